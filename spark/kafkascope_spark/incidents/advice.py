@@ -182,7 +182,9 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
         return
     who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in departed}))
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
-    if ran_on:
+    if failure.root is not None:
+        yield f"{who} did not reach {failure.root.subject}: see the incident that this one follows from."
+    elif ran_on:
         yield f"Find out why {who} was silent: a pause of its process, its host or its network."
     else:
         yield "Let consumers leave (close()) when they stop."

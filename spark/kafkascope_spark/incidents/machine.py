@@ -23,7 +23,7 @@ from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.failure_index import Failures
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.observed import Observed, serving_addresses
-from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import (
     ZOOKEEPER_SESSION,
@@ -107,6 +107,7 @@ class Incidents:
         left = _attribute_stalls(left, known, BESIDE_OTHERS)
         unexplained = list(of_unexplained(left))
         give_roots(errors, of_brokers)
+        give_paths(of_members, of_brokers, self._clients)
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 

@@ -2,7 +2,7 @@
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
@@ -72,6 +72,31 @@ def _last_seen(rebalance: Row) -> list[int]:
     return [d["last_seen_ns"] for d in departed if d["how"] != "left" and d["last_seen_ns"]]
 
 
+def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, Row]) -> None:
+    """Gives each failure of members the failed path that it follows from: all who went away did not reach their
+    coordinator meanwhile. clients: client_instance_id -> row of affected_client."""
+    paths = [failure for failure in failures if failure.kind == "path"]
+    for member in members:
+        cut = [_path_of(d, row, paths, clients) for row in member.rebalances for d in row["departed"] or () if _died(d)]
+        if cut and None not in cut:
+            member.root = cut[0]
+
+
+def _died(departed: Row) -> bool:
+    return departed["how"] not in ("left", None)
+
+
+def _path_of(departed: Row, rebalance: Row, paths: Iterable[Failure], clients: Mapping[str, Row]) -> Failure | None:
+    """The path between the member and its coordinator that failed for most of the time since the member's last
+    request."""
+    client, since_ns = clients.get(departed["client_instance_id"]), departed["last_seen_ns"]
+    if client is None or not since_ns or rebalance["start_ns"] is None:
+        return None
+    mine = (p for p in paths if p.node_id == rebalance["node_id"] and client["client_ip"] in p.hosts)
+    length_ns = rebalance["start_ns"] - since_ns
+    return next((p for p in mine if 2 * p.overlap_ns(since_ns, rebalance["start_ns"]) >= length_ns), None)
+
+
 def _goes_on(failure: Failure, stall: Row) -> bool:
     return all(s["to_ns"] is None or stall["from_ns"] <= s["to_ns"] + SAME_NS for s in failure.stalls[-1:])
 
@@ -96,7 +121,8 @@ def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
         key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
         failure = last_of.get(key)
         if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
-            failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
+            named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
+            failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
             yield failure
         failure.take_recovery(row)
         if kind == "quota":

@@ -169,6 +169,9 @@ def _member(failure: Failure, times: Times) -> str:
     gone = [d for r in failure.rebalances for d in r["departed"] or () if d["how"] not in ("left", None)]
     if gone:
         who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in gone}))
+        if failure.root is not None:
+            coordinator = f"the coordinator, {failure.root.subject}"
+            return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
         return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
     if failure.stalls:
         return f"{_subject(failure)} rebalanced, and partitions were not read {times.of(failure)}"

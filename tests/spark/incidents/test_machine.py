@@ -451,3 +451,31 @@ def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: 
     assert incident["advice"] == "None: the producers ask again by themselves."
     (both,), _ = tell([], [], [waited, of_group])
     assert both["sentence"].startswith("The coordinator of readers moved, or was not ready, from 00:05.000")
+
+
+@pytest.mark.parametrize(("host", "until", "follows"), [(21, 20, True), (24, 20, False), (21, 9, False)])
+def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path(
+    state: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
+) -> None:
+    """Recorded: the path between a member's host and the coordinator, node 2, is cut from 6.5 s on; the group waits for
+    the member's session timeout. Another host, or a path that is back after 3 s, says nothing of the member."""
+    rows = [
+        state(2, 22, "serving", 0, None),
+        state(2, host, "serving", 0, 6.5),
+        state(2, host, "silent", 6.5, until),
+        state(2, host, "serving", until, None),
+    ]
+    unread = stall("consume", 22, 1, 7.2, 19, group_id="orders-app")
+    incidents, _ = tell(rows, [unread], rebalances=[rebalance(18.8, 18.9, {"client-21": 6})], clients=[client(21)])
+    ids = {i["kind"]: i["incident_id"] for i in incidents}
+    (member,) = [i for i in incidents if i["kind"] == "member"]
+    assert member["root_incident_id"] == (ids["path"] if follows else None)
+    assert ("did not reach the coordinator, node 2 (10.0.0.2:9092)" in member["sentence"]) is follows
+    assert ("Let consumers leave" in member["advice"] or "Find out why" in member["advice"]) is not follows
+
+
+def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeRow, recovery: MakeRow) -> None:
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
+    (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])
+    assert (incident["kind"], incident["subject"]) == ("member", "group orders-app")
+    assert incident["sentence"].startswith("Group orders-app rebalanced, and partitions were not read from 00:05.000")
