@@ -28,7 +28,8 @@ _LEFT_OUT = frozenset({"tests", "include", "script"})
 """Folders that nothing imports when it runs: tests, headers for compilers, the sources of the report's page."""
 _KERNEL_SUFFIX = ".nbc"
 _PYTHON_MODE = 0o755
-_COMPRESSION_LEVEL = 6
+_COMPRESSION_LEVEL = 1
+"""A third of the time of level 6, for an archive that is a twelfth larger."""
 _NS = 1_000_000_000
 
 
