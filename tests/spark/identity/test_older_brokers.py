@@ -10,6 +10,8 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.topology import topology_model
 
+pytestmark = pytest.mark.spark
+
 PIECES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 SOFTWARE = {"kafka-clients": "apache-kafka-java"}
 

@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.spark
+
 SERVICE = Path(__file__).parents[3] / "fixtures" / "service"
 NEAR_NS = 1_500_000_000
 Row = dict[str, Any]
