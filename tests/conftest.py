@@ -1,14 +1,14 @@
 """How two processes share the tests (`make test`: pytest-xdist, -n 2); any other number does the same work.
 
 A module's tests stay together, so that its fixtures are made once; and so do all that need the embedded Spark session,
-whose start and first queries take as long as many tests. Modules of tests/spark/ that start Spark in processes of their
-own, or need none, are not among them: this group takes longest of all. The order is random (pytest-randomly) but for:
+whose start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
 
 - first come two groups that between them compile all kernels of the parsers: each process compiles half of them, and
   finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
   several share a capture that nobody has compiled for, each of them compiles;
-- then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules.
-  The Spark group begins with a module that makes the dataset which those modules need that start Spark themselves.
+- then what takes longest, by processor time, lest one process be left with it when the other is done: the Spark group
+  and the modules of LONG; among these the cluster, whose dataset the Spark group has made by then;
+- last everything else.
 """
 
 import logging
@@ -29,39 +29,50 @@ COMPILING = {
 }
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
-SPARK, FIRST_OF_SPARK = "spark", "tests/spark/test_stories.py"
-OWN_SPARK = ("tests/spark/test_cluster.py", "tests/spark/test_failures.py", "tests/spark/test_connectors.py")
-"""Modules that start Spark in processes of their own, and need of the embedded session at most a dataset."""
-FIRST = (
-    *COMPILING,
-    "tests/analyzer/ingest/test_pieces.py",
-    SPARK,
-    "tests/analyzer/ingest/test_same_rows.py",
+SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
+LONG = (
     "tests/analyzer/cli/test_analyze.py",
-    *OWN_SPARK,
+    "tests/analyzer/ingest/test_same_rows.py",
+    "tests/analyzer/ingest/test_append.py",
+    "tests/analyzer/ingest/test_on_s3.py",
+    "tests/analyzer/dataset/test_commands_on_s3.py",
+    "tests/analyzer/cli/test_report.py",
+    CLUSTER,
+    "tests/analyzer/cut/test_cut.py",
+    "tests/analyzer/cli/test_inputs.py",
 )
-
-
-@cache
-def starts_spark(module: str) -> bool:
-    """Whether a module has tests that start Spark: they are marked. By its text, as the process that hands out groups
-    knows nothing of a test but its id."""
-    return "mark.spark" in (Path(__file__).parents[1] / module).read_text("utf-8")
+"""Modules that take ten seconds of processor time or more."""
+FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, *LONG)
 
 
 def group_of(nodeid: str) -> str:
     """The group in which a test runs: its module's, unless it shares more than a module's fixtures."""
     module, _, _ = nodeid.partition("::")
-    if module.startswith("tests/spark/") and module not in OWN_SPARK and starts_spark(module):
+    if module.startswith("tests/spark/") and module not in (CLUSTER, *OWN_SPARK) and starts_spark(module):
         return SPARK
     return GROUPS.get(module, module)
 
 
-def rank(item: pytest.Item) -> tuple[int, bool]:
-    """What comes first; of a group, which module."""
+OWN_SPARK = ("tests/spark/test_failures.py", "tests/spark/test_connectors.py")
+"""Modules that start Spark in processes of their own, as the cluster does: they share a dataset at most."""
+EARLY = ("tests/spark/test_stories.py", *OWN_SPARK)
+"""Of the modules of one rank these come first: one that makes the dataset which the cluster and OWN_SPARK need, and
+what takes longest of all that is not in FIRST."""
+
+
+@cache
+def starts_spark(module: str) -> bool:
+    """Whether a module has tests that start Spark: they are marked, and no other waits for those of the Spark group.
+
+    By its text, as the process that hands out groups knows nothing of a test but its id.
+    """
+    return "mark.spark" in (Path(__file__).parents[1] / module).read_text("utf-8")
+
+
+def rank(item: pytest.Item) -> int:
+    """What comes first, and after that."""
     group = group_of(item.nodeid)
-    place = FIRST.index(group) if group in FIRST else len(FIRST)
-    return place, not item.nodeid.startswith(FIRST_OF_SPARK)
+    return FIRST.index(group) if group in FIRST else len(FIRST)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needs_session = {"spark", "dataset_of"}.intersection(getattr(item, "fixturenames", ()))
         if needs_session and item.get_closest_marker("spark") is None:
             raise pytest.UsageError(f"{item.nodeid} needs the Spark session: mark it with pytest.mark.spark")
-    items.sort(key=rank)
+    items.sort(key=lambda item: (rank(item), not item.nodeid.startswith(EARLY)))
 
 
 @pytest.hookimpl(optionalhook=True)
