@@ -70,9 +70,11 @@ def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:
 
 
 def _open_session(size: "SessionSize") -> None:
+    from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.session import open_session
 
-    with suppress(Exception):  # reported by the stories; a session that is stopped while it opens fails in many ways
+    # The stories report a failure. A session that is stopped while it opens fails in many ways, and py4j logs each.
+    with suppress(Exception), spark_failures():
         open_session(size=size)
 
 

@@ -8,6 +8,7 @@ closed it.
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -24,6 +25,8 @@ SPARK_FAILED = 4
 NO_KAFKA = 5
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+AGAIN_S = 0.05
+"""How long after an interruption that Python ignored the process interrupts itself again."""
 
 
 @contextmanager
@@ -64,18 +67,28 @@ def exit_codes() -> Iterator[None]:
 
 class _Stopped:
     """The handler of SIGINT and SIGTERM: it raises KeyboardInterrupt, and remembers that it did. The handler before it
-    is called too: that of an open Spark session cancels the session's jobs."""
+    is called too: that of an open Spark session cancels the session's jobs.
+
+    Python ignores an exception that is raised while an object is destroyed (`__del__`). Where that happens to the
+    KeyboardInterrupt, the process sends itself the signal again.
+    """
 
     def __init__(self) -> None:
         self.is_set = False
         self._before: dict[int, Any] = {}
+        self._report_ignored = sys.unraisablehook
+        self._again: threading.Timer | None = None
 
     def install(self) -> None:
         """Handle both signals from now on."""
         self._before = {number: signal.signal(number, self) for number in (signal.SIGTERM, signal.SIGINT)}
+        sys.unraisablehook = self._handle_ignored
 
     def remove(self) -> None:
         """Give both signals back to their handlers before."""
+        if self._again is not None:
+            self._again.cancel()
+        sys.unraisablehook = self._report_ignored
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -85,6 +98,14 @@ class _Stopped:
         if callable(before):
             before(signum, frame)
         raise KeyboardInterrupt
+
+    def _handle_ignored(self, ignored: "sys.UnraisableHookArgs") -> None:
+        if ignored.exc_type is not KeyboardInterrupt:
+            self._report_ignored(ignored)
+            return
+        self._again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+        self._again.daemon = True
+        self._again.start()
 
 
 def complain(sentence: str) -> None:

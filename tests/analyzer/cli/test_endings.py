@@ -77,6 +77,7 @@ def test_a_capture_without_kafka_is_said_and_has_an_exit_code_of_its_own(
     assert shown.exit_code == 0
     assert "Nothing failed" not in shown.stdout
     assert "no rule found fault" not in shown.stdout
+    assert "no client was seen" not in shown.stdout
     headline = plain(report_model(Dataset.open(out)), clip=True)["headline"]
     assert (headline["verdict"], headline["sentence"]) == ("unknown", f"{why[0].upper()}{why[1:]}.")
 

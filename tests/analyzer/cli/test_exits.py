@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import typer
@@ -53,6 +54,25 @@ def compile_and_fail() -> None:
 def test_an_error_that_an_interruption_caused_is_an_interruption(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended, exit_codes():
         compile_and_fail()
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "kafkascope: interrupted: nothing was written\n"
+
+
+class InterruptedWhenDestroyed:
+    """Python ignores the KeyboardInterrupt that the signal's handler raises here."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def destroy_and_go_on() -> None:
+    InterruptedWhenDestroyed()
+    time.sleep(30)
+
+
+def test_an_interruption_that_python_ignored_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, exit_codes():
+        destroy_and_go_on()
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err == "kafkascope: interrupted: nothing was written\n"
 

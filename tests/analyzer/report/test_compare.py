@@ -113,3 +113,4 @@ def test_clients_that_are_in_one_capture_only_are_listed() -> None:
     page = page_of(render_comparison(model), 80, ascii_only=True)
     before, after = page.index("Only in the first"), page.index("Only in the second")
     assert before < page.index("old - producer") < after < page.index("svc - producer")
+    assert "Starts" not in page

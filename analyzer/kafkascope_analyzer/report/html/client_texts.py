@@ -38,11 +38,12 @@ def _worded(
 
 
 def client_name(client: LaneClient) -> str:
-    """The client id, else the principal, else that it has none and its address."""
-    named = client.client_id or client.principal
+    """The client id, else the principal, else that it has none and its address. The client id of a broker's own client
+    may be a bare node id: with the address beside it nobody takes it for another client's.
+    """
+    named, place = client.client_id or client.principal, safe(client.client_ip or "?")
     if named:
-        return safe(named)
-    place = safe(client.client_ip or "?")
+        return f"{safe(named)} at {place}" if named.isdecimal() else safe(named)
     return place if client.kind == UNASSIGNED else f"(no client id) {place}"
 
 

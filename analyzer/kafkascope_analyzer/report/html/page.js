@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 c988cfc970b2236da81b5ccf9767110e4b9fa1c311cfa2a973d9f5b4463795ac; lines below: sha256 b36efd926461cfd9cd9992a0913d105fd8f67b968a43b3a325a0aac984d640db
+// Made by `make page`. Sources: sha256 b268617a1a98a4447eb693219c42f254cc47371a0ab516f8f29fc2fa1530a041; lines below: sha256 4d103624b5b591381e820b33ccbc9d9cdd887e0de75e6ae707d18bf72d208755
 "use strict";
 (() => {
   // dom.ts
@@ -2212,7 +2212,7 @@
       choice("group", "Group", sorted(names.groups)),
       choice("topic", "Topic", sorted(names.topics)),
       choice("api", "API", sorted(names.apis)),
-      choice("error", "Error", sorted(names.errors)),
+      choice("error", "Error", sorted(names.errors.filter((name) => name !== "NONE"))),
       choice(
         "role",
         "Role",
@@ -2560,9 +2560,7 @@
       brokersTable(),
       errorsTable(),
       unreadTable(),
-      hint(
-        "Packets in doubt? `kafkascope report` prints the same in a terminal, the tables of the dataset have every row."
-      )
+      hint("`kafkascope report` prints the same in a terminal; the tables of the dataset have every row.")
     );
   }
   function filesTable() {

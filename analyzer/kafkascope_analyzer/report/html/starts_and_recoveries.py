@@ -11,6 +11,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
 from kafkascope_analyzer.report.formatting import clock, safe, span
+from kafkascope_analyzer.report.html.waits import StallBand
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.model.starts import Start, StartStep, both_ends, slowest_text, with_steps
@@ -141,15 +142,22 @@ def _worded_recovery(row: PageRecovery, steps: Sequence[PageRecoveryStep], start
     )
 
 
-def first_client(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], brokers: set[str]) -> str:
-    """The client that the page opens first: that which recovered longest in all, else that of the first start."""
+def first_client(
+    starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], stalls: Sequence[StallBand], brokers: set[str]
+) -> str:
+    """The client that the page opens first: the one whose recovery never ended or that stood still or recovered for
+    the longest time in all, else the one that started first. A broker's own client only where there is no other.
+    """
     lost: Counter[str] = Counter()
     for row in recoveries:
-        if row.client_instance_id not in brokers:
-            lost[row.client_instance_id] += NEVER_MS if row.is_unwell else row.time_to_recover_ms or 0
-    if lost:
-        return min(lost, key=lambda identity: (-lost[identity], identity))
-    return starts[0].client_instance_id if starts else ""
+        lost[row.client_instance_id] += NEVER_MS if row.is_unwell else row.time_to_recover_ms or 0
+    for stall in stalls:
+        if stall.client_instance_id:
+            lost[stall.client_instance_id] += stall.waited_ms
+    troubled = sorted(lost.keys() - brokers, key=lambda identity: (-lost[identity], identity))
+    started = [start.client_instance_id for start in starts]
+    own = [identity for identity in started if identity not in brokers]
+    return next(iter((*troubled, *own, *started)), "")
 
 
 def brokers_of(dataset: Dataset) -> set[str]:

@@ -138,7 +138,7 @@ class Story:
 def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequests) -> Story:
     """The story of a dataset. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = model.capture.begin_ns, model.capture.end_ns or 0
-    brokers = brokers_of(dataset)
+    brokers, stalls = brokers_of(dataset), load_stalls(dataset)
     starts, found = load_starts(dataset, brokers, start_ns), load_recoveries(dataset, start_ns)
     lanes = _with_words(lanes, model, starts, found.listed)
     names = {client.client_instance_id: client.name for client in lanes.clients}
@@ -169,12 +169,12 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
         flow=flow_texts(model.flow),
         findings=page_findings(model.findings),
         bands=bands_of(starts.listed, recoveries, end_ns),
-        first_client=first_client(starts.listed, recoveries, brokers),
+        first_client=first_client(starts.listed, recoveries, stalls, brokers),
         families=tuple(PageFamily(one.name, one.title, one.pattern) for one in FAMILIES),
         evidence=evidence,
         topology=load_cluster(dataset),
         broker_lanes=lanes_of_brokers(dataset, start_ns, end_ns),
-        stalls=load_stalls(dataset),
+        stalls=stalls,
         capture=_capture(dataset, model, requests.n),
         lanes=lanes,
         requests=requests,

@@ -21,6 +21,7 @@ class StallBand:
     node_id: int | None
     from_ns: int
     to_ns: int | None
+    waited_ms: int
     text: str
 
 
@@ -49,7 +50,7 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
     found = sorted(read(dataset, Stall), key=lambda row: (-row.waited_ms, row.stall_id))
     chosen = sorted(found[:MOST_STALLS], key=lambda row: (row.from_ns, row.stall_id))
     return tuple(
-        StallBand(row.stall_id, row.client_instance_id, row.node_id, row.from_ns, row.to_ns, _text(row))
+        StallBand(row.stall_id, row.client_instance_id, row.node_id, row.from_ns, row.to_ns, row.waited_ms, _text(row))
         for row in chosen
     )
 

@@ -49,7 +49,7 @@ _GROUP_PROTOCOL = {
 def render_clients(model: Report) -> Iterator[RenderableType]:
     """All clients by the time they were first seen, then the brokers' own connections in a few words."""
     found, start_ns = model.clients, model.capture.begin_ns
-    if not model.stories.present:
+    if not model.stories.present or not (found.n or found.brokers.n):
         return
     yield heading(f"Clients ({found.n:,})")
     if not found.n:

@@ -35,18 +35,7 @@ def render_comparison(model: Comparison) -> Iterator[RenderableType]:
         f"{count(len(model.matched), 'kind')} of client in both: {model.n_slower} slower, "
         f"{model.n_faster} faster, {same} as before"
     )
-    yield heading("Starts")
-    table = grid(("client", "w"), ("kind", ""), ("before", "rn"), ("after", "rn"), ("", ""))
-    for row in model.matched[:MOST_CLIENTS]:
-        table.add_row(
-            Text(safe(row.client_id) or "(no client id)"),
-            row.kind.replace("_", " "),
-            _total(row.before_us, row.outcome_before),
-            _total(row.after_us, row.outcome_after),
-            Text(row.verdict, style=_STYLE.get(row.verdict, "")),
-        )
-    yield table
-    yield from more(len(model.matched) - MOST_CLIENTS, "client", "--format json has all")
+    yield from _starts(model.matched)
     for row in model.matched[:MOST_CLIENTS]:
         if row.verdict != "same":
             yield from _why(row)
@@ -56,6 +45,24 @@ def render_comparison(model: Comparison) -> Iterator[RenderableType]:
     yield from _errors(model.errors)
     yield from _versions(model.versions)
     yield from _rebalances(model.rebalances)
+
+
+def _starts(rows: Sequence[StartChange]) -> Iterator[RenderableType]:
+    """The starts of each kind of client that is in both captures."""
+    if not rows:
+        return
+    yield heading("Starts")
+    table = grid(("client", "w"), ("kind", ""), ("before", "rn"), ("after", "rn"), ("", ""))
+    for row in rows[:MOST_CLIENTS]:
+        table.add_row(
+            Text(safe(row.client_id) or "(no client id)"),
+            row.kind.replace("_", " "),
+            _total(row.before_us, row.outcome_before),
+            _total(row.after_us, row.outcome_after),
+            Text(row.verdict, style=_STYLE.get(row.verdict, "")),
+        )
+    yield table
+    yield from more(len(rows) - MOST_CLIENTS, "client", "--format json has all")
 
 
 def _alone(title: str, kinds: Sequence[ClientKind]) -> Iterator[RenderableType]:

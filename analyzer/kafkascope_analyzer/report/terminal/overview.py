@@ -41,9 +41,9 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
     yield line(("kafkascope", "bold"), " · ", (list_of(names, MOST_FILES), "bold"))
     if capture.start_ns is None:
         yield line("no packets")
-    else:
-        yield line(f"{capture.start} · {span(capture.duration_us)} · {count(capture.n_packets, 'packet')}")
-        yield line(("times below are mm:ss.mmm after that", "dim"))
+        return
+    yield line(f"{capture.start} · {span(capture.duration_us)} · {count(capture.n_packets, 'packet')}")
+    yield line(("times below are mm:ss.mmm after that", "dim"))
     found = model.connections
     spoken = [f"{row.n:,} {row.protocol or 'unknown'}" for row in found.by_protocol]
     yield line(f"{count(found.n, 'TCP connection')}: {', '.join(spoken) or 'none'}")

@@ -25,6 +25,7 @@ from kafkascope_analyzer.report.html.story_lists import (
     transactional_ids,
     worded_transaction,
 )
+from kafkascope_analyzer.report.html.waits import StallBand
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.cluster import Cluster
@@ -139,14 +140,17 @@ def test_bands_are_starts_and_of_each_cause_the_recovery_that_lasted_longest() -
     assert (third.title, third.to_ns) == ("NOT_LEADER_OR_FOLLOWER still open", None)
 
 
-def test_the_first_client_is_the_one_that_recovered_longest_and_no_broker() -> None:
+def test_the_page_opens_the_client_that_was_in_trouble_longest_and_no_broker() -> None:
     rows = [recovery("a", ms=300), recovery("b", ms=300), recovery("d", client="g1", ms=500)]
     rows += [recovery("e", client="b1", ms=9_000)]
-    starts = [start(client_instance_id="g7")]
-    assert first_client(starts, rows, {"b1"}) == "p1"
-    assert first_client(starts, [*rows, recovery("f", client="g1", ms=None)], {"b1"}) == "g1"
-    assert first_client(starts, [], set()) == "g7"
-    assert first_client([], [], set()) == ""
+    starts, brokers = [start(client_instance_id="b1"), start(client_instance_id="g7")], {"b1"}
+    waits = [StallBand(f"s{n}", client, 1, T0, T0 + S, 400, "") for n, client in enumerate(("g1", "b1", None))]
+    assert first_client(starts, rows, [], brokers) == "p1"
+    assert first_client(starts, rows, waits, brokers) == "g1"
+    assert first_client(starts, [recovery("f", client="g3", ms=None)], waits, brokers) == "g3"
+    assert first_client(starts, [], [], brokers) == "g7"
+    assert first_client(starts[:1], [], [], brokers) == "b1"
+    assert first_client([], [], [], set()) == ""
 
 
 def test_clients_are_named_and_described() -> None:
@@ -175,6 +179,7 @@ def test_clients_are_named_and_described() -> None:
     assert (rest.start, rest.recoveries) == (None, "")
     assert client_name(of(LaneClient, kind="producer", client_ip="10.0.0.9")) == "(no client id) 10.0.0.9"
     assert client_name(of(LaneClient, principal="User:x", kind="producer")) == "User:x"
+    assert client_name(of(LaneClient, client_id="2", client_ip="10.0.0.9", kind="broker")) == "2 at 10.0.0.9"
 
 
 def test_findings_that_stand_alone_and_notes() -> None:

@@ -76,9 +76,7 @@ export function captureSection() {
     brokersTable(),
     errorsTable(),
     unreadTable(),
-    hint(
-      "Packets in doubt? `kafkascope report` prints the same in a terminal, the tables of the dataset have every row.",
-    ),
+    hint("`kafkascope report` prints the same in a terminal; the tables of the dataset have every row."),
   );
 }
 

@@ -130,7 +130,7 @@ export function filterForm() {
     choice("group", "Group", sorted(names.groups)),
     choice("topic", "Topic", sorted(names.topics)),
     choice("api", "API", sorted(names.apis)),
-    choice("error", "Error", sorted(names.errors)),
+    choice("error", "Error", sorted(names.errors.filter((name) => name !== "NONE"))),
     choice(
       "role",
       "Role",

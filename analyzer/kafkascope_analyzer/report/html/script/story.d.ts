@@ -1390,6 +1390,7 @@ export interface StallBand {
   node_id: number | null;
   from_ns: number;
   to_ns: number | null;
+  waited_ms: number;
   text: string;
 }
 
