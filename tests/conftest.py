@@ -6,8 +6,9 @@ whose start and first queries take as long as many tests. The order is random (p
 - first come two groups that between them compile all kernels of the parsers: each process compiles half of them, and
   finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
   several share a capture that nobody has compiled for, each of them compiles;
-- then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules;
-- last the cluster, whose dataset the Spark group has made by then.
+- then what takes longest, by processor time, lest one process be left with it when the other is done: the Spark group
+  and the modules of LONG; among these the cluster, whose dataset the Spark group has made by then;
+- last everything else.
 """
 
 import logging
@@ -28,13 +29,18 @@ COMPILING = {
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
 SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
-FIRST = (
-    *COMPILING,
-    "tests/analyzer/ingest/test_pieces.py",
-    SPARK,
+LONG = (
     "tests/analyzer/cli/test_analyze.py",
     "tests/analyzer/ingest/test_same_rows.py",
+    "tests/analyzer/ingest/test_append.py",
+    "tests/analyzer/dataset/test_commands_on_s3.py",
+    "tests/analyzer/cli/test_report.py",
+    CLUSTER,
+    "tests/analyzer/cut/test_cut.py",
+    "tests/analyzer/cli/test_inputs.py",
 )
+"""Modules that take ten seconds of processor time or more."""
+FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, *LONG)
 
 
 def group_of(nodeid: str) -> str:
@@ -46,9 +52,9 @@ def group_of(nodeid: str) -> str:
 
 
 def rank(item: pytest.Item) -> int:
-    """What comes first, in the middle, last."""
+    """What comes first, and after that."""
     group = group_of(item.nodeid)
-    return FIRST.index(group) if group in FIRST else len(FIRST) + (group == CLUSTER)
+    return FIRST.index(group) if group in FIRST else len(FIRST)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,8 +35,12 @@ EVENTS = {
 """Events that these captures are here for."""
 SHARED_OUT = [(2, 64 << 10), (3, 1 << 20)]
 """(jobs, bytes of a block); compared with one job and a block of 32 MiB."""
-IN_SMALL_BLOCKS = {"late_reports": [(2, 4 << 10), (1, 16 << 10)]}
-"""Likewise, for captures that are smaller than those blocks."""
+SHARED_OUT_OF = {
+    "late_reports": [(2, 4 << 10), (1, 16 << 10)],
+    "leader_move": [(3, 256 << 10)],
+    "groups": [(3, 256 << 10)],
+}
+"""Likewise, for a capture that is smaller than those blocks, and for those that would make a hundred of them."""
 
 
 def rows_of(place):
@@ -78,7 +82,7 @@ def test_jobs_and_blocks_change_nothing(rows_with, name):
     assert len(whole["connections"]) > 2
     assert ledger["stream_bytes"] > 10_000
     assert EVENTS.get(name, set()) <= {json.loads(row)["kind"] for row in whole["events"]}
-    for jobs, block_bytes in IN_SMALL_BLOCKS.get(name, SHARED_OUT):
+    for jobs, block_bytes in SHARED_OUT_OF.get(name, SHARED_OUT):
         rows, other_ledger, other_counts = rows_with(name, jobs, block_bytes)
         assert set(rows) == set(whole)
         for table in whole:
