@@ -33,6 +33,7 @@ LONG = (
     "tests/analyzer/cli/test_analyze.py",
     "tests/analyzer/ingest/test_same_rows.py",
     "tests/analyzer/ingest/test_append.py",
+    "tests/analyzer/ingest/test_on_s3.py",
     "tests/analyzer/dataset/test_commands_on_s3.py",
     "tests/analyzer/cli/test_report.py",
     CLUSTER,
