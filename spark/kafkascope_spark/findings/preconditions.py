@@ -2,8 +2,8 @@
 common what a finding needs (`Detector.candidates`).
 
 They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
-tables such as requests these are short columns. They save the planning and running of detectors that cannot find
-anything; without them the findings are the same.
+tables such as requests these are short columns. Of events only the rows stay in memory whose groups a read asks about.
+They save the planning and running of detectors that cannot find anything; without them the findings are the same.
 """
 
 import re
@@ -32,17 +32,15 @@ class Preconditions:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._events: dict[Events, pa.Table | None] = {}
-        self._event_columns: dict[Events, list[str]] = {}
+        self._kept: dict[Read, str] = {}
+        """The table of the database that holds the rows of a read."""
         self._database = duckdb.connect(config={"threads": 1})
         for macro in MACROS:
             self._database.execute(macro)
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         """Of each detector, whether all of its reads have rows, and its candidates too."""
-        reads = [read for detector in detectors for read in detector.reads.values()]
-        self._event_columns = _columns_of_events(detectors)
-        present = self._without_groups(read for read in reads if not read.having)
+        present = self._without_groups(detectors)
         possible = [_all_of(detector, present, unknown=True) for detector in detectors]
         grouped = (d.reads.values() for d, it_can in zip(detectors, possible, strict=True) if it_can)
         present |= {read: self._with_groups(read) for reads in grouped for read in reads if read.having}
@@ -51,17 +49,44 @@ class Preconditions:
             for detector in detectors
         ]
 
-    def _without_groups(self, reads: Iterable[Read]) -> dict[Read, bool]:
-        """Of each read, whether a row satisfies its predicate: one pass over each table."""
+    def _without_groups(self, detectors: Sequence[Detector]) -> dict[Read, bool]:
+        """Of each read of rows, whether a row satisfies its predicate: one pass over each table. That over events also
+        keeps the rows of each read of groups, as most rows of that table are of other kinds."""
         by_source: dict[Source, list[Read]] = defaultdict(list)
-        for read in dict.fromkeys(reads):
-            by_source[read.source].append(read)
+        for read in dict.fromkeys(read for detector in detectors for read in detector.reads.values()):
+            if not read.having or isinstance(read.source, Events):
+                by_source[read.source].append(read)
         present: dict[Read, bool] = {}
         for source, of_source in by_source.items():
-            tests = ", ".join(f"coalesce(bool_or({read.where}), false)" for read in of_source)
-            row = self._row(source, of_source, f"select {tests} from rows")
-            present |= {read: bool(value) for read, value in zip(of_source, row, strict=True)}
+            if isinstance(source, Events):
+                present |= self._pass_over_events(source, of_source, detectors)
+            else:
+                present |= _results(of_source, self._row(source, of_source, _row_tests(of_source)))
         return present
+
+    def _pass_over_events(
+        self, source: Events, reads: Sequence[Read], detectors: Sequence[Detector]
+    ) -> dict[Read, bool]:
+        """Of each read of rows, whether there is one. The rows of reads of groups are kept, with the columns that their
+        groups and the detectors' candidates need."""
+        of_rows = [read for read in reads if not read.having]
+        columns = {read: columns_of(source, [read], _candidates(read, detectors)) for read in reads if read.having}
+        present = dict.fromkeys(of_rows, False)
+        for batch in table_batches(self._dataset, source, _united([columns_of(source, of_rows), *columns.values()])):
+            self._database.register("rows", pa.Table.from_batches([batch]))
+            found = self._database.execute(_row_tests(of_rows)).fetchall()[0]
+            present = {read: present[read] or value for read, value in _results(of_rows, found).items()}
+            for read, names in columns.items():
+                self._keep(read, names)
+            self._database.unregister("rows")
+        return present
+
+    def _keep(self, read: Read, columns: Sequence[str]) -> None:
+        """Keeps these columns of the `rows` that the read selects."""
+        is_new = read not in self._kept
+        name = self._kept.setdefault(read, f"kept_{len(self._kept)}")
+        target = f"create temp table {name} as" if is_new else f"insert into {name}"
+        self._database.execute(f"{target} select {', '.join(columns)} from rows where {read.where}")
 
     def _with_groups(self, read: Read) -> bool:
         """Whether a group of the rows that the read selects satisfies its second predicate."""
@@ -75,33 +100,30 @@ class Preconditions:
             columns = read.per or ", ".join(_named(source_columns(read.source), detector.candidates)) or "1"
             per = f"group by {read.per} having {read.having or 'true'}" if read.per else ""
             query = f"create or replace temp table {name} as select {columns} from rows where {read.where} {per}"
-            self._execute(read.source, columns_of(read.source, [read], detector.candidates), query)
+            self._execute(read, columns_of(read.source, [read], detector.candidates), query)
         row = self._database.execute(f"select count(*) > 0 from ({detector.candidates})").fetchall()[0]
         return bool(row[0])
 
     def _row(self, source: Source, reads: Sequence[Read], query: str) -> tuple[object, ...]:
         """The result of a query that gives one row. The query selects from `rows`."""
-        rows = self._execute(source, columns_of(source, reads), query)
+        rows = self._execute(reads[0], columns_of(source, reads), query)
         return rows[0] if rows else (False,) * len(reads)
 
-    def _execute(self, source: Source, columns: Sequence[str], query: str) -> list[tuple[object, ...]]:
-        """The result of a query that selects from `rows`: these columns of the source. Where the dataset lacks the
-        source, the query is not executed, and the result is empty."""
-        found = self._event_rows(source) if isinstance(source, Events) else self._batches(source, columns)
+    def _execute(self, read: Read, columns: Sequence[str], query: str) -> list[tuple[object, ...]]:
+        """The result of a query that selects from `rows`: what was kept of the read, else these columns of its source.
+        Where the dataset lacks the source, the query is not executed, and the result is empty."""
+        if read in self._kept:
+            self._database.execute(f"create or replace temp view rows as from {self._kept[read]}")
+            rows: list[tuple[object, ...]] = self._database.execute(query).fetchall()
+            self._database.execute("drop view rows")
+            return rows
+        found = self._batches(read.source, columns)
         if found is None:
             return []
         self._database.register("rows", found)
-        rows: list[tuple[object, ...]] = self._database.execute(query).fetchall()
+        rows = self._database.execute(query).fetchall()
         self._database.unregister("rows")
         return rows
-
-    def _event_rows(self, source: Events) -> pa.Table | None:
-        """The events of a kind with all columns that reads need, read once: several reads select from them, and most
-        rows of the table events are of other kinds. None where the dataset has no events."""
-        if source not in self._events:
-            batches = self._batches(source, self._event_columns[source])
-            self._events[source] = None if batches is None else batches.read_all()
-        return self._events[source]
 
     def _batches(self, source: Source, columns: Sequence[str]) -> pa.RecordBatchReader | None:
         """These columns of a source, batch by batch; None where the dataset lacks it."""
@@ -110,15 +132,25 @@ class Preconditions:
         return None if first is None else pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
 
 
-def _columns_of_events(detectors: Iterable[Detector]) -> dict[Events, list[str]]:
-    """The columns of events that the detectors' reads and candidates name, by the kind of events."""
-    columns: dict[Events, list[str]] = {}
-    for detector in detectors:
-        for read in detector.reads.values():
-            if isinstance(read.source, Events):
-                known = columns.setdefault(read.source, [])
-                known += [name for name in columns_of(read.source, [read], detector.candidates) if name not in known]
-    return columns
+def _row_tests(reads: Iterable[Read]) -> str:
+    """The query that says of each read whether one of `rows` satisfies its predicate."""
+    tests = [f"coalesce(bool_or({read.where}), false)" for read in reads]
+    return f"select {', '.join(tests or ['count(*)'])} from rows"
+
+
+def _results(reads: Sequence[Read], row: Sequence[object]) -> dict[Read, bool]:
+    """The result of `_row_tests`, by the read."""
+    return {read: bool(value) for read, value in zip(reads, row, strict=False)}
+
+
+def _candidates(read: Read, detectors: Iterable[Detector]) -> str:
+    """The queries of candidates that may select from the read."""
+    return " ".join(detector.candidates for detector in detectors if read in detector.reads.values())
+
+
+def _united(lists: Iterable[Iterable[str]]) -> list[str]:
+    """The names in these lists, each once."""
+    return list(dict.fromkeys(name for names in lists for name in names))
 
 
 def columns_of(source: Source, reads: Iterable[Read], candidates: str = "") -> list[str]:

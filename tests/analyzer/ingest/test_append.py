@@ -144,8 +144,9 @@ def test_capture_points_go_on_apart(pieces: list[Path], tmp_path: Path) -> None:
     for number in range(4):
         assert append(out, pieces[number], other[number]).exit_code == 0
     assert run("ingest", *pieces[:4], *other, "-o", once).exit_code == 0
-    assert contents(out)[0].keys() == contents(once)[0].keys()
-    assert len(contents(out)[0]["requests"]) == len(contents(once)[0]["requests"]) > 1000
+    found, expected = contents(out)[0], contents(once)[0]
+    assert found.keys() == expected.keys()
+    assert len(found["requests"]) == len(expected["requests"]) > 1000
 
 
 @pytest.mark.parametrize(
@@ -171,11 +172,11 @@ def test_the_saved_scan_lies_where_the_dataset_lies(
     pieces: list[Path], bucket: Callable[[], Any], tmp_path: Path
 ) -> None:
     uri = f"{bucket().uri}/a.kscope"
-    for piece in pieces[:3]:
+    for piece in pieces[:2]:
         done = append(uri, piece)
         assert done.exit_code == 0, done.output
     once = tmp_path / "once.kscope"
-    assert run("ingest", *pieces[:3], "-o", once).exit_code == 0
+    assert run("ingest", *pieces[:2], "-o", once).exit_code == 0
     assert contents(uri) == contents(once)
 
 

@@ -43,8 +43,12 @@ def small(block_bytes):
 
 SHARED_OUT = [(2, small(64 << 10)), (3, Limits(block_bytes=1 << 20))]
 """(jobs, limits); compared with one job and the usual limits."""
-IN_SMALL_BLOCKS = {"late_reports": [(2, small(4 << 10)), (1, small(16 << 10))]}
-"""Likewise, for captures that are smaller than those blocks."""
+SHARED_OUT_OF = {
+    "late_reports": [(2, small(4 << 10)), (1, small(16 << 10))],
+    "leader_move": [(3, small(256 << 10))],
+    "groups": [(3, small(256 << 10))],
+}
+"""Likewise, for a capture that is smaller than those blocks, and for those that would make a hundred of them."""
 
 
 def rows_of(place):
@@ -84,7 +88,7 @@ def test_jobs_and_blocks_change_nothing(rows_with, name):
     assert len(whole["connections"]) > 2
     assert ledger["stream_bytes"] > 10_000
     assert EVENTS.get(name, set()) <= {json.loads(row)["kind"] for row in whole["events"]}
-    for jobs, limits in IN_SMALL_BLOCKS.get(name, SHARED_OUT):
+    for jobs, limits in SHARED_OUT_OF.get(name, SHARED_OUT):
         rows, other_ledger, other_counts = rows_with(name, jobs, limits)
         assert set(rows) == set(whole)
         for table in whole:

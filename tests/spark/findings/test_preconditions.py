@@ -35,6 +35,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"kind": "usage", "conn_id": "c1", "usage": {"n": 3, "status": "ok"}},
         {"kind": "usage", "conn_id": "c2", "usage": {"n": 4, "status": "unanswered"}},
         {"kind": "loop", "conn_id": "c1", "usage": None},
+        {"kind": "usage", "conn_id": "c1", "usage": {"n": 2, "status": "ok"}},
     ],
 }
 ALL_READS = [
@@ -50,7 +51,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory, as_dataset: Any) -> Datase
     place = tmp_path_factory.mktemp("rows")
     for name, rows in ROWS.items():
         (place / name).mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows), place / name / "part-0.parquet")
+        table = pa.Table.from_pylist(rows)
+        for number in range(len(rows)):  # a file each: what is read at a time is never the whole table
+            pq.write_table(table.slice(number, 1), place / name / f"part-{number}.parquet")
     return as_dataset(place, (0, 1))
 
 
@@ -86,8 +89,13 @@ def detector(*reads: Read) -> Detector:
         (Read(USAGE, "n > 3"), True),
         (Read(USAGE, "status is null"), False),
         (Read(USAGE, "n > 3 and status = 'ok'"), False),
-        (Read(USAGE, per="conn_id", having="sum(n) > 3"), True),
-        (Read(USAGE, per="conn_id", having="sum(n) > 4"), False),
+        (Read(USAGE, per="conn_id", having="sum(n) > 4"), True),
+        (Read(USAGE, per="conn_id", having="sum(n) > 5"), False),
+        (Read(USAGE, "status = 'unanswered'", per="conn_id", having="sum(n) > 3"), True),
+        (Read(USAGE, "status = 'unanswered'", per="conn_id", having="sum(n) > 4"), False),
+        (Read(USAGE, "status is null", per="conn_id", having="count(*) > 0"), False),
+        (Read(USAGE, having="sum(n) > 8"), True),
+        (Read(USAGE, having="sum(n) > 9"), False),
     ],
 )
 def test_a_read_has_rows_or_not(dataset: Dataset, read: Read, there: bool) -> None:
@@ -106,14 +114,22 @@ def test_a_detector_needs_all_of_its_reads(dataset: Dataset) -> None:
     [
         ("select 1 from rows_0 join rows_1 using (conn_id) where n = 3", True),
         ("select 1 from rows_0 join rows_1 using (conn_id) where n = 4", False),
-        ("select 1 from rows_0 join rows_1 using (conn_id) group by conn_id having sum(record_bytes) = 400", True),
+        ("select 1 from rows_0 join rows_1 using (conn_id) group by conn_id having sum(record_bytes) = 800", True),
         ("select 1 from rows_1 where n = 4", True),
     ],
 )
 def test_the_reads_of_a_detector_need_candidates_in_common(dataset: Dataset, candidates: str, there: bool) -> None:
-    """Only c1 has record bytes of 400 and a request that was answered."""
+    """Only c1 has a request of 400 record bytes; its answered requests are in two rows."""
     needed = replace(detector(Read(REQUESTS, "record_bytes < 500"), Read(USAGE)), candidates=candidates)
     assert Preconditions(dataset).satisfied([needed]) == [there]
+
+
+@pytest.mark.parametrize(("most", "there"), [(5, True), (6, False)])
+def test_candidates_select_from_the_events_of_groups(dataset: Dataset, most: int, there: bool) -> None:
+    """The rows of events that a read of groups selects are kept, with the column that only the candidates name."""
+    needed = detector(Read(USAGE, "status = 'ok'", having="count(*) = 2"))
+    candidates = f"select 1 from rows_0 having sum(n) >= {most}"
+    assert Preconditions(dataset).satisfied([replace(needed, candidates=candidates)]) == [there]
 
 
 def test_candidates_of_a_group_have_its_columns(dataset: Dataset) -> None:
