@@ -19,8 +19,8 @@ _OWN_ERRORS = tuple(f"{error.__module__}.{error.__qualname__}: " for error in (U
 _CAUSES = (
     (
         ("No space left on device", "Errno 28"),
-        "the disk is full where Spark keeps its temporary files or where the dataset is: free some space, or set "
-        "SPARK_LOCAL_DIRS to a directory with more",
+        "the disk is full where Spark or its tasks keep temporary files, or where the dataset is: free some space, or "
+        "name directories with more (SPARK_LOCAL_DIRS, and --temporary of ingest)",
     ),
     (
         ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY", _OUT_OF_MEMORY_EXIT),

@@ -32,8 +32,8 @@ def size_for_input(n_bytes: int | None) -> SessionSize:
     return SessionSize.SMALL if n_bytes is not None and n_bytes < LARGE_INPUT_BYTES else SessionSize.LARGE
 
 
-CREATED_BY_US = "kafkascope.created"
-"""A setting of the sessions that `open_session` creates, embedded or on a cluster."""
+CREATED_BY_US = "spark.kafkascope.created"
+"""A setting of the sessions that `open_session` creates, embedded or on a cluster. (Spark warns of other names.)"""
 MOST_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 DATA_OPTIONS = {
