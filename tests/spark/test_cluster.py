@@ -233,9 +233,7 @@ print(json.dumps({"rows": rows, "places": [json.loads(row[0]) for row in places]
 """
 
 
-def test_the_packed_archive_is_all_that_executors_need(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_packed_archive_is_all_that_executors_need(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers know nothing of this installation: neither its Python nor its path."""
     # The lowest level: the archive stays on this machine, and compressing takes most of the time of this test.
     monkeypatch.setattr("kafkascope_analyzer.cli.executor_archive._COMPRESSION_LEVEL", 1)

@@ -185,8 +185,7 @@ class Owners:
 def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     """The rows of findings, each with the `incident_id` of the incident that it is a consequence of, or None.
 
-    A finding never stands under an incident that is less severe than itself: routine incidents are not listed. The
-    advice that the incident gives is not given again.
+    A finding never stands under an incident that is less severe than itself: routine incidents are not listed.
     """
     by_rule: dict[str, list[Family]] = defaultdict(list)
     for family in families:
@@ -194,13 +193,16 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
             by_rule[rule].append(family)
 
     @cache
-    def able(rule: str, severity: str | None) -> Owners:
+    def able(rule: str, severity: str | None, failed: str | None) -> Owners:
         grave = (f for f in by_rule[rule] if f.severity != INFO)
-        return Owners((f for f in grave if severity_order(f.severity) <= severity_order(severity)), facts.end_ns)
+        found = [f for f in grave if severity_order(f.severity) <= severity_order(severity)]
+        if rule in _OF_FAILURES:
+            found = [f for f in found if any(member.subject == failed for member in f.members)]
+        return Owners(found, facts.end_ns)
 
     assigned = []
     for row in facts.findings:
-        owners = able(row.rule, row.severity)
+        owners = able(row.rule, row.severity, row.subject if row.rule in _OF_FAILURES else None)
         owner = _owner_of_finding(row, row.first_ns, owners, facts) if row.first_ns is not None else None
         assigned.append(replace(row, incident_id=owner.identity if owner else None))
     return assigned
@@ -209,8 +211,6 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
 def _owner_of_finding(finding: FindingRow, first_ns: int, able: Owners, facts: Facts) -> Family | None:
     """The family of which the finding is a consequence. able: those that may have such consequences."""
     event = _event_of(finding, first_ns, facts)
-    if finding.rule in _OF_FAILURES:
-        able = [f for f in able if any(member.subject == finding.subject for member in f.members)]
     if finding.rule in _OF_REPLICAS:
         event = replace(event, nodes=able.nodes)
     owner = able.owner_of(event)
