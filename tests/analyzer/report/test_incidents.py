@@ -260,7 +260,7 @@ def test_that_brokers_do_not_reach_each_other_is_said_once(dataset: Write, small
     place = dataset()
     incident, row = small.incident_rows("")["incidents"][0], small.later_story_rows("")["findings"][0]
     small.write_table(place, small.TABLES["incidents"], [{**incident, "kind": "replication"}])
-    small.write_table(place, small.TABLES["findings"], [{**row, "rule": "broker_lost"}])
+    small.write_table(place, small.TABLES["findings"], [{**row, "rule": "broker_lost", "subject": incident["subject"]}])
     model = model_of(place)
     assert [finding["incident_id"] for finding in model["findings"]["listed"]] == ["incident-1"]
     assert model["incidents"]["listed"][0]["title"].startswith("replication cut: ")

@@ -153,6 +153,7 @@ class Trace:
         left_ns = None if left is None else left * MS
         client = {"client_instance_id": f"ci-{who}", "client_ip": "10.0.0.1", "client_id": who, "group_id": "g"}
         client |= {"first_ns": 0, "first_accepted_ns": None, "last_fetch_ns": left_ns, "left_ns": left_ns}
+        client |= {"last_join_ns": None}
         self._event(0, who, SERVICE_CLIENT, client | {"closed": closed})
         return self
 
