@@ -2,6 +2,7 @@
 story tables."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.session import connector_for, open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
 
@@ -67,21 +69,26 @@ def make_stories(
     dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
     Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
     are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
-    Raises UsageError when no session can be opened.
+    Where it fails or is interrupted, it removes its files. Raises UsageError when no session can be opened.
     """
     size = size_for_requests(dataset.rows(REQUESTS.name))
     session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 
-    run = StoryRun(dataset, dataset.capture_span or (0, 0), new_run_id(), stall_ms)
-    stage("Spark: clients, groups, transactions, stalls, incidents")
-    files = write_client_and_group_stories(session, run)
-    tables = Tables(
-        session, replace(dataset, manifest=dataset.manifest.with_files({**dataset.manifest.files, **files}))
-    )
-    stage("Spark: findings")
-    return dataset.with_stories({**files, **write_findings(tables, run, ignored)}, stall_ms)
+    # Under the run that writes the dataset, the mark of that run names these files too.
+    run = StoryRun(dataset, dataset.capture_span or (0, 0), dataset.unfinished_run or new_run_id(), stall_ms)
+    try:
+        stage("Spark: clients, groups, transactions, stalls, incidents")
+        files = write_client_and_group_stories(session, run)
+        manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
+        stage("Spark: findings")
+        findings = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
+    except BaseException:
+        with suppress(UsageError):  # a store that cannot be reached: the next run removes them
+            dataset.discard_stories(run.run_id)
+        raise
+    return dataset.with_stories({**files, **findings}, stall_ms)
 
 
 def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = ()) -> "Files":

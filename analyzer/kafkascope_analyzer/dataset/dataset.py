@@ -44,11 +44,12 @@ class Dataset:
     """A dataset and its manifest as it was when it was opened.
 
     Tables are named as in the manifest: `requests`, `messages/Metadata/response`, `stories/clients`. `str(dataset)` is
-    the place as the user wrote it.
+    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened.
     """
 
     storage: Storage
     manifest: Manifest
+    unfinished_run: str | None = None
 
     @classmethod
     def open(cls, uri: str | Path) -> "Dataset":
@@ -225,7 +226,12 @@ class Dataset:
             raise ValueError(f"not a story table: {others[0]}")
         kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
-        return Dataset(self.storage, replace(manifest, stall_ms=stall_ms))
+        return replace(self, manifest=replace(manifest, stall_ms=stall_ms))
+
+    def discard_stories(self, run_id: str) -> None:
+        """Removes the story files that a run has written and this manifest does not list. Raises UsageError."""
+        unlisted = unlisted_stories(self.storage, self.manifest)
+        remove_files(self.storage, (path for path in unlisted if run_id in path))
 
     def check_files(self, name: str) -> None:
         """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""

@@ -91,7 +91,7 @@ class NewDataset:
                 list(pool.map(lambda path: self.storage.put(self.folder / path, path), paths))
             shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.spill, ignore_errors=True)
-        return Dataset(self.storage, manifest.with_files(joined_files([files, put_files])))
+        return Dataset(self.storage, manifest.with_files(joined_files([files, put_files])), self.run_id)
 
     def commit(self, dataset: Dataset, *, keeps_report: bool = False) -> None:
         """Makes this the dataset of the place, in one write of the manifest; then removes the files that it does not

@@ -148,6 +148,61 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+STOPPED_IN_THE_STORIES = f"""
+import os, signal, sys
+from pathlib import Path
+import kafkascope_spark.stories
+
+sign = getattr(signal, sys.argv.pop())
+
+def stop(*_, **__):
+    assert list(Path("healthy_basic.kscope/stories/clients").iterdir())
+    os.kill(os.getpid(), sign)
+    signal.pause()
+
+kafkascope_spark.stories.write_findings = stop
+from kafkascope_analyzer.cli import main
+command = sys.argv[1]
+sys.argv[1:2] = ["analyze", {str(CAPTURE)!r}] if command == "analyze" else ["stories", "healthy_basic.kscope"]
+main()
+"""
+"""A command that gets a signal once Spark has written the stories of clients, and waits for its end."""
+
+
+def stopped_in_the_stories(name: str, sign: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", STOPPED_IN_THE_STORIES, name, "-q", sign],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
+    )
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.mark.spark
+def test_interrupted_in_the_stories_leaves_nothing(here: Path) -> None:
+    done = stopped_in_the_stories("analyze", "SIGINT")
+    assert (done.returncode, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
+    assert list(here.iterdir()) == []
+    assert run("ingest", CAPTURE, "-q").exit_code == 0
+    before = files_in(here)
+    done = stopped_in_the_stories("stories", "SIGINT")
+    assert (done.returncode, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
+    assert files_in(here) == before
+
+
+@pytest.mark.spark
+def test_what_a_run_that_was_killed_in_the_stories_leaves_can_be_cleaned(here: Path) -> None:
+    assert stopped_in_the_stories("analyze", "SIGKILL").returncode == -signal.SIGKILL
+    assert any(file.startswith("healthy_basic.kscope/stories/") for file in files_in(here))
+    assert run("clean", "healthy_basic.kscope").exit_code == 0
+    assert list(here.iterdir()) == []
+
+
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_leaves_nothing(here: Path, sign: signal.Signals) -> None:
     os.mkfifo(here / "slow.pcap")
