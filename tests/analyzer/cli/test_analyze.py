@@ -175,7 +175,7 @@ def stopped_in_the_stories(name: str, sign: str) -> subprocess.CompletedProcess[
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
+        preexec_fn=heed_interrupts,
     )
 
 
