@@ -3,12 +3,12 @@
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
-    from kafkascope_analyzer.cli.startup import relax_gc, skip_final_gc
+    from kafkascope_analyzer.cli.startup import end_process, relax_gc
 
     relax_gc()
     from kafkascope_analyzer.cli.app import app
 
     try:
         app(prog_name="kafkascope")
-    finally:
-        skip_final_gc()
+    except SystemExit as ended:
+        end_process(ended.code)

@@ -104,7 +104,6 @@ def analyze(
             raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
         where = SparkPlace.of(master, remote)
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
-        from kafkascope_analyzer.report.model.report import report_model, write_report
 
         failure = None
         with NewDataset(place, temporary) as new:
@@ -112,6 +111,8 @@ def analyze(
             is_early = problem is None and where is None and place.is_local
             with early_session(inputs, jobs, wanted=is_early) as open_meanwhile:
                 dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
+                # Loaded here because the session takes longer to open than a small capture to read.
+                from kafkascope_analyzer.report.model.report import report_model, write_report
             say_what_was_cut(dataset)
             with _kept_without_stories(new, dataset):
                 if problem is None:

@@ -52,6 +52,8 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
             jvm.stop()
         raise
     start()
+    import kafkascope_spark.story_job  # noqa: F401 - the stories need it next, and this thread has nothing to do
+
     opening.join()
 
 
@@ -70,6 +72,8 @@ def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:
 
 
 def _open_session(size: "SessionSize") -> None:
+    import pyspark.testing.utils  # noqa: F401 - loads pandas; PySpark needs it at its first call, the JVM is not up yet
+
     from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.session import open_session
 

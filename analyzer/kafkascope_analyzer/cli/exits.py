@@ -5,6 +5,7 @@ a damaged file of a dataset), 4 Spark failed, 5 no Kafka in the capture, 130 int
 closed it.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -53,16 +54,24 @@ def exit_codes() -> Iterator[None]:
         complain("interrupted: nothing was written")
         raise typer.Exit(INTERRUPTED) from interruption
     except BrokenPipeError as closed:
-        # The rest of the buffer has no reader; without this the interpreter reports that when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         raise typer.Exit(BROKEN_PIPE) from closed
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            _discard_output()
+            complain("standard output cannot be written: no space left on its device; free some, or write elsewhere")
+            raise typer.Exit(USAGE) from error
         if not stopped.is_set:
             raise
         complain("interrupted: nothing was written")  # a library, as numba, failed because it was interrupted
         raise typer.Exit(INTERRUPTED) from error
     finally:
         stopped.remove()
+
+
+def _discard_output() -> None:
+    """Nothing takes the rest of the buffer; without this the interpreter reports that when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stopped:

@@ -1,6 +1,8 @@
-"""Makes a command start faster: fewer imports and fewer garbage collections."""
+"""Makes a command start and end faster: fewer imports and fewer garbage collections."""
 
+import atexit
 import gc
+import os
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -15,13 +17,20 @@ def relax_gc() -> None:
     gc.set_threshold(_GARBAGE_THRESHOLD)
 
 
-def skip_final_gc() -> None:
-    """Excludes all objects from garbage collection: the interpreter would traverse them when it ends (0.1 s).
-
-    Not where DuckDB was used: its bindings (nanobind) print a line for each function that is not collected at the end.
+def end_process(code: int | str | None) -> None:
+    """Ends the process with the code of a SystemExit, after its exit handlers, without freeing its objects one by one
+    (0.3 s of a small `analyze`; mypy ends so too). Returns where the interpreter has to end the process itself: for a
+    message as code, and for output that cannot be written any more.
     """
-    if "duckdb" not in sys.modules:
-        gc.freeze()
+    if isinstance(code, str):
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)
+    os._exit(code or 0)
 
 
 class _WithoutPandas(MetaPathFinder):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import typer
@@ -94,6 +95,16 @@ typer.run(command)
     run.stdout.close()
     noise = run.stderr.read().decode()
     assert (run.wait(), noise) == (141, "")
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "kafkascope_analyzer.cli", "sql", "--list"]
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr == (
+        "kafkascope: standard output cannot be written: no space left on its device; free some, or write elsewhere\n"
+    )
 
 
 def test_a_file_name_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

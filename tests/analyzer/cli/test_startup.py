@@ -28,3 +28,18 @@ def test_arrow_loads_pandas_only_where_it_is_asked_for(hidden: bool) -> None:
         [sys.executable, "-c", LOADED_BY_LISTS.format(hidden=hidden)], capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == [not hidden, 3]
+
+
+ENDED = """
+import atexit, sys
+from kafkascope_analyzer.cli.startup import end_process
+atexit.register(print, "handler")
+print("output")
+end_process({code!r})
+"""
+
+
+@pytest.mark.parametrize(("code", "shown"), [(None, 0), (0, 0), (3, 3), ("a message", 1)])
+def test_a_process_that_is_ended_runs_its_exit_handlers_and_writes_its_output(code: object, shown: int) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDED.format(code=code)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (shown, "output\nhandler\n")
