@@ -13,7 +13,7 @@ from kafkascope_spark.findings.wording import duration, listed
 from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
-from kafkascope_spark.incidents.other_failures import held_back
+from kafkascope_spark.incidents.other_failures import held_back, with_deleted_id
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.incidents.topics import is_of_group
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -287,7 +287,15 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
-    yield f"Create the topic, or correct its name in the client: {command}"
+    lost = "its records are gone, and offsets that groups committed are not those of the new topic"
+    if failure.end_ns is None:
+        yield f"Create the topic, or correct its name in the client: {command}"
+    elif stale := names_of(with_deleted_id(failure)):
+        yield f"It was deleted and created again: {lost}. Find out who deletes it."
+        yield f"Restart {listed(stale)}: each keeps the ID of the deleted topic, and does not find the new one."
+    else:
+        yield f"It was there later. Create topics before clients need them: {command}"
+        yield f"Or, if clients had used it before, find out who deletes it: {lost}."
 
 
 _QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))

@@ -26,7 +26,9 @@ KIND_OF_STATE = {
 """The kind of an incident of a broker that was in such a state for everybody."""
 FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow"}
 SLOW_STATES = frozenset({"slow"})
-"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow."""
+"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
+single host's requests."""
+_LEAST_SLOW_HOSTS = 2
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
@@ -51,11 +53,11 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
     by_broker: dict[Any, list[Row]] = defaultdict(list)
     for row in brokers:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
-    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows, FAILED_STATES)]
+    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = list(_without_mirrored(failures))
     failures += [f for f in _never_served(others) if not any(_is_port_of(f, other) for other in failures)]
-    slow = [failure for rows in by_broker.values() for failure in _of_broker(rows, SLOW_STATES)]
-    failures += [s for s in slow if s.is_of_broker and not any(_overlap_of(s, f) > 0 for f in failures)]
+    slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
+    failures += [s for s in slow if not any(_overlap_of(s, f) > 0 for f in failures)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
@@ -81,14 +83,27 @@ def _is_port_of(failure: Failure, other: Failure) -> bool:
     return other.is_of_broker and same_address and _overlap_of(failure, other) > 0
 
 
-def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
-    """The failures of one broker, as such states show them."""
+def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
+    """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
+    few, or too quick by chance, to show it: whom it served meanwhile is of no account. A host that had nobody beside it
+    shows as much as all hosts."""
+    hosts = {row["host"] for row in rows}
+    for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
+        if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):
+            failure = _failure([cluster], frozenset(), [])
+            failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
+            failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
+            yield failure
+
+
+def _of_broker(rows: list[Row]) -> Iterator[Failure]:
+    """The failures of one broker, but for the times in which it was slow."""
     serving = [row for row in rows if row["state"] == "serving"]
     served = _united((row["from_ns"], _until(row)) for row in serving)
     at_addresses: dict[frozenset[str], list[Span]] = {}
     whole: list[BadStretch] = []
     partial: list[BadStretch] = []
-    for stretch in _bad_stretches(rows, bad_states):
+    for stretch in _bad_stretches(rows, FAILED_STATES):
         others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
         others = [] if _is_frozen(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)

@@ -138,6 +138,18 @@ def test_slow_on_several_connections_at_once(trace, n, found):
     assert [row[1:] for row in trace.states() if row[1] == "slow"] == found
 
 
+def test_slow_as_long_as_responses_are_late_that_wait_for_other_brokers_too(trace):
+    """Late Produce responses alone may be the fault of a replica; between late Fetch responses they show that the
+    broker is slow all the time."""
+    trace.host("a")
+    trace.payload((0.1, 59.0))
+    for at in (10.0, 11.0, 18.0):
+        trace.wait("a", at, at + 1.0, "request", is_proof=True, is_slow=True, request_id=f"r{at}")
+    for at in (13.0, 15.0, 17.0, 30.0, 31.0):
+        trace.wait("a", at, at + 1.0, "request", is_slow=True, request_id=f"r{at}")
+    assert [row[1:] for row in trace.states() if row[1] == "slow"] == [("slow", 10.0, 19.0)]
+
+
 def stopped(trace, *hosts):
     for host in hosts:
         trace.host(host)
