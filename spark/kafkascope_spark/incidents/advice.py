@@ -116,6 +116,12 @@ def _broker_slow(failure: Failure, _: Observed) -> Iterable[str]:
 
 def _path(failure: Failure, observed: Observed) -> Iterable[str]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
+    if failure.is_lossy:
+        yield (
+            f"Look for what drops packets between {between}: errors and drops of network interfaces (ip -s link, "
+            "ethtool -S), full queues and rate limits (tc -s qdisc), the limits of virtual machines and middleboxes."
+        )
+        return
     yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
     yield "The broker itself worked."
     if any(state["state"] not in ENDED_STATES for state in failure.states):

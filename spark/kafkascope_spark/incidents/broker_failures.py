@@ -22,9 +22,11 @@ KIND_OF_STATE = {
     "silent": "broker_silent",
     "frozen": "broker_frozen",
     "slow": "broker_slow",
+    "lossy": "path",
 }
 """The kind of an incident of a broker that was in such a state for everybody."""
-FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow"}
+FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow", "lossy"}
+LOSSY_STATES = frozenset({"lossy"})
 SLOW_STATES = frozenset({"slow"})
 """A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
 single host's requests."""
@@ -55,6 +57,7 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = list(_without_mirrored(failures))
+    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
     failures += [f for f in _never_served(others) if not any(_is_port_of(f, other) for other in failures)]
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
     failures += [s for s in slow if not any(_overlap_of(s, f) > 0 for f in failures)]
@@ -90,14 +93,17 @@ def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
     hosts = {row["host"] for row in rows}
     for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
         if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):
-            failure = _failure([cluster], frozenset(), [])
-            failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
-            failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
-            yield failure
+            yield _while_served(cluster, frozenset())
+
+
+def _lossy_paths(rows: list[Row]) -> Iterator[Failure]:
+    """When packets between a broker and some hosts were lost, whomever it served meanwhile: it served these too."""
+    for cluster in _overlapping(_bad_stretches(rows, LOSSY_STATES)):
+        yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
 
 
 def _of_broker(rows: list[Row]) -> Iterator[Failure]:
-    """The failures of one broker, but for the times in which it was slow."""
+    """The failures of one broker, but for the times in which it was slow or its packets were lost."""
     serving = [row for row in rows if row["state"] == "serving"]
     served = _united((row["from_ns"], _until(row)) for row in serving)
     at_addresses: dict[frozenset[str], list[Span]] = {}
@@ -233,6 +239,15 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         hosts=hosts,
         states=states,
     )
+
+
+def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
+    """The failure of a broker or path that served everybody, but late: it lasts as long as any of them shows it."""
+    failure = _failure([cluster], hosts, [])
+    failure.kind = KIND_OF_STATE[cluster[0].states[0]["state"]]
+    failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
+    failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
+    return failure
 
 
 def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:

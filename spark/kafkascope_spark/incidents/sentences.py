@@ -113,6 +113,8 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
+    if failure.is_lossy:
+        return "Requests and responses came late because of it, responses later than where they were captured."
     return "Nobody stood still because of it."
 
 
@@ -149,6 +151,9 @@ def _slow(failure: Failure, times: Times) -> str:
 
 def _path(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
+    if failure.is_lossy:
+        between = f"Packets between {hosts} and {failure.subject} were lost {times.of(failure)}"
+        return f"{between}: the same had to be sent again, several times in a row, before it arrived"
     how = {
         "silent": "no packet of it arrived",
         "refusing": "connections were refused",

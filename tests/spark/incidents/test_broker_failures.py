@@ -48,6 +48,17 @@ def test_a_broker_is_slow_from_the_first_late_request_to_the_last_late_response(
     assert [summary(f) for f in broker_failures(rows)] == [("broker_slow", 2, [], 4.0, 16.0)]
 
 
+def test_a_lossy_path_is_that_of_its_hosts_and_is_said_once(state: MakeRow) -> None:
+    """Between two brokers both sides show it. What it is called does not depend on whom else the capture shows."""
+    rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "lossy", 6, 14), state(2, 21, "serving", 15, 50)]
+    assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21", "10.0.0.22"], 5.0, 15.0)]
+    both = [state(1, 2, "lossy", 5, 15, "broker"), state(2, 1, "lossy", 6, 15, "broker")]
+    both += [state(node, 21, "serving", 0, 50) for node in (1, 2)]
+    (failure,) = broker_failures(both)
+    assert (failure.kind, failure.node_id) == ("path", 1)
+    assert "Packets between 10.0.0.2 and node 1 (10.0.0.1:9092) were lost" in sentence_of(failure, failure.end_ns, 0)
+
+
 def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: MakeRow) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
