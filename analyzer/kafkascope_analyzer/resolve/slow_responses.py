@@ -17,13 +17,17 @@ _TOGETHER_NS = 2_000_000_000
 
 
 def with_slow_responses(waits: Waits, hosts: ServerHosts) -> Waits:
-    """The waits with is_slow. Only responses count that the server could have given by itself."""
-    rows = np.flatnonzero((waits.layer == REQUEST) & (waits.is_proof > 0) & (waits.ended_by == BY_DATA))
-    rows = rows[_beside_others(waits.taken(rows))]
-    if not len(rows):
+    """The waits with is_slow. Responses that the server could have given by itself decide whether it is slow; of such
+    a server all responses that are late say how long."""
+    answered = (waits.layer == REQUEST) & (waits.ended_by == BY_DATA)
+    proofs = np.flatnonzero(answered & (waits.is_proof > 0))
+    proofs = proofs[_beside_others(waits.taken(proofs))]
+    if not len(proofs):
         return waits
     in_question = np.zeros(len(hosts.servers), np.bool_)
-    in_question[waits.server[rows]] = True
+    in_question[waits.server[proofs]] = True
+    others = np.flatnonzero(answered & (waits.is_proof == 0) & in_question[waits.server])
+    rows = np.concatenate([proofs, others])
     usual = usual_latency_ns(hosts, in_question)[waits.server[rows], waits.api_key[rows]]
     is_slow: Ints = np.zeros(len(waits.conn), np.int64)
     is_slow[rows] = waits.until_ns[rows] - waits.due_ns[rows] >= TIMES_USUAL * usual

@@ -25,10 +25,9 @@ from kafkascope_parsers.api_keys import (
     TXN_OFFSET_COMMIT,
 )
 
-PROMPT_APIS = frozenset(
-    {FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH}
-)
-"""APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms)."""
+PROMPT_APIS = frozenset({FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH})
+"""APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms). Heartbeat is none
+of them: since Kafka 4.0 a coordinator responds when replicas have what it wrote before (CoordinatorRuntime)."""
 COORDINATOR_APIS = (
     frozenset({OFFSET_COMMIT, HEARTBEAT, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT})
     | GROUP_HEARTBEATS

@@ -5,6 +5,7 @@ from typing import Any
 
 from kafkascope_spark.broker_states.down import down_stretches, idle_stretches
 from kafkascope_spark.broker_states.frozen import frozen_stretches
+from kafkascope_spark.broker_states.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
 from kafkascope_spark.broker_states.refusing import refusing_stretches
 from kafkascope_spark.broker_states.silent import silent_stretches
@@ -19,7 +20,9 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     """The rows of a server, host by host, in order of time."""
     down = down_stretches(server)
     silent = silent_stretches(server, down)
-    bad = down + silent + refusing_stretches(server, down) + frozen_stretches(server, down + silent)
+    frozen = frozen_stretches(server, down + silent)
+    lossy = lossy_stretches(server, down + silent + frozen)
+    bad = down + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += slow_stretches(server, bad)
     bad += idle_stretches(server, down)
     of_hosts = by_host(bad)

@@ -1,4 +1,8 @@
-"""When a server was slow: several connections had responses much later than it usually takes."""
+"""When a server was slow: several connections had responses much later than it usually takes.
+
+Responses that the server could have given by itself show that it was slow. Others, which may wait for other brokers
+(Produce, OffsetCommit), show only how long it was.
+"""
 
 from collections import defaultdict
 
@@ -17,7 +21,7 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
     late = [wait for wait in late if not explained.overlap(wait.asked.ts_ns, server.end_ns(wait.until))]
     found: list[Stretch] = []
     for together in _together(late):
-        if len({wait.conn_id for wait in together}) >= _LEAST_CONNECTIONS:
+        if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
             found += _of_hosts(together)
     return found
 

@@ -13,7 +13,7 @@ from kafkascope_spark.findings.wording import duration, listed
 from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
-from kafkascope_spark.incidents.other_failures import held_back
+from kafkascope_spark.incidents.other_failures import held_back, with_deleted_id
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.incidents.topics import is_of_group
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -116,6 +116,12 @@ def _broker_slow(failure: Failure, _: Observed) -> Iterable[str]:
 
 def _path(failure: Failure, observed: Observed) -> Iterable[str]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
+    if failure.is_lossy:
+        yield (
+            f"Look for what drops packets between {between}: errors and drops of network interfaces (ip -s link, "
+            "ethtool -S), full queues and rate limits (tc -s qdisc), the limits of virtual machines and middleboxes."
+        )
+        return
     yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
     yield "The broker itself worked."
     if any(state["state"] not in ENDED_STATES for state in failure.states):
@@ -287,7 +293,15 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
-    yield f"Create the topic, or correct its name in the client: {command}"
+    lost = "its records are gone, and offsets that groups committed are not those of the new topic"
+    if failure.end_ns is None:
+        yield f"Create the topic, or correct its name in the client: {command}"
+    elif stale := names_of(with_deleted_id(failure)):
+        yield f"It was deleted and created again: {lost}. Find out who deletes it."
+        yield f"Restart {listed(stale)}: each keeps the ID of the deleted topic, and does not find the new one."
+    else:
+        yield f"It was there later. Create topics before clients need them: {command}"
+        yield f"Or, if clients had used it before, find out who deletes it: {lost}."
 
 
 _QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))

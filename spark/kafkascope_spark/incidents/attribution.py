@@ -50,9 +50,15 @@ def _is_of(stall: Row, failure: Failure) -> bool:
 
 def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The failure of another broker while the one that was waited on served others: records wait until all in-sync
-    replicas have them, and a group until its coordinator is back."""
-    others = (f for f in failures if f.kind == "replication" or (f.is_of_broker and f.node_id != stall["node_id"]))
-    return _longest_overlap(stall, others)
+    replicas have them, and a group until its coordinator is back. Of several that lasted about as long, the one that
+    began last: whoever was served while the others failed did not wait for them."""
+    others = [f for f in failures if f.kind == "replication" or (f.is_of_broker and f.node_id != stall["node_id"])]
+    longest = _longest_overlap(stall, others)
+    if longest is None:
+        return None
+    half_ns = _overlap_of(stall, longest) // 2
+    before = (f for f in others if f.start_ns <= stall["from_ns"] and _overlap_of(stall, f) >= half_ns)
+    return max(before, key=lambda f: f.start_ns, default=longest)
 
 
 def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -153,10 +159,14 @@ def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> It
 
 def _longest_overlap(stall: Row, failures: Iterable[Failure]) -> Failure | None:
     """The failure that has the longest time in common with the stall; the earlier one of two."""
-    overlaps = [(f.overlap_ns(stall["from_ns"], stall["to_ns"]), -f.start_ns, f) for f in failures]
+    overlaps = [(_overlap_of(stall, f), -f.start_ns, f) for f in failures]
     least = min(LEAST_OVERLAP_NS, stall["waited_ms"] * 500_000)
     best = max((o for o in overlaps if o[0] >= least), key=lambda o: o[:2], default=None)
     return best[2] if best is not None else None
+
+
+def _overlap_of(stall: Row, failure: Failure) -> int:
+    return failure.overlap_ns(stall["from_ns"], stall["to_ns"])
 
 
 def _resources_of(stall: Row) -> frozenset[str]:

@@ -22,11 +22,15 @@ KIND_OF_STATE = {
     "silent": "broker_silent",
     "frozen": "broker_frozen",
     "slow": "broker_slow",
+    "lossy": "path",
 }
 """The kind of an incident of a broker that was in such a state for everybody."""
-FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow"}
+FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow", "lossy"}
+LOSSY_STATES = frozenset({"lossy"})
 SLOW_STATES = frozenset({"slow"})
-"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow."""
+"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
+single host's requests."""
+_LEAST_SLOW_HOSTS = 2
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
@@ -51,11 +55,12 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
     by_broker: dict[Any, list[Row]] = defaultdict(list)
     for row in brokers:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
-    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows, FAILED_STATES)]
+    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = list(_without_mirrored(failures))
+    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
     failures += [f for f in _never_served(others) if not any(_is_port_of(f, other) for other in failures)]
-    slow = [failure for rows in by_broker.values() for failure in _of_broker(rows, SLOW_STATES)]
-    failures += [s for s in slow if s.is_of_broker and not any(_overlap_of(s, f) > 0 for f in failures)]
+    slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
+    failures += [s for s in slow if not any(_overlap_of(s, f) > 0 for f in failures)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
@@ -81,14 +86,30 @@ def _is_port_of(failure: Failure, other: Failure) -> bool:
     return other.is_of_broker and same_address and _overlap_of(failure, other) > 0
 
 
-def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
-    """The failures of one broker, as such states show them."""
+def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
+    """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
+    few, or too quick by chance, to show it: whom it served meanwhile is of no account. A host that had nobody beside it
+    shows as much as all hosts."""
+    hosts = {row["host"] for row in rows}
+    for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
+        if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):
+            yield _while_served(cluster, frozenset())
+
+
+def _lossy_paths(rows: list[Row]) -> Iterator[Failure]:
+    """When packets between a broker and some hosts were lost, whomever it served meanwhile: it served these too."""
+    for cluster in _overlapping(_bad_stretches(rows, LOSSY_STATES)):
+        yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
+
+
+def _of_broker(rows: list[Row]) -> Iterator[Failure]:
+    """The failures of one broker, but for the times in which it was slow or its packets were lost."""
     serving = [row for row in rows if row["state"] == "serving"]
     served = _united((row["from_ns"], _until(row)) for row in serving)
     at_addresses: dict[frozenset[str], list[Span]] = {}
     whole: list[BadStretch] = []
     partial: list[BadStretch] = []
-    for stretch in _bad_stretches(rows, bad_states):
+    for stretch in _bad_stretches(rows, FAILED_STATES):
         others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
         others = [] if _is_frozen(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
@@ -218,6 +239,15 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         hosts=hosts,
         states=states,
     )
+
+
+def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
+    """The failure of a broker or path that served everybody, but late: it lasts as long as any of them shows it."""
+    failure = _failure([cluster], hosts, [])
+    failure.kind = KIND_OF_STATE[cluster[0].states[0]["state"]]
+    failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
+    failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
+    return failure
 
 
 def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:

@@ -86,6 +86,11 @@ class Failure:
         """Whether a broker failed for everybody."""
         return self.kind in BROKER_KINDS
 
+    @property
+    def is_lossy(self) -> bool:
+        """Whether packets were lost, and arrived when they were sent again."""
+        return any(state["state"] == "lossy" for state in self.states)
+
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
         """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
         nothing."""

@@ -69,7 +69,8 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
-    return "warning" if stalls or (failure.silences and failure.rebalances) else "info"
+    is_felt = stalls or (failure.silences and failure.rebalances) or failure.is_lossy
+    return "warning" if is_felt else "info"
 
 
 def _evidence(failure: Failure) -> list[str]:

@@ -97,7 +97,7 @@ class Incidents:
         """All failures, with what belongs to each."""
         of_brokers = self._failures_of_brokers()
         of_clients = client_failures(self._silent, self._rebalances)
-        errors = list(of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients])))
+        errors = of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients]))
         known = [*of_brokers, *of_clients, *errors]
         left = _attribute_stalls(self._stalls, known)
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))

@@ -8,7 +8,7 @@ from typing import Any
 from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
 from kafkascope_spark.findings.wording import listed
 from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
-from kafkascope_spark.incidents.topics import topic_of
+from kafkascope_spark.incidents.topics import is_of_group, topic_of
 
 Row = dict[str, Any]
 
@@ -24,6 +24,8 @@ KIND_OF_ERROR: dict[str, str] = {
 ABOUT_TOPICS = frozenset({"permission", "missing_topic"})
 """Kinds whose errors at all partitions of a topic are one incident. Of the others, what failed is the same for all
 resources."""
+ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+"""Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
 ERROR_KINDS = frozenset(KIND_OF_ERROR.values())
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
@@ -109,14 +111,68 @@ def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
         failure.start_ns = min([failure.start_ns, *_last_seen(rebalance)])
 
 
-def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
+def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
     """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
-    or denied is one of its own."""
+    or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
+    missed."""
+    known = [row for row in recoveries if row["first_error_name"] in KIND_OF_ERROR]
+    commits = [row for row in known if _is_commit_for_missing_topic(row)]
+    found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
+    left = []
+    for row in sorted(commits, key=_order):
+        failure = next((f for f in found if _misses_topic(row, f)), None)
+        if failure is None:
+            left.append(row)
+        else:
+            _take_error(failure, row)
+    found += _by_subject(left)
+    for failure in found:
+        if failure.kind == "missing_topic":
+            _end_at_first_use(failure)
+    return found
+
+
+def _is_commit_for_missing_topic(recovery: Row) -> bool:
+    """Whether a group could not commit offsets for a topic, which the recovery does not name."""
+    return KIND_OF_ERROR[recovery["first_error_name"]] == "missing_topic" and is_of_group([recovery])
+
+
+def _misses_topic(recovery: Row, failure: Failure) -> bool:
+    """Whether the failure is that of a topic which the same client missed at that time."""
+    if failure.kind != "missing_topic" or recovery["client_instance_id"] not in failure.client_instance_ids:
+        return False
+    goes_on = failure.end_ns is None or recovery["start_ns"] <= failure.end_ns + SAME_NS
+    return goes_on and bool(recovery["start_ns"] >= failure.start_ns - SAME_NS)
+
+
+def _end_at_first_use(failure: Failure) -> None:
+    """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
+    notice later, and some never, who go on asking for the ID of a topic that was deleted. It stays open where a client
+    misses it for another reason."""
+    last_ns = max(row["start_ns"] for row in failure.recoveries)
+    back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
+    stale = with_deleted_id(failure)
+    if all(row["recovered_ns"] is not None or row in stale for row in failure.recoveries):
+        failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
+
+
+def with_deleted_id(failure: Failure) -> list[Row]:
+    """The recoveries from errors about a topic's ID after which the client was not served again, though the topic was
+    there again later."""
+    back_ns = max((r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None), default=0)
+    lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
+    return [row for row in lost if row["first_error_name"] in ABOUT_IDS and row["start_ns"] < back_ns]
+
+
+def _order(recovery: Row) -> tuple[int, str]:
+    return recovery["start_ns"], recovery["recovery_id"]
+
+
+def _by_subject(recoveries: Iterable[Row]) -> Iterator[Failure]:
+    """Failures from recoveries whose errors have a kind."""
     last_of: dict[str, Failure] = {}
-    for row in sorted(recoveries, key=lambda r: (r["start_ns"], r["recovery_id"])):
-        kind = KIND_OF_ERROR.get(row["first_error_name"])
-        if kind is None:
-            continue
+    for row in sorted(recoveries, key=_order):
+        kind = KIND_OF_ERROR[row["first_error_name"]]
         subject = topic_of(row) or row["resource"] if kind in ABOUT_TOPICS else row["resource"]
         key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
         failure = last_of.get(key)
@@ -124,12 +180,17 @@ def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
             named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
             failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
             yield failure
-        failure.take_recovery(row)
+        _take_error(failure, row)
         if kind == "quota":
             failure.subject = f"{listed(held_back(failure))} requests"
-        failure.error_names.add(row["first_error_name"])
-        over = failure.end_ns is not None and row["outcome"] == "recovered"
-        failure.end_ns = max(failure.end_ns or 0, row["recovered_ns"] or row["start_ns"]) if over else None
+
+
+def _take_error(failure: Failure, recovery: Row) -> None:
+    failure.take_recovery(recovery)
+    failure.start_ns = min(failure.start_ns, recovery["start_ns"])
+    failure.error_names.add(recovery["first_error_name"])
+    over = failure.end_ns is not None and recovery["outcome"] == "recovered"
+    failure.end_ns = max(failure.end_ns or 0, recovery["recovered_ns"] or recovery["start_ns"]) if over else None
 
 
 def held_back(failure: Failure) -> list[str]:

@@ -8,6 +8,8 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.observed import names_of
+from kafkascope_spark.incidents.other_failures import with_deleted_id
 from kafkascope_spark.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -111,6 +113,8 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
+    if failure.is_lossy:
+        return "Requests and responses came late because of it, responses later than where they were captured."
     return "Nobody stood still because of it."
 
 
@@ -147,7 +151,14 @@ def _slow(failure: Failure, times: Times) -> str:
 
 def _path(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
-    how = {"silent": "no packet came back", "refusing": "connections were refused", "down": "connections were refused"}
+    if failure.is_lossy:
+        between = f"Packets between {hosts} and {failure.subject} were lost {times.of(failure)}"
+        return f"{between}: the same had to be sent again, several times in a row, before it arrived"
+    how = {
+        "silent": "no packet of it arrived",
+        "refusing": "connections were refused",
+        "down": "connections were refused",
+    }
     states = {row["state"] for row in failure.states}
     what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
     return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
@@ -218,7 +229,9 @@ def _missing_topic(failure: Failure, times: Times) -> str:
     what = f"{_subject(failure)}{which}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
-    return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+    stale = names_of(with_deleted_id(failure))
+    still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
+    return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
 
 def _quota(failure: Failure, times: Times) -> str:

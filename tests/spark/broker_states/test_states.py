@@ -138,6 +138,62 @@ def test_slow_on_several_connections_at_once(trace, n, found):
     assert [row[1:] for row in trace.states() if row[1] == "slow"] == found
 
 
+def test_slow_as_long_as_responses_are_late_that_wait_for_other_brokers_too(trace):
+    """Late Produce responses alone may be the fault of a replica; between late Fetch responses they show that the
+    broker is slow all the time."""
+    trace.host("a")
+    trace.payload((0.1, 59.0))
+    for at in (10.0, 11.0, 18.0):
+        trace.wait("a", at, at + 1.0, "request", is_proof=True, is_slow=True, request_id=f"r{at}")
+    for at in (13.0, 15.0, 17.0, 30.0, 31.0):
+        trace.wait("a", at, at + 1.0, "request", is_slow=True, request_id=f"r{at}")
+    assert [row[1:] for row in trace.states() if row[1] == "slow"] == [("slow", 10.0, 19.0)]
+
+
+def lossy(trace, *losses):
+    """A host whose connection loses packets at these times, each from the first to the last copy of a packet."""
+    trace.host("a")
+    trace.signs((0.1, 59.0), host="a")
+    trace.signs((0.1, 59.0), host="a", scope="from_host")
+    trace.payload((0.1, 59.0))
+    for layer, asked, until in losses:
+        trace.wait("a", asked, until, layer, last=until - 0.01)
+
+
+def test_packets_that_are_lost_again_and_again_make_a_path_lossy(trace):
+    """As recorded with 40 % of the packets between a host and a broker dropped for 14 s: each side goes on sending."""
+    lossy(trace, ("packet", 10.0, 10.9), ("packet", 13.7, 14.6), ("delivery", 14.7, 17.0))
+    assert trace.states() == [
+        ("a", "serving", 0.1, 10.0),
+        ("a", "lossy", 10.0, 17.0),
+        ("a", "serving", 17.0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [("packet", 10.0, 10.9), ("packet", 13.7, 14.6)],
+        [("packet", 10.0, 10.9), ("packet", 10.1, 10.8), ("delivery", 10.2, 11.5), ("packet", 13.0, 13.9)],
+        [("packet", 10.0, 10.9), ("packet", 20.0, 20.9), ("packet", 30.0, 30.9)],
+    ],
+    ids=["two", "together", "far apart"],
+)
+def test_single_losses_make_no_path_lossy(trace, losses):
+    lossy(trace, *losses)
+    assert {state for _, state, _, _ in trace.states()} == {"serving"}
+
+
+def test_a_short_silence_beside_losses_is_one_of_them(trace):
+    trace.host("a")
+    trace.signs((0.1, 8.0), (9.2, 59.0), host="a")
+    trace.signs((0.1, 8.0), (9.2, 59.0), host="a", scope="from_host")
+    trace.payload((0.1, 59.0))
+    for asked, until in ((8.1, 9.2), (10.0, 10.9), (12.0, 12.7), (13.7, 14.6)):
+        trace.wait("a", asked, until, last=until - 0.01)
+    assert [row[1:] for row in trace.states() if row[1] != "serving"] == [("lossy", 8.0, 14.6)]
+
+
 def stopped(trace, *hosts):
     for host in hosts:
         trace.host(host)

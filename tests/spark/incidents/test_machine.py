@@ -62,6 +62,21 @@ def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broke
     assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
 
 
+def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_wait(
+    state: MakeRow, stall: MakeRow
+) -> None:
+    """Recorded: node 1 is killed, leaders drop it, and writes go on; then node 2 is frozen, and writes at node 3 wait
+    until it goes on. All that time node 1 is down."""
+    rows = [state(3, 21, "serving", 0, 60)]
+    for node, name, since, until in ((1, "down", 5, 17), (2, "frozen", 10, 15)):
+        rows += [state(node, 21, "serving", 0, since), state(node, 21, name, since, until)]
+        rows += [state(node, 21, "serving", until, 60)]
+    first, second = stall("produce", 21, 3, 5.1, 8.6), stall("produce", 21, 3, 10.2, 15.1)
+    incidents, kinds = tell(rows, [first, second])
+    assert [row["node_id"] for row in incidents] == [1, 2]
+    assert kinds == {first["stall_id"]: "broker_down", second["stall_id"]: "broker_frozen"}
+
+
 def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeRow) -> None:
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 1, 2.5)])
     assert kinds == {"stall-produce-21-1": "unexplained"}
@@ -309,6 +324,43 @@ def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall:
     alone = tell(silent_broker, [left])[0][0]["sentence"]
     assert "readers gave up or ended without being served, the last at 00:40.000." in alone
     assert "served again" not in alone
+
+
+@pytest.fixture
+def deleted_topic(recovery: MakeRow) -> list[Row]:
+    """Recorded: a topic is deleted at 5.5 s and created again at 12.6 s. A consumer cannot commit offsets meanwhile,
+    a producer finds the new topic at 13.2 s, and one of another library goes on asking for the old topic's ID."""
+    return [
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5.5, 13.9, first_api_key=1),
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 5.4, 12.6, first_api_key=8, resource_kind="group", resource="g"),
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 22, 1, 5.6, 13.2, first_api_key=0),
+        recovery("UNKNOWN_TOPIC_ID", 23, 1, 5.7, None, first_api_key=0, outcome="gave_up", client_id="old"),
+    ]
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topic: list[Row], stall: MakeRow) -> None:
+    """It was there when the first client had it again, whatever those see that keep its ID."""
+    stalls = [stall("produce", 22, 1, 5.6, 13.2), stall("produce", 23, 1, 5.7, 26.6, served=False)]
+    (incident,), _ = tell(stalls=stalls, recoveries=deleted_topic)
+    assert (incident["kind"], incident["subject"], incident["n_stalls"]) == ("missing_topic", "orders", 2)
+    assert " from 00:05.400 (00:00:05.400 UTC) to 00:12.600 (7.2 s)" in incident["sentence"]
+    assert "; old went on asking for the ID of the topic that was deleted." in incident["sentence"]
+    assert "Restart old: " in incident["advice"]
+    assert "--create" not in incident["advice"]
+
+
+def test_a_topic_that_a_client_still_misses_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None)
+    (incident,), _ = tell(recoveries=[*deleted_topic, missing])
+    assert incident["end_ns"] is None
+    assert incident["advice"].startswith("Create the topic")
+
+
+def test_commits_for_a_missing_topic_of_another_client_are_not_those_of_the_topic(recovery: MakeRow) -> None:
+    topic = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5.5, 13.9)
+    commit = recovery("UNKNOWN_TOPIC_OR_PARTITION", 22, 2, 5.6, 12.6, resource_kind="group", resource="g")
+    incidents, _ = tell(recoveries=[topic, commit])
+    assert [row["subject"] for row in incidents] == ["orders", "g"]
 
 
 def test_the_name_of_a_topic_keeps_its_letters() -> None:

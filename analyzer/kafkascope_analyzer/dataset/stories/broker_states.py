@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, text, texts, time
 
-STATES = ("serving", "slow", "frozen", "down", "silent", "refusing", "unknown")
+STATES = ("serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown")
 HOST_KINDS = ("client", "broker", "controller")
 
 BROKER_STATES = Table(
@@ -19,6 +19,7 @@ BROKER_STATES = Table(
         text(
             "state",
             "serving (it responds whenever it is asked), slow (at least ten times its usual latency and 500 ms), "
+            "lossy (packets between the two were lost several times in a row, and arrived when they were sent again), "
             "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
             "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
             "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "

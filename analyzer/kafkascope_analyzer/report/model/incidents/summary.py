@@ -26,7 +26,7 @@ KINDS = {
     "broker_frozen": "broker frozen",
     "broker_slow": "broker slow",
     "zookeeper_session": "ZooKeeper session lost",
-    "path": "network path cut",
+    "path": "network path failed",
     "replication": "replication cut",
     "listener": "advertised listener wrong",
     "leader_move": "leader moved",
