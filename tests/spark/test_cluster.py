@@ -1,5 +1,5 @@
 """The same tables and stories on a cluster: a standalone master and two workers from the pyspark package, on loopback,
-reached as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
+reached as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE. `make slow` runs these tests."""
 
 import importlib.util
 import json
