@@ -7,6 +7,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Where this is set (images of Python often do), each process that a test starts would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 # Two processes share the tests (tests/conftest.py says how); PYTEST='.venv/bin/python -m pytest' runs them in one.
@@ -17,10 +19,11 @@ SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test checked lint types imports page page-check docs site fuzz bench speed java clean
+.PHONY: help report test slow checked lint types imports page page-check docs site fuzz bench speed java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@echo 'make slow     the tests with a Spark cluster of its own, which make test leaves out'
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     a million mutated messages; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
@@ -34,6 +37,12 @@ report: .stamps/installed java
 
 test: .stamps/installed-test java
 	$(PYTEST)
+
+# What starts Spark's own daemons, a master, workers and executors, each a JVM: a quarter of the time of all other tests
+# together. make test runs the same stories and the same ingest as tasks of the embedded session, and unpacks an archive
+# for executors without Spark.
+slow: .stamps/installed-test java
+	$(BIN)/python -m pytest -q -m slow
 
 # Kernels with every index checked, and as plain Python. A cache of its own (that of make fuzz): numba does not tell such
 # kernels apart. The path is absolute, as some tests start processes elsewhere.

@@ -7,7 +7,7 @@ whose start and first queries take as long as many tests. The order is random (p
   finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
   several share a capture that nobody has compiled for, each of them compiles;
 - then what takes longest, by processor time, lest one process be left with it when the other is done: the Spark group
-  and the modules of LONG; among these the cluster, whose dataset the Spark group has made by then;
+  and the modules of LONG;
 - last everything else.
 """
 
@@ -29,15 +29,17 @@ COMPILING = {
 }
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
-SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
+SPARK = "spark"
 LONG = (
     "tests/analyzer/cli/test_analyze.py",
-    "tests/analyzer/ingest/test_same_rows.py",
     "tests/analyzer/ingest/test_append.py",
+    "tests/analyzer/report/html/test_browser.py",
+    "tests/spark/test_failures.py",
+    "tests/spark/test_connectors.py",
     "tests/analyzer/ingest/test_on_s3.py",
+    "tests/analyzer/ingest/test_same_rows.py",
     "tests/analyzer/dataset/test_commands_on_s3.py",
     "tests/analyzer/cli/test_report.py",
-    CLUSTER,
     "tests/analyzer/cut/test_cut.py",
     "tests/analyzer/cli/test_inputs.py",
 )
@@ -48,16 +50,15 @@ FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, *LONG)
 def group_of(nodeid: str) -> str:
     """The group in which a test runs: its module's, unless it shares more than a module's fixtures."""
     module, _, _ = nodeid.partition("::")
-    if module.startswith("tests/spark/") and module not in (CLUSTER, *OWN_SPARK) and starts_spark(module):
+    if module.startswith("tests/spark/") and module not in OWN_SPARK and starts_spark(module):
         return SPARK
     return GROUPS.get(module, module)
 
 
-OWN_SPARK = ("tests/spark/test_failures.py", "tests/spark/test_connectors.py")
-"""Modules that start Spark in processes of their own, as the cluster does: they share a dataset at most."""
-EARLY = ("tests/spark/test_stories.py", *OWN_SPARK)
-"""Of the modules of one rank these come first: one that makes the dataset which the cluster and OWN_SPARK need, and
-what takes longest of all that is not in FIRST."""
+OWN_SPARK = ("tests/spark/test_failures.py", "tests/spark/test_connectors.py", "tests/spark/test_cluster.py")
+"""Modules that start Spark in processes of their own: they share a dataset at most."""
+EARLY = "tests/spark/test_stories.py"
+"""The first of the Spark group, which makes the dataset that OWN_SPARK needs."""
 
 
 @cache
@@ -159,14 +160,27 @@ def bucket_numbers() -> Iterator[int]:
     return count(1)
 
 
-@pytest.fixture
-def bucket(s3_server: str, bucket_numbers: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Bucket]:
-    """Makes a bucket; the environment names the server, its region and credentials that it takes."""
+@pytest.fixture(scope="session")
+def new_bucket(s3_server: str, bucket_numbers: Iterator[int]) -> Callable[[], Bucket]:
+    """Makes a bucket. Whatever else is to reach it needs `s3_environment`."""
     import boto3
 
+    access = {"aws_access_key_id": "tester", "aws_secret_access_key": "not-a-secret", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=s3_server, **access)
+    return lambda: Bucket(client, f"captures-{next(bucket_numbers)}")
+
+
+@pytest.fixture
+def s3_environment(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment names the server, its region and credentials that it takes."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     settings = {"ENDPOINT_URL": s3_server, "ACCESS_KEY_ID": "tester", "SECRET_ACCESS_KEY": "not-a-secret"}
     for name, value in (settings | {"REGION": "us-east-1"}).items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    return lambda: Bucket(boto3.client("s3", region_name="us-east-1"), f"captures-{next(bucket_numbers)}")
+
+
+@pytest.fixture
+def bucket(new_bucket: Callable[[], Bucket], s3_environment: None) -> Callable[[], Bucket]:
+    """Makes a bucket, in an environment that names its server."""
+    return new_bucket

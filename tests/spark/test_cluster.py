@@ -1,5 +1,5 @@
 """The same tables and stories on a cluster: a standalone master and two workers from the pyspark package, on loopback,
-reached as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
+reached as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE. `make slow` runs these tests."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOME = pathlib.Path(pyspark.__file__).parent
 PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures" / "pieces"
@@ -233,10 +233,8 @@ print(json.dumps({"rows": rows, "places": [json.loads(row[0]) for row in places]
 """
 
 
-def test_the_packed_archive_is_all_that_executors_need(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packed_archive_is_all_that_executors_need(tmp_path: pathlib.Path) -> None:
     """The workers know nothing of this installation: neither its Python nor its path."""
-    # The lowest level: the archive stays on this machine, and compressing takes most of the time of this test.
-    monkeypatch.setattr("kafkascope_analyzer.cli.executor_archive._COMPRESSION_LEVEL", 1)
     captures = [str(PIECES / f"{name}.pcap.zst") for name in ("path_cut", "sasl_users")]
     expected: list[str] = []
     for number, capture in enumerate(captures):

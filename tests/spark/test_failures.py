@@ -144,7 +144,12 @@ def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathl
         with exit_codes():
             open_session("local[2]")
     """
-    environment = os.environ | {"PYSPARK_PYTHON": str(tmp_path / "empty" / "bin" / "python")}
+    environment = os.environ | {
+        "PYSPARK_PYTHON": str(tmp_path / "empty" / "bin" / "python"),
+        "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false pyspark-shell",
+        # This JVM lives for some seconds: the second compiler would take longer than it saves.
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
     command = [sys.executable, "-c", textwrap.dedent(program)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert "kafkascope: the executors have no pyarrow: install it there (pip install pyarrow)" in done.stderr

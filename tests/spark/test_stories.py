@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -288,6 +290,24 @@ def test_the_limit_decides_which_waits_are_stalls(dataset_of: DatasetOf, tmp_pat
     short = {row["stall_id"]: row["waited_ms"] for row in rows(again, "stalls")}
     assert short.items() >= usual.items()
     assert all(500 <= ms < 1_000 for stall, ms in short.items() if stall not in usual)
+
+
+def test_interrupted_stories_leave_the_dataset_as_it_was(
+    spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C once Spark has written the stories of clients."""
+    place = tmp_path / "a.kscope"
+    ingest([CAPTURES / "pieces" / "frozen_broker.pcap.zst"], place, IngestOptions(jobs=1))
+
+    def interrupt(*_: object, **__: object) -> None:
+        assert list((place / "stories" / "clients").iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafkascope_spark.stories.write_findings", interrupt)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    done = CliRunner().invoke(app, ["stories", str(place), "-q"])
+    assert (done.exit_code, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
 
 
 def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:

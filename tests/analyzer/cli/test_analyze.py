@@ -153,7 +153,7 @@ import os, signal, sys
 from pathlib import Path
 import kafkascope_spark.stories
 
-sign = getattr(signal, sys.argv.pop())
+sign = getattr(signal, sys.argv[1])
 
 def stop(*_, **__):
     assert list(Path("healthy_basic.kscope/stories/clients").iterdir())
@@ -162,16 +162,15 @@ def stop(*_, **__):
 
 kafkascope_spark.stories.write_findings = stop
 from kafkascope_analyzer.cli import main
-command = sys.argv[1]
-sys.argv[1:2] = ["analyze", {str(CAPTURE)!r}] if command == "analyze" else ["stories", "healthy_basic.kscope"]
+sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "-q"]
 main()
 """
-"""A command that gets a signal once Spark has written the stories of clients, and waits for its end."""
+"""`analyze` that gets a signal once Spark has written the stories of clients, and waits for its end."""
 
 
-def stopped_in_the_stories(name: str, sign: str) -> subprocess.CompletedProcess[str]:
+def stopped_in_the_stories(sign: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", STOPPED_IN_THE_STORIES, name, "-q", sign],
+        [sys.executable, "-c", STOPPED_IN_THE_STORIES, sign],
         capture_output=True,
         text=True,
         check=False,
@@ -185,19 +184,15 @@ def files_in(folder: Path) -> list[str]:
 
 @pytest.mark.spark
 def test_interrupted_in_the_stories_leaves_nothing(here: Path) -> None:
-    done = stopped_in_the_stories("analyze", "SIGINT")
+    """So does `stories`, beside which nothing happens but that (tests/spark/test_stories.py)."""
+    done = stopped_in_the_stories("SIGINT")
     assert (done.returncode, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
     assert list(here.iterdir()) == []
-    assert run("ingest", CAPTURE, "-q").exit_code == 0
-    before = files_in(here)
-    done = stopped_in_the_stories("stories", "SIGINT")
-    assert (done.returncode, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
-    assert files_in(here) == before
 
 
 @pytest.mark.spark
 def test_what_a_run_that_was_killed_in_the_stories_leaves_can_be_cleaned(here: Path) -> None:
-    assert stopped_in_the_stories("analyze", "SIGKILL").returncode == -signal.SIGKILL
+    assert stopped_in_the_stories("SIGKILL").returncode == -signal.SIGKILL
     assert any(file.startswith("healthy_basic.kscope/stories/") for file in files_in(here))
     assert run("clean", "healthy_basic.kscope").exit_code == 0
     assert list(here.iterdir()) == []

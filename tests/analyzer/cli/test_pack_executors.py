@@ -1,12 +1,18 @@
 """What the archive for executors holds, and what its command refuses; tests/spark/test_cluster.py runs with one."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from kafkascope_analyzer.cli import executor_archive
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.cli.executor_archive import packed_files
+from kafkascope_analyzer.cli.executor_archive import packed_files, write_executor_archive
+from kafkascope_parsers.capture.columns import uint32_at
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,34 @@ def test_the_archive_holds_what_executors_import_and_no_spark() -> None:
     assert "lib/kafkascope_parsers/schema/facts/000_Produce.json" in names
     assert any(name.startswith("lib/kafkascope-") and name.endswith("/METADATA") for name in names)
     assert not any(part in {"tests", "node_modules"} for name in names for part in name.split("/"))
+
+
+USES_A_KERNEL = """
+from pathlib import Path
+import numpy as np
+import kafkascope_parsers
+from kafkascope_parsers.capture.columns import uint32_at
+
+value = uint32_at(np.array([1, 2, 3, 4], np.uint8), 0, True)
+package = Path(kafkascope_parsers.__file__).parent
+print(package, value, len([*package.rglob("*.nbc")]))
+"""
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_what_is_unpacked_elsewhere_has_its_python_and_its_compiled_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parsers alone: all else that an archive holds are files of the same kind, and many."""
+    uint32_at(np.array([1, 2, 3, 4], np.uint8), 0, True)  # compiled from here on
+    parsers = [file for file in packed_files() if file.name.startswith("lib/kafkascope_parsers/")]
+    monkeypatch.setattr(executor_archive, "packed_files", lambda: parsers)
+    content = write_executor_archive(tmp_path / "executors.tar.gz")
+    (tmp_path / "env").mkdir()
+    subprocess.run(["tar", "-xzf", tmp_path / "executors.tar.gz", "-C", tmp_path / "env"], check=True)
+    environment = os.environ | {"KAFKASCOPE_PYTHON": sys.executable, "PYTHONPATH": ""}
+    command = [str(tmp_path / "env" / "bin" / "python"), "-c", USES_A_KERNEL]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    place = tmp_path / "env" / "lib" / "kafkascope_parsers"
+    assert done.stdout.split() == [str(place), "16909060", str(content.n_kernels)]  # none was compiled there
+    assert content.n_kernels > 0

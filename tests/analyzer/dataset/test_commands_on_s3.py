@@ -28,6 +28,12 @@ def refused(*args: object, code: int = 2) -> str:
     return line
 
 
+@pytest.fixture(scope="module")
+def uploaded(new_bucket, tmp_path_factory: pytest.TempPathFactory, unpack) -> str:
+    """The dataset in a bucket, for tests that only read it."""
+    return new_bucket().upload(unpack(tmp_path_factory.mktemp("uploaded")), "a/leader_move.kscope")
+
+
 COMMANDS = {
     "report": ["--format", "json"],
     "info": [],
@@ -42,25 +48,27 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_gives_the_same(command: str, leader_move: Path, bucket) -> None:
-    uri = bucket().upload(leader_move, "a/leader_move.kscope")
+@pytest.mark.usefixtures("s3_environment")
+def test_a_command_gives_the_same(command: str, leader_move: Path, uploaded: str) -> None:
     local = run(command, leader_move, *COMMANDS[command])
-    assert run(command, uri, *COMMANDS[command]) == local
+    assert run(command, uploaded, *COMMANDS[command]) == local
     assert len(local.splitlines()) > 3
 
 
-def test_explain_and_diff(leader_move: Path, bucket) -> None:
-    uri = bucket().upload(leader_move, "a/leader_move.kscope")
+@pytest.mark.usefixtures("s3_environment")
+def test_explain_and_diff(leader_move: Path, uploaded: str) -> None:
     recovery = Dataset.open(leader_move).read("stories/recoveries", ["recovery_id"])["recovery_id"][0].as_py()
     local = run("explain", leader_move, recovery, "--format", "json")
-    assert run("explain", uri, recovery, "--format", "json") == local.replace(str(leader_move), uri)
-    assert run("diff", uri, leader_move, "--format", "json") == run("diff", leader_move, uri, "--format", "json")
+    assert run("explain", uploaded, recovery, "--format", "json") == local.replace(str(leader_move), uploaded)
+    assert run("diff", uploaded, leader_move, "--format", "json") == run(
+        "diff", leader_move, uploaded, "--format", "json"
+    )
 
 
-def test_cut(leader_move: Path, bucket, tmp_path: Path) -> None:
-    uri = bucket().upload(leader_move, "a/leader_move.kscope")
+@pytest.mark.usefixtures("s3_environment")
+def test_cut(leader_move: Path, uploaded: str, tmp_path: Path) -> None:
     capture = FIXTURES / "captures" / "leader_move.pcap.zst"
-    for place, name in ((leader_move, "local.pcapng"), (uri, "remote.pcapng")):
+    for place, name in ((leader_move, "local.pcapng"), (uploaded, "remote.pcapng")):
         run("cut", place, "--client", "order-api-5", "--capture", capture, "-o", tmp_path / name)
     sizes = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
     assert sizes["remote.pcapng"] > 1_000
@@ -68,9 +76,9 @@ def test_cut(leader_move: Path, bucket, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["--html", "--markdown", "--json"])
-def test_a_report_file_is_the_same(form: str, leader_move: Path, bucket, tmp_path: Path) -> None:
-    uri = bucket().upload(leader_move, "a/leader_move.kscope")
-    for place, name in ((leader_move, "local"), (uri, "remote")):
+@pytest.mark.usefixtures("s3_environment")
+def test_a_report_file_is_the_same(form: str, leader_move: Path, uploaded: str, tmp_path: Path) -> None:
+    for place, name in ((leader_move, "local"), (uploaded, "remote")):
         run("report", place, form, tmp_path / f"{name}.out", "--quiet")
     assert (tmp_path / "remote.out").read_bytes() == (tmp_path / "local.out").read_bytes()
 

@@ -15,7 +15,7 @@ from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_parsers.errors import UsageError
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
-PIECES = 8
+STEPS = 5
 _HEADER, _RECORD = 24, 16
 
 
@@ -52,26 +52,33 @@ def contents(place: object) -> tuple[dict[str, list[str]], object]:
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return in_pieces(CAPTURES / "leader_move.pcap.zst", tmp_path_factory.mktemp("pieces"), PIECES)
+    """A small capture: each test appends some of these files several times."""
+    return in_pieces(CAPTURES / "pieces" / "zk_dead_coordinator.pcap.zst", tmp_path_factory.mktemp("pieces"), 4)
 
 
 @pytest.fixture(scope="module")
-def whole(pieces: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def steps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A capture with all that may cross the end of a file: clients of all kinds, a broker that dies and returns."""
+    return in_pieces(CAPTURES / "leader_move.pcap.zst", tmp_path_factory.mktemp("steps"), STEPS)
+
+
+@pytest.fixture(scope="module")
+def whole(steps: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("whole") / "whole.kscope"
-    assert run("ingest", *pieces, "-o", out).exit_code == 0
+    assert run("ingest", *steps, "-o", out).exit_code == 0
     return contents(out)
 
 
-@pytest.mark.parametrize(("jobs", "at_a_time"), [(1, 1), (2, 3)])
+@pytest.mark.parametrize(("jobs", "at_a_time"), [(1, 1), (2, 2)])
 def test_steps_give_what_one_ingest_gives(
-    pieces: list[Path], whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, at_a_time: int
+    steps: list[Path], whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, at_a_time: int
 ) -> None:
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     out = tmp_path / "grown.kscope"
-    for first in range(0, PIECES, at_a_time):
+    for first in range(0, STEPS, at_a_time):
         # Later runs go on with the buckets of the first.
         asked = ["--jobs", jobs] if first == 0 else []
-        assert append(out, *pieces[first : first + at_a_time], *asked).exit_code == 0
+        assert append(out, *steps[first : first + at_a_time], *asked).exit_code == 0
     rows, rest = contents(out)
     assert rows.keys() == whole[0].keys()
     assert [name for name in rows if rows[name] != whole[0][name]] == []
@@ -139,14 +146,14 @@ def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_pa
 
 def test_capture_points_go_on_apart(pieces: list[Path], tmp_path: Path) -> None:
     """Another capture point of the same time is a series of its own, which later files continue."""
-    other = in_pieces(CAPTURES / "healthy_basic.pcap.zst", tmp_path, 4)
+    other = in_pieces(CAPTURES / "pieces" / "path_cut.pcap.zst", tmp_path, 4)
     out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
     for number in range(4):
         assert append(out, pieces[number], other[number]).exit_code == 0
     assert run("ingest", *pieces[:4], *other, "-o", once).exit_code == 0
     found, expected = contents(out)[0], contents(once)[0]
     assert found.keys() == expected.keys()
-    assert len(found["requests"]) == len(expected["requests"]) > 1000
+    assert len(found["requests"]) == len(expected["requests"]) > 500
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_buckets_and_ranges_of_a_file_change_nothing(spark: Any, raw: bytes, tmp
     ingest([path], tmp_path / "local.kscope", OPTIONS)
     expected = Dataset.open(tmp_path / "local.kscope")
     assert expected.rows("requests") > 1000
-    for n_buckets, range_bytes in ((1, 1 << 30), (7, 300_000)):  # other tests have two and three buckets
+    for n_buckets, range_bytes in ((1, 1 << 30), (5, 600_000)):  # other tests have two and three buckets
         found = on_spark(spark, [path], tmp_path / f"{n_buckets}.kscope", n_buckets, range_bytes)
         assert_same_tables(found, expected)
         left = {each.name for each in (tmp_path / f"{n_buckets}.kscope").iterdir() if each.name.startswith("_")}
