@@ -88,3 +88,8 @@ def size(n_bytes: int) -> str:
     if n_bytes < _KIB:
         return f"{n_bytes} bytes"
     return f"{ratio(n_bytes, _KIB)} KiB" if n_bytes < _MIB else f"{ratio(n_bytes, _MIB)} MiB"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of several, without its full stop."""
+    return text.partition(". ")[0].removesuffix(".")

@@ -33,10 +33,10 @@ def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     return _longest_overlap(stall, (f for f in at_node if f.kind != "replication"))
 
 
-def of_silent_client(stall: Row, failures: Sequence[Failure]) -> Failure | None:
-    """The client that stood still by itself: it waited, or its group did, whose records it should have fetched; or it
-    had to find its place again when it went on."""
-    about = [f for f in failures if f.silences and (_is_of(stall, f) or stall["group_id"] in groups_of(f))]
+def of_client_at_fault(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The client that stood still by itself, or that was not let in any longer: it waited, or its group did, whose
+    records it should have fetched; or it had to find its place again when it went on."""
+    about = [f for f in failures if f.kind == "client" and (_is_of(stall, f) or stall["group_id"] in groups_of(f))]
     during = _longest_overlap(stall, about)
     if during is not None:
         return during
@@ -126,7 +126,7 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
 RULES: tuple[Rule, ...] = (
     under_quota,
     at_failed_broker,
-    of_silent_client,
+    of_client_at_fault,
     behind_failed_replica,
     at_moved_resource,
     while_not_recovered,

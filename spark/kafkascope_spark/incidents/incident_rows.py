@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope_spark.error_codes import FATAL
 from kafkascope_spark.incidents.advice import advice_for
 from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.sentences import UNSERVED, how_known, sentence_of
 
@@ -30,6 +31,7 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
     return {
         "incident_id": incident_id(failure),
         "kind": failure.kind,
+        "client_fault": client_fault(failure),
         "node_id": failure.node_id,
         "hosts": sorted(failure.hosts),
         "subject": failure.subject,
@@ -47,9 +49,20 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
     }
 
 
+def client_fault(failure: Failure) -> str | None:
+    """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
+    if failure.kind != "client":
+        return None
+    if failure.misuse is None:
+        return "stood_still"
+    return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
+
+
 def _clients(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
-    return {row["client_instance_id"] for row in (*failure.silences, *failure.stalls, *failure.recoveries)} - {None}
+    of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
+    rows = (*failure.silences, *failure.stalls, *failure.recoveries)
+    return of_misuse | {row["client_instance_id"] for row in rows} - {None}
 
 
 def end_ns(failure: Failure) -> int | None:
@@ -67,6 +80,8 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
         return "error"
+    if failure.misuse is not None and failure.misuse.unserved:
+        return "error"
     if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
     return "warning" if stalls or (failure.silences and failure.rebalances) else "info"
@@ -82,4 +97,5 @@ def _evidence(failure: Failure) -> list[str]:
     ids += [i for silence in failure.silences for i in silence["requests"]]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
+    ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use["evidence"]]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

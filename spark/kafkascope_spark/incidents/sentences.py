@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.misconfigured_texts import misuse_impact, misuse_known, misuse_sentence
 from kafkascope_spark.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -47,7 +48,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
 
 def how_known(failure: Failure) -> str:
     """What in the capture shows it."""
-    known = _KNOWN[failure.kind]
+    known = _KNOWN[failure.kind] if failure.misuse is None else misuse_known(failure.misuse)
     if failure.session is None or failure.kind == ZOOKEEPER_SESSION:
         return known
     return f"{known}; its ZooKeeper session"
@@ -107,6 +108,8 @@ def _who(stall: Row) -> str:
 def _impact_without_stalls(failure: Failure) -> str:
     """Who could not work, as far as errors show it. Who lost a connection and asked for nothing later wanted
     nothing."""
+    if failure.misuse is not None:
+        return misuse_impact(failure.misuse)
     unserved = (r for r in failure.recoveries if r["outcome"] in UNSERVED)
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
@@ -261,6 +264,12 @@ def _waiting(failure: Failure) -> str:
 
 
 def _client(failure: Failure, times: Times) -> str:
+    if failure.misuse is None:
+        return _stood_still(failure, times)
+    return f"{misuse_sentence(failure.misuse)} {times.of(failure)}"
+
+
+def _stood_still(failure: Failure, times: Times) -> str:
     several = len(failure.silences) > 1
     n = sum(silence["n_connections"] for silence in failure.silences)
     heartbeat = duration(max(silence["heartbeat_ms"] for silence in failure.silences) * 1_000_000)

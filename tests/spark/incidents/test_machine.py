@@ -24,11 +24,12 @@ def tell(
     rebalances: Iterable[Row] = (),
     clients: Iterable[Row] = (),
     silent: Iterable[Row] = (),
+    uses: Iterable[Row] = (),
 ) -> tuple[list[Row], dict[str, str]]:
     """The incidents, and the kind of the incident of each stall."""
     machine = Incidents(0)
     rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
-    rows |= {"silent_client": silent, "affected_client": clients}
+    rows |= {"silent_client": silent, "listener_use": uses, "affected_client": clients}
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)

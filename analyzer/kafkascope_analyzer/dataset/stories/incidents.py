@@ -22,12 +22,20 @@ INCIDENT_KINDS = (
     "unexplained",
 )
 
+CLIENT_FAULTS = ("stood_still", "wrong_protocol", "auth_failed")
+
 INCIDENTS = Table(
     "incidents",
     "thing that failed, with what followed from it",
     (
         text("incident_id", "the incident: the same for the same capture"),
         text("kind", "what failed", *INCIDENT_KINDS),
+        text(
+            "client_fault",
+            "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
+            "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
+            *CLIENT_FAULTS,
+        ),
         i32("node_id", "broker that failed; null where none did, or the capture does not show which"),
         texts(
             "hosts",
