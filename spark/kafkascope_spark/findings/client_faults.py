@@ -5,10 +5,11 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, fact
 from kafkascope_spark.findings.wording import first_sentence
 
-# One finding per incident and client; one for all clients of which no request could be read.
+# One finding per incident and client; one for all clients of which no request could be read. A client that is served in
+# another way still tries in vain.
 _QUERY = """
-select client_instance_id, severity, subject, sentence, advice, 1 as n, start_ns as first_ns,
-    greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
+select client_instance_id, if(severity = 'info', 'warning', severity) as severity, subject, sentence, advice, 1 as n,
+    start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
 from faults lateral view outer explode(clients) as client_instance_id"""
 
 

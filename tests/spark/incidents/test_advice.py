@@ -89,7 +89,7 @@ def test_how_long_requests_were_waited_for_is_named(
     given_up = recovery("REQUEST_UNANSWERED", 21, 2, 15.5, 21, failing_ns=6_000_000_000, resource_kind="connection")
     text = advice(silent_broker, [], [given_up], clients=[client(21, "sarama")])
     assert "Net.ReadTimeout (sarama, default 30 s)" in text
-    assert "given up by sarama clients after 9.5 s" in text
+    assert "given up by sarama clients after 9.50 s" in text
 
 
 def test_a_member_that_died_and_one_that_paused_need_other_timeouts(

@@ -69,7 +69,7 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
     assert unexplained["node_id"] is None
     assert unexplained["sentence"].startswith(
-        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.5 s)"
+        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.50 s)"
     )
 
 
@@ -334,7 +334,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     silence = {"n_connections": 3, "heartbeat_ms": 3_000, "from_ns": NS, "to_ns": 2 * NS, "requests": []}
     failure.silences = [silent_client | silence] if kind == "client" else []
     sentence = sentence_of(failure, 3 * NS, NS // 2)
-    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.0 s)" in sentence
+    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)" in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
     assert "{" not in advice_for(failure, Observed(failure, {}, Counter()))
@@ -357,7 +357,7 @@ def test_a_client_that_stood_still_explains_why_its_group_did(
     assert (incident["severity"], incident["clients"]) == ("warning", ["ci-21", "ci-22"])
     assert incident["sentence"].startswith(
         "Client client-21 (10.0.0.21) stood still from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
-        "came on any of its connections (4), although heartbeats were due every 3.0 s, and the host's kernel "
+        "came on any of its connections (4), although heartbeats were due every 3.00 s, and the host's kernel "
         "acknowledged what brokers sent; 1 group removed a member for it: orders-app. "
     )
 
