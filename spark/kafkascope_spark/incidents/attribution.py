@@ -140,9 +140,33 @@ BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator,)
 
 
 def failure_of(stall: Row, failures: Failures, rules: Iterable[Rule] = RULES) -> Failure | None:
-    """The failure to which the stall belongs, by the first rule that applies; None where none does."""
+    """The failure to which the stall belongs, by the first rule that applies; None where none does. A stall that spans
+    several failures belongs to one that had begun when it began, if a rule gives one."""
     near = failures.at(stall["from_ns"], stall["to_ns"], stall["client_instance_id"])
-    return next((found for rule in rules if (found := rule(stall, near)) is not None), None)
+    begun = [failure for failure in near if failure.start_ns <= stall["from_ns"] + SECOND]
+    found = (rule(stall, some) for some in (begun, near) for rule in rules)
+    return next((failure for failure in found if failure is not None), None)
+
+
+def give_earlier_stalls(failures: Sequence[Failure]) -> None:
+    """Gives each failed broker, path or replication the stalls of other failures that went on while it did not serve
+    their host: whoever stood still already waited for it too. Of several failures in a row only the last one lasts
+    until such a stall is over."""
+    known = Failures(failure for failure in failures if failure.states)
+    for owner in failures:
+        for stall in owner.stalls:
+            near = known.at(stall["from_ns"], stall["to_ns"])
+            later = [f for f in near if f is not owner and f.start_ns > stall["from_ns"] and _kept_waiting(f, stall)]
+            in_a_row = [owner, *sorted(later, key=lambda f: f.start_ns)]
+            for failure in in_a_row[1:]:
+                failure.earlier_stalls.append(stall)
+            for failure in in_a_row[:-1]:
+                failure.outlasting.add(stall["stall_id"])
+
+
+def _kept_waiting(failure: Failure, stall: Row) -> bool:
+    hosts = {state["host"] for state in failure.states}
+    return stall["client_ip"] in hosts and failure.overlap_ns(stall["from_ns"], stall["to_ns"]) >= LEAST_OVERLAP_NS
 
 
 def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> Iterable[Failure]:

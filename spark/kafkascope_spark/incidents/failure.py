@@ -61,6 +61,10 @@ class Failure:
     states: list[Row] = field(default_factory=list)
     """Rows of broker_states that show it."""
     stalls: list[Row] = field(default_factory=list)
+    earlier_stalls: list[Row] = field(default_factory=list)
+    """Stalls of other failures that had begun before, and went on because of this one too."""
+    outlasting: set[str] = field(default_factory=set)
+    """The stalls among these and its own that went on because of a later failure (stall_id)."""
     recoveries: list[Row] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
     """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""

@@ -43,6 +43,7 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
         "advice": advice_for(failure, observed),
         "clients": sorted(_clients(failure)),
         "n_stalls": len(stalls),
+        "earlier_stalls": sorted(stall["stall_id"] for stall in failure.earlier_stalls),
         "longest_ms": longest,
         "how_known": how_known(failure),
         "evidence": _evidence(failure),
@@ -61,22 +62,27 @@ def client_fault(failure: Failure) -> str | None:
 def _clients(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
-    rows = (*failure.silences, *failure.stalls, *failure.recoveries)
+    rows = (*failure.silences, *failure.stalls, *failure.earlier_stalls, *failure.recoveries)
     return of_misuse | {row["client_instance_id"] for row in rows} - {None}
 
 
 def end_ns(failure: Failure) -> int | None:
-    """When the last of those who stood still was served again, gave up or ended; else when the failure was over."""
-    ends = [stall["to_ns"] for stall in failure.stalls]
-    if not ends:
-        return failure.end_ns
+    """When the last of those who stood still was served again, gave up or ended; else when the failure was over, which
+    also counts for those who went on waiting because of a later one."""
+    stalls = [*failure.stalls, *failure.earlier_stalls]
+    ends = [stall["to_ns"] for stall in stalls if stall["stall_id"] not in failure.outlasting]
+    if not ends or failure.outlasting:
+        ends.append(failure.end_ns)
     return None if None in ends else max(ends)
 
 
 def severity_of(failure: Failure) -> str:
     """How bad it was for those who stood still."""
     stalls = failure.stalls
+    earlier_ns = [failure.overlap_ns(stall["from_ns"], stall["to_ns"]) for stall in failure.earlier_stalls]
     if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
+        return "error"
+    if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
     if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
         return "error"
@@ -84,7 +90,7 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
-    return "warning" if stalls or (failure.silences and failure.rebalances) else "info"
+    return "warning" if stalls or earlier_ns or (failure.silences and failure.rebalances) else "info"
 
 
 def _evidence(failure: Failure) -> list[str]:

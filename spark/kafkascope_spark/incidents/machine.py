@@ -15,7 +15,14 @@ from kafkascope_spark.error_codes import (
     errors_about,
 )
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, BESIDE_OTHERS, RULES, Rule, failure_of
+from kafkascope_spark.incidents.attribution import (
+    AFTER_REBALANCES,
+    BESIDE_OTHERS,
+    RULES,
+    Rule,
+    failure_of,
+    give_earlier_stalls,
+)
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
@@ -117,6 +124,7 @@ class Incidents:
         give_roots(errors, of_brokers)
         give_paths(of_members, of_brokers, self._clients)
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        give_earlier_stalls(found)
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
     def _failures_of_brokers(self) -> list[Failure]:

@@ -43,7 +43,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = _WHAT[failure.kind](failure, times)
-    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_doubt(failure)}"
+    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_earlier(failure)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
@@ -90,6 +90,9 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
+    going_on = sorted({_who(stall) for stall in stalls if stall["stall_id"] in failure.outlasting})
+    if going_on:
+        return f"{stood}; {listed(going_on)} went on waiting because of a later incident."
     unserved = sorted({_who(stall) for stall in stalls if stall["served"] is False})
     if not unserved:
         return f"{stood}; the last was served again at {times.at(end_ns)}."
@@ -98,6 +101,12 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     if again_ns is None:
         return f"{stood}; {gave_up}, the last at {times.at(end_ns)}."
     return f"{stood}; the last was served again at {times.at(again_ns)}; {gave_up}."
+
+
+def _earlier(failure: Failure) -> str:
+    """Who stood still already when it failed."""
+    who = sorted({_who(stall) for stall in failure.earlier_stalls})
+    return f" {listed(who)} stood still already, and waited for it too." if who else ""
 
 
 def _who(stall: Row) -> str:
@@ -114,7 +123,7 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
-    return "Nobody stood still because of it."
+    return f"Nobody{' else' if failure.earlier_stalls else ''} stood still because of it."
 
 
 def _subject(failure: Failure) -> str:

@@ -126,6 +126,31 @@ def restarts_in_turn(state: MakeRow) -> list[Row]:
     return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
 
 
+def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lists_it(
+    restarts_in_turn: list[Row], stall: MakeRow
+) -> None:
+    """It waits on node 2, which leads the partition, behind the replica at node 1, and then for node 2 itself."""
+    long = stall("produce", 21, 2, 9, 39)
+    own = stall("consume", 21, 2, 23, 25)
+    (first, second), _ = tell(restarts_in_turn, [long, own])
+    assert (first["node_id"], first["n_stalls"], first["earlier_stalls"]) == (1, 1, [])
+    assert (second["node_id"], second["n_stalls"], second["earlier_stalls"]) == (2, 1, [long["stall_id"]])
+    assert second["clients"] == ["ci-21"]
+    assert (first["end_ns"], second["end_ns"]) == (20 * NS, 39 * NS)
+    assert (first["severity"], second["severity"]) == ("error", "error")
+    assert "client-21 stood still already, and waited for it too." in second["sentence"]
+    assert "client-21 went on waiting because of a later incident." in first["sentence"]
+
+
+def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_business(
+    state: MakeRow, stall: MakeRow
+) -> None:
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    rows += [state(2, 22, "serving", 0, 22), state(2, 22, "down", 22, 38), state(2, 22, "serving", 38, 60)]
+    incidents, _ = tell(rows, [stall("produce", 21, 1, 9, 39)])
+    assert [(i["node_id"], i["earlier_stalls"]) for i in incidents] == [(1, []), (2, [])]
+
+
 def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
     restarts_in_turn: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:

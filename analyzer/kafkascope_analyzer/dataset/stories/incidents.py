@@ -57,6 +57,10 @@ INCIDENTS = Table(
         text("advice", "what to change, with the values that were seen"),
         texts("clients", "client instances that stood still or had to recover, sorted"),
         i64("n_stalls", "stalls that belong to it"),
+        texts(
+            "earlier_stalls",
+            "stalls (stall_id) of earlier incidents that went on while this one did not serve their client, sorted",
+        ),
         i64("longest_ms", "the longest of them, milliseconds"),
         text("how_known", "what in the capture shows it"),
         texts("evidence", "request ids (else conn_ids) that prove it, in order of time; at most 100"),

@@ -67,6 +67,8 @@ class Family:
     root: IncidentRow
     members: list[IncidentRow] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
+    earlier_stalls: list[Stall] = field(default_factory=list)
+    """Stalls of other families that went on because of this one too."""
     clients: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
@@ -106,7 +108,9 @@ def families_of(facts: Facts) -> list[Family]:
         family = found.setdefault(root.incident_id, Family(root))
         family.members.append(row)
         family.stalls += stalls[row.incident_id]
+    by_id = {stall.stall_id: stall for stall in facts.stalls}
     for family in found.values():
+        _add_earlier(family, by_id)
         _complete(family)
     return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
 
@@ -115,8 +119,16 @@ def single_family(facts: Facts, incident_id: str) -> Family:
     """The incident with its own stalls alone. Raises KeyError."""
     row = {row.incident_id: row for row in facts.incidents}[incident_id]
     family = Family(row, [row], stalls_by_incident(facts)[incident_id])
+    _add_earlier(family, {stall.stall_id: stall for stall in facts.stalls})
     _complete(family)
     return family
+
+
+def _add_earlier(family: Family, by_id: dict[str, Stall]) -> None:
+    """Adds the stalls of other families that its incidents name. by_id: stall_id -> stall."""
+    own = {stall.stall_id for stall in family.stalls}
+    named = dict.fromkeys(identity for row in family.members for identity in row.earlier_stalls)
+    family.earlier_stalls = [by_id[identity] for identity in named if identity in by_id and identity not in own]
 
 
 def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:

@@ -37,6 +37,7 @@ class IncidentRow(Row):
     sentence: str
     advice: str
     clients: tuple[str, ...]
+    earlier_stalls: tuple[str, ...]
     how_known: str
     evidence: tuple[str, ...]
 

@@ -121,7 +121,7 @@ def _incidents(overview: Overview) -> Incidents:
 
 def _incident(family: Family, facts: Facts, findings: list[Finding], found: Found) -> Incident:
     root = family.root
-    waits = waits_of(family.stalls, facts)
+    waits = waits_of(family.stalls, facts, family.earlier_stalls)
     followed = consequences_of(family, found, findings)
     proofs = proofs_of(root.evidence, facts.proofs)
     evidence = root.evidence
