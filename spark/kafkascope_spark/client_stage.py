@@ -22,6 +22,7 @@ from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KI
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
+from kafkascope_spark.incidents.listener_use import LISTENER_USE, LISTENER_USE_STRUCT, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
 from kafkascope_spark.recoveries.causes import affected_ns
@@ -52,6 +53,7 @@ SHARED_KINDS = {
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
     SILENT_CLIENT: SILENT_CLIENT_STRUCT,
+    LISTENER_USE: LISTENER_USE_STRUCT,
     RECOVERY: row_struct(RECOVERIES),
     WRITTEN_FILE: FILE,
 }
@@ -119,6 +121,11 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == SILENT_CLIENT:
             place = {"ts_ns": row["from_ns"], "conn_id": row["client_instance_id"]}
             yield _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
+        elif name == LISTENER_USE:
+            yield _row(LISTENER_USE, row["server"], LISTENER_USE, row) | {
+                "ts_ns": row["first_ns"],
+                "conn_id": use_id(row),
+            }
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
 from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
+from kafkascope_spark.error_codes import REFUSED_CREDENTIALS
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTITION, REQUEST, USAGE, EventRow, Key
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, affected_client
+from kafkascope_spark.incidents.listener_use import LISTENER_USE, listener_use_rows
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, silent_client_rows
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, session_row
 from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
@@ -28,8 +30,8 @@ from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
-"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, ZOOKEEPER_SESSION or STALL,
-and a row."""
+"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
+ZOOKEEPER_SESSION or STALL, and a row."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 
@@ -172,6 +174,8 @@ class Address:
         self._facts: dict[int, list[Row]] = {rank: [] for rank in ADDERS}
         self._lookups: list[Lookup] = []
         self._to_zookeeper: list[Row] = []
+        self._refused: dict[str, str] = {}
+        """Connections on which SASL was refused -> the error."""
         self._first_ids: set[str] = set()
         """The first requests of each kind: some have an event of their own too."""
 
@@ -188,6 +192,8 @@ class Address:
                 timeline.add_request(body)
         elif rank == ERROR_RUN:
             timeline.add_error_run(body)
+            if body.error_name in REFUSED_CREDENTIALS:
+                self._refused.setdefault(body.conn_id, body.error_name)
         elif rank == PARTITION:
             timeline.add_access(body)
 
@@ -247,10 +253,15 @@ class Address:
             yield from client.recoveries.ready()
 
     def finish(self) -> Iterator[TableRow]:
-        """The rows of all clients of the address, and of its ZooKeeper sessions."""
+        """The rows of all clients of the address, of its ZooKeeper sessions, and of how it used listeners."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
             yield from client.finish(self._capture_ns)
+        instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
+        used = listener_use_rows(
+            self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1]
+        )
+        yield from ((LISTENER_USE, use) for use in used)
         for session in sessions_of(self._to_zookeeper, self._capture_ns[1]):
             yield ZOOKEEPER_SESSION, session_row(session)
 

@@ -32,7 +32,9 @@ def connection_of(row: Row) -> Connection:
         software_name=row["software_name"],
         software_version=row["software_version"],
         n_requests=row["n_requests"] or 0,
+        n_responses=row["n_responses"] or 0,
         n_errors=row["n_errors"] or 0,
+        server_bytes=row["server_bytes"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
         advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row["advertised_host"] else None,
@@ -69,6 +71,7 @@ def _add_api(connection: Connection, row: Row) -> None:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
     if key == api_keys.JOIN_GROUP:
         connection.last_join_ns = _most(connection.last_join_ns, row["last_ns"])
+    connection.served = connection.served or (row["status"] == "ok" and key not in api_keys.HANDSHAKE_APIS)
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
     connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
+from kafkascope_spark.incidents.listener_use import LISTENER_USE, LISTENER_USE_STRUCT
 from kafkascope_spark.incidents.machine import Incidents
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
@@ -32,6 +33,7 @@ FOUND_KINDS = {
     STALL: row_struct(STALLS),
     ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
     SILENT_CLIENT: SILENT_CLIENT_STRUCT,
+    LISTENER_USE: LISTENER_USE_STRUCT,
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     WRITTEN_FILE: FILE,
 }

@@ -95,6 +95,10 @@ class Connection:
     produce_span: tuple[int, int] | None = None
     fetch_span: tuple[int, int] | None = None
     """First and last request of Produce, and of Fetch."""
+    n_responses: int = 0
+    server_bytes: int = 0
+    served: bool = False
+    """Whether the server answered more than the handshake."""
     first_accepted_ns: int | None = None
     """When a broker first accepted records on it."""
     producer_ids: set[int] = field(default_factory=set)

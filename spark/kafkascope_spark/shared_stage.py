@@ -20,6 +20,7 @@ from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.causes import Causes, affected_ns
@@ -121,6 +122,10 @@ class SharedMachines:
         silent = (row[SILENT_CLIENT] for row in rows)
         self._found += [found(SILENT_CLIENT, s["from_ns"], s["client_instance_id"], s) for s in silent]
 
+    def _feed_listener_uses(self, rows: Iterable[Row]) -> None:
+        uses = (row[LISTENER_USE] for row in rows)
+        self._found += [found(LISTENER_USE, use["first_ns"], use_id(use), use) for use in uses]
+
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
@@ -158,6 +163,7 @@ class SharedMachines:
         AFFECTED_CLIENT: _feed_clients,
         ZOOKEEPER_SESSION: _feed_sessions,
         SILENT_CLIENT: _feed_silent_clients,
+        LISTENER_USE: _feed_listener_uses,
         WRITTEN_FILE: _feed_files,
     }
 

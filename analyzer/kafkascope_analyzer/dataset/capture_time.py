@@ -1,4 +1,4 @@
-"""How a time is written that counts from the capture's start."""
+"""How times that count from the capture's start, and durations, are written in sentences and in reports."""
 
 _NS_PER_MS = 1_000_000
 
@@ -10,3 +10,20 @@ def since_start(ns: int) -> str:
     hours, minutes_left = divmod(minutes, 60)
     head = f"{hours}:{minutes_left:02d}" if hours else f"{minutes:02d}"
     return f"{sign}{head}:{ms // 1000:02d}.{ms % 1000:03d}"
+
+
+def duration_text(us: int) -> str:
+    """A duration in microseconds, with three figures or so: 85 µs, 1.20 ms, 340 ms, 2.35 s, 4 min 10 s."""
+    if us < 0:
+        return "-" + duration_text(-us)
+    if us < 1_000:
+        return f"{us} µs"
+    for limit, unit, name in ((1_000_000, 1_000, "ms"), (60_000_000, 1_000_000, "s")):
+        if us < limit:
+            value = us / unit
+            return (
+                f"{value:.2f} {name}" if value < 10 else f"{value:.1f} {name}" if value < 100 else f"{value:.0f} {name}"
+            )
+    minutes, seconds = divmod(us // 1_000_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

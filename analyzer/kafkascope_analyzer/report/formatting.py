@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_analyzer.dataset.capture_time import duration_text, since_start
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -54,22 +54,8 @@ def clock(ns: int) -> str:
 
 
 def span(us: int | None) -> str:
-    """A duration with three figures or so: 85 µs, 1.2 ms, 340 ms, 2.35 s, 4 min 10 s."""
-    if us is None:
-        return ""
-    if us < 0:
-        return "-" + span(-us)
-    if us < 1_000:
-        return f"{us} µs"
-    for limit, unit, name in ((1_000_000, 1_000, "ms"), (60_000_000, 1_000_000, "s")):
-        if us < limit:
-            value = us / unit
-            return (
-                f"{value:.2f} {name}" if value < 10 else f"{value:.1f} {name}" if value < 100 else f"{value:.0f} {name}"
-            )
-    minutes, seconds = divmod(us // 1_000_000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+    """A duration as `duration_text` writes it; empty for None."""
+    return "" if us is None else duration_text(us)
 
 
 def size(n_bytes: int) -> str:

@@ -2,7 +2,7 @@
 
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import LOST_BROKERS
-from kafkascope_spark.findings.wording import counted
+from kafkascope_spark.findings.wording import counted, first_sentence
 
 # One finding per incident.
 _QUERY = """
@@ -14,8 +14,8 @@ from lost_brokers"""
 
 def _sentence(f: Facts) -> str:
     """What failed, as the incident says it; who stood still is told there."""
-    what, _, _ = f.sentence.partition(". ")
-    return f"{what.removesuffix('.')}. It affected {counted(f.n_clients, 'client or broker', 'clients and brokers')}"
+    affected = counted(f.n_clients, "client or broker", "clients and brokers")
+    return f"{first_sentence(f.sentence)}. It affected {affected}"
 
 
 DETECTOR = Detector(

@@ -8,8 +8,6 @@ ASKED_AGAIN = 10
 1 s) to show, more than any start takes."""
 ASKED_AGAIN_MS = 10_000
 """Longest mean pause between them: a client that is content asks again after minutes (metadata.max.age.ms, 5 min)."""
-UNAUTHENTICATED = 2
-"""Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
 SLOW_START_MS = 10_000
 """A start that takes so long has run into a time limit: connecting alone may take as long
 (socket.connection.setup.timeout.ms, 10 s); a sound start takes one to four seconds with the group's initial delay

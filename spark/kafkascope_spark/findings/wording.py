@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_analyzer.dataset.capture_time import duration_text, since_start
 
 MOST_NAMES = 3
 """Names that a sentence gives before it counts the rest."""
-_SECOND_NS = 1_000_000_000
-_MINUTE_NS = 60 * _SECOND_NS
-_LONGEST_IN_SECONDS_NS = 2 * _MINUTE_NS
 _KIB, _MIB = 1 << 10, 1 << 20
 
 
@@ -27,12 +24,8 @@ def clock(ns: int) -> str:
 
 
 def duration(ns: int) -> str:
-    """A duration in nanoseconds: `320 ms`, `15.7 s`, `12 min`."""
-    if ns < _SECOND_NS:
-        return f"{ns // 1_000_000} ms"
-    if ns < _LONGEST_IN_SECONDS_NS:
-        return f"{ratio(ns, _SECOND_NS)} s"
-    return f"{ns // _MINUTE_NS} min"
+    """A duration in nanoseconds, as reports write it: `320 ms`, `15.7 s`, `12 min 5 s`."""
+    return duration_text(ns // 1_000)
 
 
 def ratio(part: int, whole: int) -> str:
@@ -88,3 +81,8 @@ def size(n_bytes: int) -> str:
     if n_bytes < _KIB:
         return f"{n_bytes} bytes"
     return f"{ratio(n_bytes, _KIB)} KiB" if n_bytes < _MIB else f"{ratio(n_bytes, _MIB)} MiB"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of several, without its full stop."""
+    return text.partition(". ")[0].removesuffix(".")

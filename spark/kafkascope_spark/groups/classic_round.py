@@ -1,5 +1,6 @@
 """What a classic group's generation is compared with and concluded from when its row is due."""
 
+from kafkascope_spark.findings.wording import duration
 from kafkascope_spark.groups.causes import cause_of
 from kafkascope_spark.groups.classic_causes import EVICTION_SLACK_NS, Comparison, explanations
 from kafkascope_spark.groups.generation import Departure, Generation, Member
@@ -81,7 +82,7 @@ def _silent(member: Member, given_up_ns: int | None) -> Departure:
     if member.last_seen_ns is None or given_up_ns is None or not limit_ms:
         return Departure(member, "unknown", "the capture does not show its last request")
     silent_ns = max(0, given_up_ns - member.last_seen_ns)
-    silence = f"{member.name} was silent for {silent_ns / 1e9:.1f} s (session.timeout.ms {limit_ms})"
+    silence = f"{member.name} was silent for {duration(silent_ns)} (session.timeout.ms {limit_ms})"
     is_closed = member.close_ns is not None and member.close_ns <= given_up_ns
     closed = f", its connection ended ({member.close_kind})" if is_closed else ""
     if silent_ns + EVICTION_SLACK_NS >= limit_ms * MS:

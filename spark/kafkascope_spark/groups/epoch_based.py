@@ -9,6 +9,7 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 
 from collections.abc import Iterator
 
+from kafkascope_spark.findings.wording import duration
 from kafkascope_spark.groups import model
 from kafkascope_spark.groups.causes import Cause
 from kafkascope_spark.groups.epoch_round import Observed, epoch_row
@@ -211,8 +212,8 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         now = self._now
         start = now.start_ns if now is not None and now.start_ns is not None else at_ns
         last_seen = member.last_seen_ns or 0
-        silent = max(0, (start if start > last_seen else at_ns) - (member.last_seen_ns or start)) / 1e9
-        why = f"{member.name} was silent for {silent:.1f} s (heartbeats are due every {self._interval_ms} ms)"
+        silent_ns = max(0, (start if start > last_seen else at_ns) - (member.last_seen_ns or start))
+        why = f"{member.name} was silent for {duration(silent_ns)} (heartbeats are due every {self._interval_ms} ms)"
         return Departure(member, "evicted", why, request_id)
 
     def _on_activity(self, activity: MemberActivity) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from typing import Any
 from kafkascope_spark.findings.wording import duration, listed
 from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.misconfigured_texts import what_fits
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
 from kafkascope_spark.incidents.other_failures import held_back, with_deleted_id
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
@@ -253,6 +254,10 @@ def _rounded_up(ms: int) -> int:
 
 
 def _client(failure: Failure, observed: Observed) -> Iterable[str]:
+    return _stood_still(failure, observed) if failure.misuse is None else what_fits(failure.misuse, observed)
+
+
+def _stood_still(failure: Failure, observed: Observed) -> Iterable[str]:
     yield (
         f"Look at the process and the host of {failure.subject} for that time: a long garbage collection (Java: "
         "-Xlog:gc*), a stopped process, container or virtual machine (SIGSTOP, a debugger, a snapshot), a CPU limit "
@@ -274,17 +279,7 @@ def _client(failure: Failure, observed: Observed) -> Iterable[str]:
 
 
 def _permission(failure: Failure, observed: Observed) -> Iterable[str]:
-    commands = grants(failure, observed)
-    if commands:
-        yield f"Grant what was denied: {'; '.join(commands)}"
-        return
-    names = settings(("mechanism", "credentials"), observed.libraries)
-    yield f"Check user name, password and mechanism of these clients ({failure.subject}): {names}."
-    yield (
-        f"Users that brokers know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users"
-        if "SCRAM" in failure.subject
-        else ""
-    )
+    yield f"Grant what was denied: {'; '.join(grants(failure, observed))}"
 
 
 def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:

@@ -33,10 +33,10 @@ def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     return _longest_overlap(stall, (f for f in at_node if f.kind != "replication"))
 
 
-def of_silent_client(stall: Row, failures: Sequence[Failure]) -> Failure | None:
-    """The client that stood still by itself: it waited, or its group did, whose records it should have fetched; or it
-    had to find its place again when it went on."""
-    about = [f for f in failures if f.silences and (_is_of(stall, f) or stall["group_id"] in groups_of(f))]
+def of_client_at_fault(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The client that stood still by itself, or that was not let in any longer: it waited, or its group did, whose
+    records it should have fetched; or it had to find its place again when it went on."""
+    about = [f for f in failures if f.kind == "client" and (_is_of(stall, f) or stall["group_id"] in groups_of(f))]
     during = _longest_overlap(stall, about)
     if during is not None:
         return during
@@ -132,7 +132,7 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
 RULES: tuple[Rule, ...] = (
     under_quota,
     at_failed_broker,
-    of_silent_client,
+    of_client_at_fault,
     behind_failed_replica,
     at_moved_resource,
     while_not_recovered,
@@ -146,9 +146,33 @@ BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator,)
 
 
 def failure_of(stall: Row, failures: Failures, rules: Iterable[Rule] = RULES) -> Failure | None:
-    """The failure to which the stall belongs, by the first rule that applies; None where none does."""
+    """The failure to which the stall belongs, by the first rule that applies; None where none does. A stall that spans
+    several failures belongs to one that had begun when it began, if a rule gives one."""
     near = failures.at(stall["from_ns"], stall["to_ns"], stall["client_instance_id"])
-    return next((found for rule in rules if (found := rule(stall, near)) is not None), None)
+    begun = [failure for failure in near if failure.start_ns <= stall["from_ns"] + SECOND]
+    found = (rule(stall, some) for some in (begun, near) for rule in rules)
+    return next((failure for failure in found if failure is not None), None)
+
+
+def give_earlier_stalls(failures: Sequence[Failure]) -> None:
+    """Gives each failed broker, path or replication the stalls of other failures that went on while it did not serve
+    their host: whoever stood still already waited for it too. Of several failures in a row only the last one lasts
+    until such a stall is over."""
+    known = Failures(failure for failure in failures if failure.states)
+    for owner in failures:
+        for stall in owner.stalls:
+            near = known.at(stall["from_ns"], stall["to_ns"])
+            later = [f for f in near if f is not owner and f.start_ns > stall["from_ns"] and _kept_waiting(f, stall)]
+            in_a_row = [owner, *sorted(later, key=lambda f: f.start_ns)]
+            for failure in in_a_row[1:]:
+                failure.earlier_stalls.append(stall)
+            for failure in in_a_row[:-1]:
+                failure.outlasting.add(stall["stall_id"])
+
+
+def _kept_waiting(failure: Failure, stall: Row) -> bool:
+    hosts = {state["host"] for state in failure.states}
+    return stall["client_ip"] in hosts and failure.overlap_ns(stall["from_ns"], stall["to_ns"]) >= LEAST_OVERLAP_NS
 
 
 def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> Iterable[Failure]:

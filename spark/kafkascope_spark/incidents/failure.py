@@ -1,7 +1,10 @@
 """`Failure`: something that failed, and what belongs to it. Each failure becomes an incident."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkascope_spark.incidents.misconfigured import Misuse
 
 Row = dict[str, Any]
 
@@ -58,6 +61,10 @@ class Failure:
     states: list[Row] = field(default_factory=list)
     """Rows of broker_states that show it."""
     stalls: list[Row] = field(default_factory=list)
+    earlier_stalls: list[Row] = field(default_factory=list)
+    """Stalls of other failures that had begun before, and went on because of this one too."""
+    outlasting: set[str] = field(default_factory=set)
+    """The stalls among these and its own that went on because of a later failure (stall_id)."""
     recoveries: list[Row] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
     """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
@@ -70,6 +77,8 @@ class Failure:
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[Row] = field(default_factory=list)
     """Of clients: rows that say when each sent nothing (silent_client)."""
+    misuse: "Misuse | None" = None
+    """Of clients: how they used a listener that their settings do not fit."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

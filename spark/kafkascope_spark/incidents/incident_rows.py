@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope_spark.error_codes import FATAL
 from kafkascope_spark.incidents.advice import advice_for
 from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.sentences import UNSERVED, how_known, sentence_of
 
@@ -30,6 +31,7 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
     return {
         "incident_id": incident_id(failure),
         "kind": failure.kind,
+        "client_fault": client_fault(failure),
         "node_id": failure.node_id,
         "hosts": sorted(failure.hosts),
         "subject": failure.subject,
@@ -41,35 +43,54 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
         "advice": advice_for(failure, observed),
         "clients": sorted(_clients(failure)),
         "n_stalls": len(stalls),
+        "earlier_stalls": sorted(stall["stall_id"] for stall in failure.earlier_stalls),
         "longest_ms": longest,
         "how_known": how_known(failure),
         "evidence": _evidence(failure),
     }
 
 
+def client_fault(failure: Failure) -> str | None:
+    """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
+    if failure.kind != "client":
+        return None
+    if failure.misuse is None:
+        return "stood_still"
+    return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
+
+
 def _clients(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
-    return {row["client_instance_id"] for row in (*failure.silences, *failure.stalls, *failure.recoveries)} - {None}
+    of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
+    rows = (*failure.silences, *failure.stalls, *failure.earlier_stalls, *failure.recoveries)
+    return of_misuse | {row["client_instance_id"] for row in rows} - {None}
 
 
 def end_ns(failure: Failure) -> int | None:
-    """When the last of those who stood still was served again, gave up or ended; else when the failure was over."""
-    ends = [stall["to_ns"] for stall in failure.stalls]
-    if not ends:
-        return failure.end_ns
+    """When the last of those who stood still was served again, gave up or ended; else when the failure was over, which
+    also counts for those who went on waiting because of a later one."""
+    stalls = [*failure.stalls, *failure.earlier_stalls]
+    ends = [stall["to_ns"] for stall in stalls if stall["stall_id"] not in failure.outlasting]
+    if not ends or failure.outlasting:
+        ends.append(failure.end_ns)
     return None if None in ends else max(ends)
 
 
 def severity_of(failure: Failure) -> str:
     """How bad it was for those who stood still."""
     stalls = failure.stalls
+    earlier_ns = [failure.overlap_ns(stall["from_ns"], stall["to_ns"]) for stall in failure.earlier_stalls]
     if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
+        return "error"
+    if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
     if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
         return "error"
+    if failure.misuse is not None and failure.misuse.unserved:
+        return "error"
     if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
-    is_felt = stalls or (failure.silences and failure.rebalances) or failure.is_lossy
+    is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     return "warning" if is_felt else "info"
 
 
@@ -83,4 +104,5 @@ def _evidence(failure: Failure) -> list[str]:
     ids += [i for silence in failure.silences for i in silence["requests"]]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
+    ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use["evidence"]]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

@@ -15,13 +15,22 @@ from kafkascope_spark.error_codes import (
     errors_about,
 )
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, BESIDE_OTHERS, RULES, Rule, failure_of
+from kafkascope_spark.incidents.attribution import (
+    AFTER_REBALANCES,
+    BESIDE_OTHERS,
+    RULES,
+    Rule,
+    failure_of,
+    give_earlier_stalls,
+)
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.failure_index import Failures
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.incidents.listener_use import LISTENER_USE
+from kafkascope_spark.incidents.misconfigured import Listeners, Misuse
 from kafkascope_spark.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
@@ -37,6 +46,8 @@ Row = dict[str, Any]
 
 MOVED = errors_about("leader", "coordinator")
 """Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
+NOT_LET_IN = errors_about("connection", "authentication")
+"""What a client meets whose settings do not fit a listener."""
 UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
 """Errors by which a broker says that it has no metadata of the topic."""
 
@@ -52,6 +63,7 @@ class Incidents:
         self._rebalances: list[Row] = []
         self._sessions: list[Row] = []
         self._silent: list[Row] = []
+        self._listeners = Listeners()
         self._clients: dict[str, Row] = {}
         self._named: set[str] | None = None
         self._rows = {
@@ -66,6 +78,9 @@ class Incidents:
     def take(self, kind: str, row: Row) -> None:
         """Take a row (incident_stage.FOUND_KINDS). Of the clients, which come last, those are kept that stood still,
         failed or left."""
+        if kind == LISTENER_USE:
+            self._listeners.take(row)
+            return
         if kind != AFFECTED_CLIENT:
             self._rows[kind].append(row)
             return
@@ -77,7 +92,7 @@ class Incidents:
     def _named_clients(self) -> set[str]:
         departed = (member for row in self._rebalances for member in row["departed"] or ())
         rows = (*self._stalls, *self._recoveries, *self._silent, *departed)
-        return {row["client_instance_id"] for row in rows} - {None}
+        return self._listeners.client_ids() | {row["client_instance_id"] for row in rows} - {None}
 
     def finish(self) -> Iterator[tuple[str, Row]]:
         """Rows of broker_states, stalls and incidents, each with the name of its table."""
@@ -96,7 +111,7 @@ class Incidents:
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""
         of_brokers = self._failures_of_brokers()
-        of_clients = client_failures(self._silent, self._rebalances)
+        of_clients = [*client_failures(self._silent, self._rebalances), *self._listeners.failures()]
         errors = of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients]))
         known = [*of_brokers, *of_clients, *errors]
         left = _attribute_stalls(self._stalls, known)
@@ -109,6 +124,7 @@ class Incidents:
         give_roots(errors, of_brokers)
         give_paths(of_members, of_brokers, self._clients)
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        give_earlier_stalls(found)
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
     def _failures_of_brokers(self) -> list[Failure]:
@@ -160,6 +176,8 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         is_its = recovery["client_instance_id"] in {s["client_instance_id"] for s in failure.silences}
         ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
         return is_its and ended and start >= failure.start_ns and error in AFTER_SILENCE
+    if failure.misuse is not None:
+        return error in NOT_LET_IN and _is_of_misuse(recovery, failure, failure.misuse)
     if start < failure.start_ns - SECOND or (failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS):
         return False
     if failure.kind == "replication":
@@ -170,6 +188,14 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return bool(recovery["resource"] == failure.server)
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return _is_at(recovery, failure) or follows or _is_too_early(recovery, failure)
+
+
+def _is_of_misuse(recovery: Row, failure: Failure, misuse: Misuse) -> bool:
+    """Whether the recovery is that of a client which is not let in anywhere, or that of a client from the listener
+    which its settings do not fit."""
+    client = recovery["client_instance_id"]
+    at_it = recovery["resource_kind"] == "authentication" or recovery["resource"] in misuse.servers
+    return client in failure.client_instance_ids or (at_it and client in misuse.client_instance_ids)
 
 
 def _is_too_early(recovery: Row, failure: Failure) -> bool:

@@ -28,7 +28,8 @@ class Observed:
     def clients(self) -> list[Row]:
         """The rows of the clients that stood still, failed or left, by their ids."""
         rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences, *self.departed)
-        ids = sorted({row["client_instance_id"] for row in rows} - {None})
+        of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
+        ids = sorted(of_misuse | {row["client_instance_id"] for row in rows} - {None})
         return [self._known[identity] for identity in ids if identity in self._known]
 
     @cached_property

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
+from kafkascope_spark.error_codes import PERMISSION_DENIED, errors_about
 from kafkascope_spark.findings.wording import listed
 from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
 from kafkascope_spark.incidents.topics import is_of_group, topic_of
@@ -18,7 +18,7 @@ KIND_OF_ERROR: dict[str, str] = {
     **dict.fromkeys(errors_about("topic"), "missing_topic"),
     **dict.fromkeys(errors_about("quota"), "quota"),
     **dict.fromkeys(errors_about("membership", "static membership"), "member"),
-    **dict.fromkeys(PERMISSION_DENIED | REFUSED_CREDENTIALS, "permission"),
+    **dict.fromkeys(PERMISSION_DENIED, "permission"),
 }
 """The kind of the incident that an error makes by itself, where it follows from no other failure."""
 ABOUT_TOPICS = frozenset({"permission", "missing_topic"})

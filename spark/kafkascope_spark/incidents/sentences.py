@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.misconfigured_texts import misuse_impact, misuse_known, misuse_sentence
 from kafkascope_spark.incidents.observed import names_of
 from kafkascope_spark.incidents.other_failures import with_deleted_id
 from kafkascope_spark.incidents.topics import is_of_group, partitions_of
@@ -44,12 +45,12 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = _WHAT[failure.kind](failure, times)
-    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_doubt(failure)}"
+    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_earlier(failure)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
     """What in the capture shows it."""
-    known = _KNOWN[failure.kind]
+    known = _KNOWN[failure.kind] if failure.misuse is None else misuse_known(failure.misuse)
     if failure.session is None or failure.kind == ZOOKEEPER_SESSION:
         return known
     return f"{known}; its ZooKeeper session"
@@ -91,6 +92,9 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
+    going_on = sorted({_who(stall) for stall in stalls if stall["stall_id"] in failure.outlasting})
+    if going_on:
+        return f"{stood}; {listed(going_on)} went on waiting because of a later incident."
     unserved = sorted({_who(stall) for stall in stalls if stall["served"] is False})
     if not unserved:
         return f"{stood}; the last was served again at {times.at(end_ns)}."
@@ -101,6 +105,12 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     return f"{stood}; the last was served again at {times.at(again_ns)}; {gave_up}."
 
 
+def _earlier(failure: Failure) -> str:
+    """Who stood still already when it failed."""
+    who = sorted({_who(stall) for stall in failure.earlier_stalls})
+    return f" {listed(who)} stood still already, and waited for it too." if who else ""
+
+
 def _who(stall: Row) -> str:
     """The group, the client id, or the client's address."""
     return str(stall["group_id"] or stall["client_id"] or stall["client_ip"])
@@ -109,13 +119,15 @@ def _who(stall: Row) -> str:
 def _impact_without_stalls(failure: Failure) -> str:
     """Who could not work, as far as errors show it. Who lost a connection and asked for nothing later wanted
     nothing."""
+    if failure.misuse is not None:
+        return misuse_impact(failure.misuse)
     unserved = (r for r in failure.recoveries if r["outcome"] in UNSERVED)
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
     if failure.is_lossy:
         return "Requests and responses came late because of it, responses later than where they were captured."
-    return "Nobody stood still because of it."
+    return f"Nobody{' else' if failure.earlier_stalls else ''} stood still because of it."
 
 
 def _subject(failure: Failure) -> str:
@@ -274,6 +286,12 @@ def _waiting(failure: Failure) -> str:
 
 
 def _client(failure: Failure, times: Times) -> str:
+    if failure.misuse is None:
+        return _stood_still(failure, times)
+    return f"{misuse_sentence(failure.misuse)} {times.of(failure)}"
+
+
+def _stood_still(failure: Failure, times: Times) -> str:
     several = len(failure.silences) > 1
     n = sum(silence["n_connections"] for silence in failure.silences)
     heartbeat = duration(max(silence["heartbeat_ms"] for silence in failure.silences) * 1_000_000)

@@ -16,7 +16,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL, COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Request, Row
-from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, join_waits, stall_rows
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
 
 LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
 """A slower answer is a wait; one that is long enough is a stall."""
@@ -187,8 +187,7 @@ class Calls:
             transactional_id = name if kind == "transaction" else None
             owner = f"{self._instance.instance_id} {name or ''}"
             subject = Subject(kind, owner, group_id, transactional_id)
-            joined = join_waits(waits, self._limits.end_ns)
-            yield from stall_rows(subject, joined, clients, self._limits)
+            yield from stall_rows(subject, waits, clients, self._limits)
 
 
 def _service_of(request: Request) -> _Service | None:

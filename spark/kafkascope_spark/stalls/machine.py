@@ -11,7 +11,7 @@ from kafkascope_spark.model import Row
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, owner_of
 from kafkascope_spark.stalls.consume import Reads, consume_waits
 from kafkascope_spark.stalls.produce import produce_waits
-from kafkascope_spark.stalls.stall import JoinedWaits, StallLimits, Subject, join_waits, stall_rows
+from kafkascope_spark.stalls.stall import JoinedWaits, StallLimits, Subject, Wait, join_waits, stall_rows
 
 PRODUCE_WAIT, FETCH_RUN = "produce_wait", "fetch_run"
 Place = tuple[str, int]
@@ -48,7 +48,8 @@ class Service:
         self._clients: dict[str, ServiceClient] = {}
         self._produced: dict[Place, list[Row]] = defaultdict(list)
         self._fetched: dict[Place, list[Row]] = defaultdict(list)
-        self._unread: dict[Place, list[JoinedWaits]] | None = None
+        self._waits: dict[Place, list[Wait]] | None = None
+        """For records of each topic-partition, whatever their length; known once all events are taken."""
 
     def take(self, row: Row) -> None:
         """The next row: a client of the service, or an event."""
@@ -62,12 +63,14 @@ class Service:
     def unread(self, end_ns: int) -> Mapping[Place, list[JoinedWaits]]:
         """The waits for records of each topic-partition, whatever their length, once all events are taken. end_ns: end
         of the capture."""
-        if self._unread is None:
+        return {place: join_waits(waits, end_ns) for place, waits in self._consume_waits().items()}
+
+    def _consume_waits(self) -> Mapping[Place, list[Wait]]:
+        if self._waits is None:
             members = list(self._clients.values())
             reads = Reads(self.fetched())
-            waits = {place: consume_waits(runs, members, reads) for place, runs in self._fetched.items()}
-            self._unread = {place: join_waits(found, end_ns) for place, found in waits.items()}
-        return self._unread
+            self._waits = {place: list(consume_waits(runs, members, reads)) for place, runs in self._fetched.items()}
+        return self._waits
 
     def fetched(self) -> Iterator[Row]:
         """The runs of all topic-partitions (fetch_run), with the client of each."""
@@ -79,12 +82,11 @@ class Service:
         for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0]["client_instance_id"])
             subject = Subject("produce", self._owner(events), topic=topic, partition=partition)
-            joined = join_waits(produce_waits(events, client), limits.end_ns)
-            yield from stall_rows(subject, joined, self._clients, limits)
-        for (topic, partition), joined in self.unread(limits.end_ns).items():
+            yield from stall_rows(subject, produce_waits(events, client), self._clients, limits)
+        for (topic, partition), waits in self._consume_waits().items():
             owner = self._owner(self._fetched[topic, partition])
             subject = Subject("consume", owner, self._group_id, topic=topic, partition=partition)
-            yield from stall_rows(subject, joined, self._clients, limits)
+            yield from stall_rows(subject, waits, self._clients, limits)
 
     def _owner(self, events: list[Row]) -> str:
         return owner_of(events[0]["client_instance_id"], self._group_id)

@@ -1,6 +1,7 @@
 """A stall as a row of the table `stalls`."""
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,7 +12,8 @@ STALL = "stall"
 """Kind of the rows that carry a stall from the stage that finds it to the next."""
 
 JOIN_NS = 500_000_000
-"""Waits of one subject that are less than this apart are one."""
+"""Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
+whoever is served after each of them is served."""
 MOST_EVIDENCE = 32
 
 
@@ -95,15 +97,27 @@ class JoinedWaits:
         self.to_ns = None if self.to_ns is None or wait.to_ns is None else max(self.to_ns, wait.to_ns)
         return True
 
+    def covers(self, wait: Wait) -> bool:
+        """Whether the wait lies within these."""
+        is_over = self.to_ns is None or (wait.to_ns is not None and wait.to_ns <= self.to_ns)
+        return is_over and self.from_ns <= wait.from_ns
 
-def join_waits(waits: Iterable[Wait], end_ns: int) -> list[JoinedWaits]:
-    """Waits of one subject in any order, joined where they are less than JOIN_NS apart. end_ns: end of the capture."""
+
+def join_waits(waits: Iterable[Wait], end_ns: int, least_ns: int = 0) -> list[JoinedWaits]:
+    """Waits of one subject in any order, joined where they are less than JOIN_NS apart, without those shorter than
+    least_ns that lie within no longer one. end_ns: end of the capture."""
     joined = [JoinedWaits()]
-    for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
+    ordered = sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests))
+    for wait in (wait for wait in ordered if wait.lasted_ns(end_ns) >= least_ns):
         if not joined[-1].take(wait):
             joined.append(JoinedWaits())
             joined[-1].take(wait)
-    return [each for each in joined if each.waits]
+    found = [each for each in joined if each.waits]
+    for wait in (wait for wait in ordered if wait.lasted_ns(end_ns) < least_ns):
+        at = bisect_right(found, wait.from_ns, key=lambda each: each.from_ns) - 1
+        if at >= 0 and found[at].covers(wait):
+            found[at].waits.append(wait)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +127,13 @@ class StallLimits:
     end_ns: int
     least_ns: int
 
-    def is_stall(self, joined: JoinedWaits) -> bool:
-        """Whether one of the waits is long enough: a client whose requests are all answered in time is served, however
-        many of them are on the way at a time."""
-        return any(wait.lasted_ns(self.end_ns) >= self.least_ns for wait in joined.waits)
-
 
 def stall_rows(
-    subject: Subject, joined: Iterable[JoinedWaits], clients: Mapping[str, NamedClient], limits: StallLimits
+    subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], limits: StallLimits
 ) -> list[Row]:
-    """Rows of `stalls` (without incident_id) from the waits of one subject."""
-    rows = (_row(subject, each, limits.end_ns) for each in joined if limits.is_stall(each))
+    """Rows of `stalls` (without incident_id) from the waits of one subject, in any order. A client whose requests are
+    all answered in time is served, however many of them are on the way at a time."""
+    rows = (_row(subject, each, limits.end_ns) for each in join_waits(waits, limits.end_ns, limits.least_ns))
     return [row | _who(row, clients) for row in rows]
 
 

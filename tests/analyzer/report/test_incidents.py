@@ -182,6 +182,23 @@ def test_who_stood_still_is_one_line_for_each_client_and_service(dataset: Write)
     assert incident["waits"][1]["n_attempts"] == 4
 
 
+def test_who_stood_still_before_is_listed_under_the_second_incident_too(calm: Path, small: ModuleType) -> None:
+    """The stall belongs to the first of two incidents, and went on while the second lasted."""
+    first, second = (
+        row | {"root_incident_id": None, "severity": "warning"} for row in small.incident_rows("")["incidents"][1:]
+    )
+    stall = {**STALL, "from_ns": small.at(500), "to_ns": small.at(2000), "waited_ms": 1500}
+    stall |= {"incident_id": first["incident_id"]}
+    small.write_table(calm, small.TABLES["incidents"], [first, second | {"earlier_stalls": [stall["stall_id"]]}])
+    small.write_table(calm, small.TABLES["stalls"], [stall])
+    model = model_of(calm)
+    of_incident = {row["incident_id"]: row for row in model["incidents"]["listed"]}
+    (own,), (earlier,) = (of_incident[row["incident_id"]]["waits"] for row in (first, second))
+    assert earlier["what"] == f"{own['what']}, since an earlier incident"
+    assert (earlier["who"], earlier["lasted"]) == (own["who"], own["lasted"])
+    assert (of_incident[second["incident_id"]]["n_stalls"], model["headline"]["n_stalls"]) == (0, 1)
+
+
 def test_what_followed_is_counted_and_named(dataset: Write) -> None:
     (incident,) = model_of(dataset())["incidents"]["listed"]
     assert incident["followed_text"] == "1 incident, 4 recoveries from errors, 1 finding"

@@ -21,14 +21,13 @@ def test_clock_is_the_time_of_day_in_utc(at: dt.datetime) -> None:
 @pytest.mark.parametrize(
     ("ns", "text"),
     [
-        (0, "0 ms"),
-        (999_999_999, "999 ms"),
-        (S, "1.0 s"),
-        (15_650_000_000, "15.7 s"),
-        (15_649_999_999, "15.6 s"),
-        (120 * S - 1, "120.0 s"),
-        (120 * S, "2 min"),
-        (3_600 * S, "60 min"),
+        (0, "0 µs"),
+        (320_400_000, "320 ms"),
+        (7_853_000_000, "7.85 s"),
+        (15_660_000_000, "15.7 s"),
+        (120 * S - 1, "1 min 59 s"),
+        (725 * S, "12 min 5 s"),
+        (3_600 * S, "1 h 0 min"),
     ],
 )
 def test_duration(ns: int, text: str) -> None:

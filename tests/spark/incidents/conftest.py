@@ -164,3 +164,34 @@ def silent() -> MakeRow:
         } | more
 
     return make
+
+
+@pytest.fixture
+def use() -> MakeRow:
+    """How the client at a host used the listener of node 1 (listener_use.py)."""
+
+    def make(host: int | None, protocol: str, **more: Any) -> Row:
+        start, end = more.pop("start", 5), more.pop("end", 20)
+        return {
+            "client_ip": f"10.0.0.{host}",
+            "client_instance_id": f"ci-{host}",
+            "client_id": f"client-{host}",
+            "server": "10.0.0.1:9093",
+            "protocol": protocol,
+            "mechanism": None,
+            "served": False,
+            "of_broker": False,
+            "from_start": True,
+            "error_name": None,
+            "had_session": False,
+            "answered": False,
+            "asked": False,
+            "n": 7,
+            "first_ns": ns(start),
+            "last_ns": ns(end),
+            "is_over": True,
+            "works_on": False,
+            "evidence": [f"c{host}"],
+        } | more
+
+    return make

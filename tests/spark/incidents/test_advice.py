@@ -13,9 +13,9 @@ JAVA_NAMES = {of_library[JAVA].name for of_library in SETTINGS.values() if JAVA 
 HOSTILE = 'it\'s $(reboot) `id`; rm -rf / && "x"\n| tee'
 
 
-def advice(*rows: list[Row], clients: list[Row]) -> str:
+def advice(*rows: list[Row], clients: list[Row], uses: list[Row] | None = None) -> str:
     """The advice of the only incident. rows: states, stalls, recoveries, rebalances, as `tell` takes them."""
-    (incident,), _ = tell(*rows, clients=clients)
+    (incident,), _ = tell(*rows, clients=clients, uses=uses or [])
     text: str = incident["advice"]
     return text
 
@@ -29,9 +29,16 @@ def silent_broker(state: MakeRow) -> list[Row]:
 
 @pytest.mark.parametrize("library", [library for library in ORDER if library not in ("java", "librdkafka")])
 def test_no_java_setting_is_named_to_a_client_of_another_library(
-    silent_broker: list[Row], stall: MakeRow, rebalance: MakeRow, recovery: MakeRow, client: MakeRow, library: str
+    silent_broker: list[Row],
+    stall: MakeRow,
+    rebalance: MakeRow,
+    recovery: MakeRow,
+    client: MakeRow,
+    use: MakeRow,
+    library: str,
 ) -> None:
     mine = [client(21, library, session_timeout_ms=10_000)]
+    refused = use(21, "SASL_PLAINTEXT", error_name="SASL_AUTHENTICATION_FAILED", mechanism="PLAIN")
     texts = [
         advice(silent_broker, [stall("produce", 21, 2, 5, 14)], clients=mine),
         advice(
@@ -42,7 +49,8 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
             clients=mine,
         ),
         advice([], [], [recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)], clients=mine),
-        advice([], [], [recovery("SASL_AUTHENTICATION_FAILED", 21, 1, 9, None, resource="PLAIN")], clients=mine),
+        advice(clients=mine, uses=[refused]),
+        advice(clients=mine, uses=[use(21, "PLAINTEXT"), use(22, "TLS", served=True)]),
     ]
     words = {word.strip(".,;()") for text in texts for word in text.split()}
     assert not words & (JAVA_NAMES - {setting[library].name for setting in SETTINGS.values() if library in setting})
@@ -81,7 +89,7 @@ def test_how_long_requests_were_waited_for_is_named(
     given_up = recovery("REQUEST_UNANSWERED", 21, 2, 15.5, 21, failing_ns=6_000_000_000, resource_kind="connection")
     text = advice(silent_broker, [], [given_up], clients=[client(21, "sarama")])
     assert "Net.ReadTimeout (sarama, default 30 s)" in text
-    assert "given up by sarama clients after 9.5 s" in text
+    assert "given up by sarama clients after 9.50 s" in text
 
 
 def test_a_member_that_died_and_one_that_paused_need_other_timeouts(

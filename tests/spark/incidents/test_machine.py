@@ -24,11 +24,12 @@ def tell(
     rebalances: Iterable[Row] = (),
     clients: Iterable[Row] = (),
     silent: Iterable[Row] = (),
+    uses: Iterable[Row] = (),
 ) -> tuple[list[Row], dict[str, str]]:
     """The incidents, and the kind of the incident of each stall."""
     machine = Incidents(0)
     rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
-    rows |= {"silent_client": silent, "affected_client": clients}
+    rows |= {"silent_client": silent, "listener_use": uses, "affected_client": clients}
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)
@@ -83,7 +84,7 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
     assert unexplained["node_id"] is None
     assert unexplained["sentence"].startswith(
-        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.5 s)"
+        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.50 s)"
     )
 
 
@@ -138,6 +139,31 @@ def restarts_in_turn(state: MakeRow) -> list[Row]:
     """Node 1 is down from 8 to 20 s, node 2 from 22 to 38 s."""
     rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
     return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
+
+
+def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lists_it(
+    restarts_in_turn: list[Row], stall: MakeRow
+) -> None:
+    """It waits on node 2, which leads the partition, behind the replica at node 1, and then for node 2 itself."""
+    long = stall("produce", 21, 2, 9, 39)
+    own = stall("consume", 21, 2, 23, 25)
+    (first, second), _ = tell(restarts_in_turn, [long, own])
+    assert (first["node_id"], first["n_stalls"], first["earlier_stalls"]) == (1, 1, [])
+    assert (second["node_id"], second["n_stalls"], second["earlier_stalls"]) == (2, 1, [long["stall_id"]])
+    assert second["clients"] == ["ci-21"]
+    assert (first["end_ns"], second["end_ns"]) == (20 * NS, 39 * NS)
+    assert (first["severity"], second["severity"]) == ("error", "error")
+    assert "client-21 stood still already, and waited for it too." in second["sentence"]
+    assert "client-21 went on waiting because of a later incident." in first["sentence"]
+
+
+def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_business(
+    state: MakeRow, stall: MakeRow
+) -> None:
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    rows += [state(2, 22, "serving", 0, 22), state(2, 22, "down", 22, 38), state(2, 22, "serving", 38, 60)]
+    incidents, _ = tell(rows, [stall("produce", 21, 1, 9, 39)])
+    assert [(i["node_id"], i["earlier_stalls"]) for i in incidents] == [(1, []), (2, [])]
 
 
 def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
@@ -343,7 +369,7 @@ def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topi
     stalls = [stall("produce", 22, 1, 5.6, 13.2), stall("produce", 23, 1, 5.7, 26.6, served=False)]
     (incident,), _ = tell(stalls=stalls, recoveries=deleted_topic)
     assert (incident["kind"], incident["subject"], incident["n_stalls"]) == ("missing_topic", "orders", 2)
-    assert " from 00:05.400 (00:00:05.400 UTC) to 00:12.600 (7.2 s)" in incident["sentence"]
+    assert " from 00:05.400 (00:00:05.400 UTC) to 00:12.600 (7.20 s)" in incident["sentence"]
     assert "; old went on asking for the ID of the topic that was deleted." in incident["sentence"]
     assert "Restart old: " in incident["advice"]
     assert "--create" not in incident["advice"]
@@ -385,7 +411,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     silence = {"n_connections": 3, "heartbeat_ms": 3_000, "from_ns": NS, "to_ns": 2 * NS, "requests": []}
     failure.silences = [silent_client | silence] if kind == "client" else []
     sentence = sentence_of(failure, 3 * NS, NS // 2)
-    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.0 s)" in sentence
+    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)" in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
     assert "{" not in advice_for(failure, Observed(failure, {}, Counter()))
@@ -408,7 +434,7 @@ def test_a_client_that_stood_still_explains_why_its_group_did(
     assert (incident["severity"], incident["clients"]) == ("warning", ["ci-21", "ci-22"])
     assert incident["sentence"].startswith(
         "Client client-21 (10.0.0.21) stood still from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
-        "came on any of its connections (4), although heartbeats were due every 3.0 s, and the host's kernel "
+        "came on any of its connections (4), although heartbeats were due every 3.00 s, and the host's kernel "
         "acknowledged what brokers sent; 1 group removed a member for it: orders-app. "
     )
 

@@ -133,7 +133,7 @@ def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
     (incident,) = incidents_of(rows)
     assert (incident["kind"], incident["node_id"], incident["severity"]) == (ZOOKEEPER_SESSION, 2, "warning")
     assert incident["sentence"].startswith(
-        "Node 2 (10.0.0.2) had no ZooKeeper session from 00:04.000 (00:00:04.000 UTC) to 00:13.000 (9.0 s): nothing "
+        "Node 2 (10.0.0.2) had no ZooKeeper session from 00:04.000 (00:00:04.000 UTC) to 00:13.000 (9.00 s): nothing "
         "came from it after 00:04.000, so that it expired at 00:10.000"
     )
     assert (incident["n_stalls"], incident["clients"]) == (1, ["ci-21"])
@@ -172,7 +172,7 @@ def test_the_session_of_a_killed_broker_as_its_packets_show_it(
         for at in (last - start_ns, last - start_ns + NS // 1000)
     ]
     assert any(sentence in incident["sentence"] for sentence in expected)
-    assert "(session timeout 6.0 s)" in incident["sentence"]
+    assert "(session timeout 6.00 s)" in incident["sentence"]
     assert "a firewall or a cut path" not in incident["sentence"]
 
 

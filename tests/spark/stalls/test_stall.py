@@ -1,7 +1,7 @@
 """Rows of stalls from waits."""
 
 from kafkascope_spark.stalls.clients import ServiceClient
-from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, join_waits, stall_rows
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
 
 S = 1_000_000_000
 SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
@@ -10,7 +10,7 @@ SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 def rows(*waits, end=100, least=1):
     client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, None, None, closed=False)
     limits = StallLimits(end * S, round(least * S))
-    return stall_rows(SUBJECT, join_waits(waits, end * S), {"ci-1": client}, limits)
+    return stall_rows(SUBJECT, waits, {"ci-1": client}, limits)
 
 
 def wait(a, b, **more):
@@ -26,13 +26,26 @@ def test_waits_less_than_half_a_second_apart_are_one():
 
 
 def test_a_wait_within_another_changes_nothing():
-    assert spans(rows(wait(10, 20), wait(11, 12), wait(20.2, 21))) == [(10, 21)]
+    assert spans(rows(wait(10, 20), wait(11, 12), wait(20.2, 21.3))) == [(10, 21.3)]
 
 
 def test_a_wait_of_less_than_a_second_is_no_stall():
     assert rows(wait(10, 10.999)) == []
     assert rows(wait(10, 10.6), wait(10.3, 10.9), wait(10.8, 11.5), wait(11.6, 12.4)) == []
-    assert spans(rows(wait(10, 10.6), wait(10.7, 11.8))) == [(10, 11.8)]
+    assert spans(rows(wait(10, 10.6), wait(10.7, 11.8))) == [(10.7, 11.8)]
+
+
+def test_short_waits_do_not_make_one_of_two_stalls():
+    """Recorded of a kafkajs consumer while brokers restart: it stood still twice, and read slowly in between."""
+    waits = wait(21.343, 24.331), wait(24.46, 24.991), wait(25.098, 26.156), wait(26.647, 44.016)
+    assert spans(rows(*waits)) == [(21.343, 24.331), (25.098, 44.016)]
+
+
+def test_short_waits_within_a_stall_belong_to_it():
+    inside = wait(11, 11.5, n_attempts=2, error_names=frozenset({"NOT_LEADER_OR_FOLLOWER"}))
+    beside = wait(11.8, 12.4, n_attempts=9, error_names=frozenset({"CORRUPT_MESSAGE"}))
+    (row,) = rows(beside, inside, wait(10, 12, n_attempts=1))
+    assert (row["n_attempts"], row["error_names"], row["waited_ms"]) == (3, ["NOT_LEADER_OR_FOLLOWER"], 2_000)
 
 
 def test_the_limit_decides_which_waits_are_stalls():

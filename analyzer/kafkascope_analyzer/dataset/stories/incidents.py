@@ -22,12 +22,20 @@ INCIDENT_KINDS = (
     "unexplained",
 )
 
+CLIENT_FAULTS = ("stood_still", "wrong_protocol", "auth_failed")
+
 INCIDENTS = Table(
     "incidents",
     "thing that failed, with what followed from it",
     (
         text("incident_id", "the incident: the same for the same capture"),
         text("kind", "what failed", *INCIDENT_KINDS),
+        text(
+            "client_fault",
+            "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
+            "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
+            *CLIENT_FAULTS,
+        ),
         i32("node_id", "broker that failed; null where none did, or the capture does not show which"),
         texts(
             "hosts",
@@ -49,6 +57,10 @@ INCIDENTS = Table(
         text("advice", "what to change, with the values that were seen"),
         texts("clients", "client instances that stood still or had to recover, sorted"),
         i64("n_stalls", "stalls that belong to it"),
+        texts(
+            "earlier_stalls",
+            "stalls (stall_id) of earlier incidents that went on while this one did not serve their client, sorted",
+        ),
         i64("longest_ms", "the longest of them, milliseconds"),
         text("how_known", "what in the capture shows it"),
         texts("evidence", "request ids (else conn_ids) that prove it, in order of time; at most 100"),

@@ -25,7 +25,8 @@ _OF_BROKERS = frozenset(
 _OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas", "slow_startup"})
 _OF_GROUPS = frozenset({"evicted_member", "rebalance_storm"})
 """Rules whose findings have a group as their subject: whoever left it, its incident is the group's."""
-_OF_FAILURES = frozenset({"broker_lost"})
+_OF_FAULTS = frozenset({"wrong_protocol", "auth_failed"})
+_OF_FAILURES = frozenset({"broker_lost"}) | _OF_FAULTS
 """Rules whose findings repeat an incident, and have its subject: they belong to no other incident."""
 _OF_REPLICAS = frozenset({"not_enough_replicas"})
 """Rules whose findings are about leaders that work, and that wait for replicas elsewhere: the brokers that failed at
@@ -51,9 +52,10 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "coordinator_move": _OF_MOVES | {"rebalance_storm"},
     "member": frozenset({"evicted_member", "rebalance_storm", "static_member_conflict", "stuck_consumer"}),
     "quota": frozenset({"throttled", "slow_startup"}),
-    "permission": frozenset({"access_denied", "auth_failed"}),
+    "permission": frozenset({"access_denied"}),
     "missing_topic": frozenset({"missing_topic"}),
-    "client": frozenset({"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}),
+    "client": frozenset({"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction", "slow_startup"})
+    | _OF_FAULTS,
 }
 """Kind of incident -> rules whose findings are consequences of such an incident."""
 
@@ -65,6 +67,8 @@ class Family:
     root: IncidentRow
     members: list[IncidentRow] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
+    earlier_stalls: list[Stall] = field(default_factory=list)
+    """Stalls of other families that went on because of this one too."""
     clients: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
@@ -104,7 +108,9 @@ def families_of(facts: Facts) -> list[Family]:
         family = found.setdefault(root.incident_id, Family(root))
         family.members.append(row)
         family.stalls += stalls[row.incident_id]
+    by_id = {stall.stall_id: stall for stall in facts.stalls}
     for family in found.values():
+        _add_earlier(family, by_id)
         _complete(family)
     return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
 
@@ -113,8 +119,16 @@ def single_family(facts: Facts, incident_id: str) -> Family:
     """The incident with its own stalls alone. Raises KeyError."""
     row = {row.incident_id: row for row in facts.incidents}[incident_id]
     family = Family(row, [row], stalls_by_incident(facts)[incident_id])
+    _add_earlier(family, {stall.stall_id: stall for stall in facts.stalls})
     _complete(family)
     return family
+
+
+def _add_earlier(family: Family, by_id: dict[str, Stall]) -> None:
+    """Adds the stalls of other families that its incidents name. by_id: stall_id -> stall."""
+    own = {stall.stall_id for stall in family.stalls}
+    named = dict.fromkeys(identity for row in family.members for identity in row.earlier_stalls)
+    family.earlier_stalls = [by_id[identity] for identity in named if identity in by_id and identity not in own]
 
 
 def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
@@ -161,14 +175,16 @@ class Owners:
         self.nodes = frozenset().union(*(family.nodes for _, family in self._ordered))
         """The brokers of all families."""
 
-    def owner_of(self, event: Event) -> Family | None:
-        """The family that the event belongs to; None where it shares time and a client, group or broker with none."""
+    def owner_of(self, event: Event, *, anybody: bool = False) -> Family | None:
+        """The family that the event belongs to; None where it shares time and a client, group or broker with none.
+        anybody: time alone decides.
+        """
         best: tuple[int, Family] | None = None
         for family in self._near(event):
             overlap = family.overlap_ns(event.start_ns, event.end_ns, self._capture_end_ns)
             if overlap < -NEAR_NS or (best is not None and overlap <= best[0]):
                 continue
-            if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
+            if anybody or event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
                 best = overlap, family
         return best[1] if best else None
 
@@ -213,7 +229,7 @@ def _owner_of_finding(finding: FindingRow, first_ns: int, able: Owners, facts: F
     event = _event_of(finding, first_ns, facts)
     if finding.rule in _OF_REPLICAS:
         event = replace(event, nodes=able.nodes)
-    owner = able.owner_of(event)
+    owner = able.owner_of(event, anybody=finding.rule in _OF_FAILURES)
     if owner is not None and finding.rule in _OF_STARTS:
         explained = owner.overlap_ns(event.start_ns, event.end_ns, facts.end_ns)
         return owner if 2 * explained >= event.end_ns - event.start_ns else None

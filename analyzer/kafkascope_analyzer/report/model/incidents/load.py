@@ -26,6 +26,7 @@ class IncidentRow(Row):
     TABLE: ClassVar[Table] = INCIDENTS
     incident_id: str
     kind: str
+    client_fault: str | None
     node_id: int | None
     hosts: tuple[str, ...]
     subject: str | None
@@ -36,6 +37,7 @@ class IncidentRow(Row):
     sentence: str
     advice: str
     clients: tuple[str, ...]
+    earlier_stalls: tuple[str, ...]
     how_known: str
     evidence: tuple[str, ...]
 

@@ -35,10 +35,16 @@ KINDS = {
     "quota": "quota exceeded",
     "permission": "permission denied",
     "missing_topic": "topic missing",
-    "client": "client stood still",
+    "client": "client at fault",
     "unexplained": "unexplained",
 }
 """Kinds of incident in words."""
+CLIENT_FAULTS = {
+    "stood_still": "client stood still",
+    "wrong_protocol": "client speaks the wrong protocol",
+    "auth_failed": "client not authenticated",
+}
+"""What was wrong with a client, in words."""
 _PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
 _PLURALS |= {"zookeeper_session": "ZooKeeper sessions lost"}
 
@@ -115,7 +121,7 @@ def _incidents(overview: Overview) -> Incidents:
 
 def _incident(family: Family, facts: Facts, findings: list[Finding], found: Found) -> Incident:
     root = family.root
-    waits = waits_of(family.stalls, facts)
+    waits = waits_of(family.stalls, facts, family.earlier_stalls)
     followed = consequences_of(family, found, findings)
     proofs = proofs_of(root.evidence, facts.proofs)
     evidence = root.evidence
@@ -159,7 +165,7 @@ def _repeats(finding: Finding, incident: IncidentRow) -> bool:
 
 def title_of(incident: IncidentRow) -> str:
     """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`."""
-    kind = KINDS.get(incident.kind, "unexplained")
+    kind = CLIENT_FAULTS.get(incident.client_fault or "") or KINDS.get(incident.kind, "unexplained")
     subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
     return f"{kind}: {safe(subject)}" if subject else kind
 

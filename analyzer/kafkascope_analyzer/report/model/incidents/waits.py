@@ -1,7 +1,8 @@
 """Who stood still: stalls of one client for one service as one line of a table."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
@@ -21,14 +22,21 @@ _SERVICES = {
 """What a client waited for, by kind of stall."""
 
 
-def waits_of(stalls: Iterable[Stall], facts: Facts) -> tuple[Wait, ...]:
-    """The lines, those that still wait first, then the longest."""
+def waits_of(stalls: Iterable[Stall], facts: Facts, earlier: Iterable[Stall] = ()) -> tuple[Wait, ...]:
+    """The lines, those that still wait first, then the longest. earlier: stalls that another incident began."""
+    made = [*_lines(stalls, facts, earlier=False), *_lines(earlier, facts, earlier=True)]
+    return tuple(sorted(made, key=lambda wait: (wait.over, -wait.waited_ms, wait.from_ns, wait.who, wait.kind)))
+
+
+def _lines(stalls: Iterable[Stall], facts: Facts, *, earlier: bool) -> Iterator[Wait]:
+    """One line for the stalls of one client for one service."""
     alike: dict[tuple[Any, ...], list[Stall]] = defaultdict(list)
     for stall in stalls:
         who = (stall.client_instance_id, stall.client_id, stall.group_id, stall.transactional_id)
         alike[stall.kind, *who].append(stall)
-    made = [_wait(rows, facts) for rows in alike.values()]
-    return tuple(sorted(made, key=lambda wait: (wait.over, -wait.waited_ms, wait.from_ns, wait.who, wait.kind)))
+    for rows in alike.values():
+        line = _wait(rows, facts)
+        yield replace(line, what=f"{line.what}, since an earlier incident") if earlier else line
 
 
 def stood_still(facts: Facts) -> dict[str, str]:
