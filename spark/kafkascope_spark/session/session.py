@@ -110,12 +110,10 @@ def _embedded(size: SessionSize, connector: StorageConnector | None) -> "SparkSe
     from pyspark.sql import SparkSession
 
     try:
-        _spark_context(size, connector)
-        session = SparkSession.builder.getOrCreate()
+        start_early(_spark_context(size, connector))
+        return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError, OSError, RuntimeError) as error:
         raise SparkError(f"the Spark session does not start: {_first_line(error)}") from error
-    start_early(session)
-    return session
 
 
 def _spark_context(size: SessionSize, connector: StorageConnector | None) -> Any:

@@ -3,47 +3,40 @@
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import kafkascope_spark
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-WORKERS_STARTED = "kafkascope.workers.started"
-"""A setting of an embedded session whose workers have been asked to start."""
 CHECKED_PARTITIONS = 16
 """Tasks of the job that checks the executors; more would only repeat what these find."""
 _HOW_TO_INSTALL = "install it there, or pass it with --py-files"
 
 
-def start_early(session: "SparkSession") -> None:
-    """Start the Python workers of an embedded session and load their modules, in the background and only once."""
-    if session.conf.get(WORKERS_STARTED, None) is not None:
-        return
-    session.conf.set(WORKERS_STARTED, "true")
-    threading.Thread(target=_run_empty_job, args=(session,), name="spark-workers", daemon=True).start()
+def start_early(context: "SparkContext") -> None:
+    """Start the Python workers of an embedded session and load their modules, in the background: its context is there
+    half a second before the session is."""
+    threading.Thread(target=_run_empty_job, args=(context,), name="spark-workers", daemon=True).start()
 
 
-def _run_empty_job(session: "SparkSession") -> None:
+def _run_empty_job(context: "SparkContext") -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     # A session that is stopped meanwhile needs no workers; the first real job reports what keeps them from starting.
     with contextlib.suppress(PySparkException, Py4JError, OSError):
-        n = session.sparkContext.defaultParallelism
-        session.range(0, n, 1, n).mapInArrow(_unchanged, "id long").toArrow()
+        n = context.defaultParallelism
+        context.parallelize(range(n), n).foreachPartition(_load_stories)
 
 
-def _unchanged(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """The batches as they came, from a worker that has loaded the modules of the stories."""
-    import kafkascope_spark.stories
-
-    del kafkascope_spark
-    yield from batches
+def _load_stories(rows: "Iterable[int]") -> None:
+    """Loads the modules of the stories into a worker."""
+    import kafkascope_spark.stories  # noqa: F401
 
 
 def check_executors(session: "SparkSession") -> None:
