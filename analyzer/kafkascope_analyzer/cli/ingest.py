@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
     from kafkascope_analyzer.dataset.storage import Storage
+    from kafkascope_analyzer.ingest.append import Plan
     from kafkascope_analyzer.read.place import CapturePlace
 
 
@@ -191,8 +192,11 @@ def _write_tables_on_spark(
 
     with waiting("starting Spark", quiet=quiet) as name_stage:
         session = open_session(where.master, where.remote)
-        engine = SparkEngine(session, new, inputs, options, stage=name_stage)
-        return run_ingest(inputs, new, options, engine=engine, meanwhile=_prepare_to_show)
+
+        def engine_of(plan: "Plan") -> SparkEngine:
+            return SparkEngine(session, new, plan, options, stage=name_stage)
+
+        return run_ingest(inputs, new, options, engine_of=engine_of, meanwhile=_prepare_to_show)
 
 
 def _prepare_to_show() -> None:

@@ -25,7 +25,7 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace, place_of
-from kafkascope_analyzer.read.reading import ToRead
+from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
 from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
 from kafkascope_analyzer.resolve.finished_files import OPEN_PART, EarlierFiles
@@ -39,16 +39,54 @@ _SAVED_READING = "reading.state"
 
 
 @dataclass(frozen=True, slots=True)
+class SavedScans:
+    """The saved scans of a dataset: where it is, and the files, relative to it."""
+
+    storage: Storage
+    files: tuple[str, ...]
+
+    def fetch(self, spill: Path, bucket: int | None = None) -> None:
+        """Fetches the files of a bucket (None: of all) into a folder of spills, under the names that they had there."""
+        chosen = [file for file in self.files if (of := _bucket_of(file)) is not None and bucket in (None, of)]
+        with ThreadPoolExecutor(MOST_PUT) as pool:
+            list(pool.map(lambda file: self._fetch(file, spill), chosen))
+
+    def fetch_reading(self, spill: Path) -> ReadSoFar:
+        """Fetches what was read so far, and loads it."""
+        for file in self.files:
+            if _bucket_of(file) is None:
+                self._fetch(file, spill)
+        read_so_far: ReadSoFar = load_state(spill / _SAVED_READING)
+        return read_so_far
+
+    def _fetch(self, file: str, spill: Path) -> None:
+        folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
+        (spill / folder).mkdir(parents=True, exist_ok=True)
+        packed = spill / folder / name.partition("-")[2]
+        self.storage.fetch(file, packed)
+        with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
+            zstandard.ZstdDecompressor().copy_stream(source, target)
+        packed.unlink()
+
+
+def _bucket_of(file: str) -> int | None:
+    """The bucket whose scan a file belongs to; None for the file of what was read."""
+    folder = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")[0]
+    return int(folder.partition("-")[0]) if folder else None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run reads, and what it takes over from the dataset that is there.
 
-    n_buckets: of the saved scans that it goes on with; settled: files of messages that stay as they are. Both are None
-    where it begins anew.
+    n_buckets: of the saved scans that it goes on with; settled: files of messages that stay as they are; saved: the
+    saved scans. All three are None where it begins anew.
     """
 
     to_read: Inputs
     n_buckets: int | None = None
     settled: EarlierFiles | None = None
+    saved: SavedScans | None = None
 
 
 def former_dataset(storage: Storage) -> Dataset | None:
@@ -70,7 +108,7 @@ def _identity(place: CapturePlace) -> tuple[int, str | None]:
 
 
 def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
-    """What a run with `--append` does. Fetches the saved scans into the run's spill where it goes on with them. Raises
+    """What a run with `--append` does. Fetches what was read so far into the run's spill where it goes on. Raises
     CaptureError, and UsageError where the dataset was made with other options or a capture of it is gone."""
     former = former_dataset(new.storage)
     if former is None:
@@ -83,9 +121,9 @@ def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: Ingest
     ordered = in_time_order(places)
     if not _goes_on(former.manifest, ordered):
         return Plan(ToRead(in_time_order(_all_captures(former, ordered))))
-    _fetch_saved_scan(former, new.spill)
-    read_so_far = load_state(new.spill / _SAVED_READING)
-    return Plan(ToRead(ordered, read_so_far), int(former.manifest.options["buckets"]), _settled_messages(former))
+    saved = SavedScans(former.storage, tuple(former.manifest.saved_scan))
+    to_read = ToRead(ordered, saved.fetch_reading(new.spill))
+    return Plan(to_read, int(former.manifest.options["buckets"]), _settled_messages(former), saved)
 
 
 def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
@@ -122,22 +160,6 @@ def _settled_messages(former: Dataset) -> EarlierFiles:
         if table.startswith(f"{MESSAGES}/")
     }
     return EarlierFiles(former.storage, files)
-
-
-def _fetch_saved_scan(former: Dataset, spill: Path) -> None:
-    """Fetches the files of the saved scan into the spill, under the names that they had there."""
-
-    def fetch(path: str) -> None:
-        folder, _, name = path.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
-        (spill / folder).mkdir(exist_ok=True)
-        packed = spill / folder / name.partition("-")[2]
-        former.storage.fetch(path, packed)
-        with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
-            zstandard.ZstdDecompressor().copy_stream(source, target)
-        packed.unlink()
-
-    with ThreadPoolExecutor(MOST_PUT) as pool:
-        list(pool.map(fetch, former.manifest.saved_scan))
 
 
 def put_saved_scan(new: NewDataset, plan: Plan) -> tuple[str, ...]:

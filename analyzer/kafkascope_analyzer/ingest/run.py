@@ -42,15 +42,13 @@ from kafkascope_parsers.errors import UsageError
 _Calls = tuple[Progress | None, Callable[[], None] | None]
 """`progress` and `meanwhile` of ingest."""
 
+EngineOf = Callable[[Plan], Engine]
+"""Makes the engine that does what a plan says, in as many buckets as the plan names where it names any."""
+
 _PLAIN = IngestOptions()
 
 BYTES_PER_WORKER = 64 << 20
 """Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
-
-_NOT_ON_SPARK = (
-    "--append and --capture-points read captures on this machine: run `kafkascope ingest` with them and without "
-    "--master, --remote and SPARK_REMOTE, and make the stories with `kafkascope stories`, which takes these"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +93,22 @@ def write_tables(
     new: NewDataset,
     options: IngestOptions = _PLAIN,
     *,
-    engine: Engine | None = None,
+    engine_of: EngineOf | None = None,
     progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Dataset:
     """Reads captures and puts the tables of a new dataset to their place. Returns the dataset; it is not committed.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. engine: where the work is
-    done, on this machine where it is not given. meanwhile: called while other processes write tables, if there are any.
-    Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file cannot be written.
+    inputs: files of one capture point or several (or `-` for standard input), in any order. engine_of: makes what does
+    the work, which is this machine where it is not given. meanwhile: called while other processes write tables, if
+    there are any. Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file
+    cannot be written.
     """
-    if engine is not None and (options.append or options.capture_points is not None):
-        raise UsageError(_NOT_ON_SPARK)
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
     try:
         plan = _plan(places, new, options)
-        n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
-        with engine or _local_engine(n_buckets, limits) as at_work:
+        with engine_of(plan) if engine_of is not None else _local_engine(plan, new, options) as at_work:
             run = _Run(new, at_work.n_buckets, options, limits, plan.settled)
             manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
         if options.append:
@@ -132,9 +128,12 @@ def _plan(places: Sequence[CapturePlace], new: NewDataset, options: IngestOption
     return Plan(capture_points(places, options.capture_points))
 
 
-def _local_engine(n_buckets: int, limits: Limits) -> Engine:
-    """The engine on this machine for that many buckets."""
-    return ThisProcess(limits) if n_buckets == 1 else Processes(n_buckets)
+def _local_engine(plan: Plan, new: NewDataset, options: IngestOptions) -> Engine:
+    """The engine on this machine. Fetches the saved scans that it goes on with."""
+    if plan.saved is not None:
+        plan.saved.fetch(new.spill)
+    n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
+    return ThisProcess(limits_within(options.max_memory)) if n_buckets == 1 else Processes(n_buckets)
 
 
 def _n_buckets(inputs: Sequence[CapturePlace], jobs: int | None) -> int:

@@ -5,17 +5,19 @@ record of the range before it, the ranges are, by induction, what one reading of
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from kafkascope_analyzer.read.range_reading import RangeSummary
+from kafkascope_analyzer.read.reading import EarlierSeries
 from kafkascope_analyzer.read.series import SeriesFinder
 from kafkascope_analyzer.read.source import CaptureInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What the ranges give together. captures: in order; series: of each capture, -1 where it has no packets;
-    packets_before: by capture and range, the packets of the capture before the range.
+    """What the ranges give together. captures: in order; series: by capture, -1 where it has no packets; finder: what
+    found the series; packets_before: by capture and range, the packets of the capture before the range.
 
     wrong_ends: times of the last packets of the captures, where the plan took a file for the wrong one's continuation;
     wrong_joints: (capture, `first`) of the ranges that do not begin where the one before them ends. Where there is
@@ -23,7 +25,8 @@ class Joined:
     """
 
     captures: list[CaptureInfo] = field(default_factory=list)
-    series: list[int] = field(default_factory=list)
+    series: dict[int, int] = field(default_factory=dict)
+    finder: SeriesFinder = field(default_factory=SeriesFinder)
     packets_before: dict[tuple[int, int], int] = field(default_factory=dict)
     wrong_joints: frozenset[tuple[int, int]] = frozenset()
     wrong_ends: Mapping[int, int] = field(default_factory=dict)
@@ -34,8 +37,12 @@ class Joined:
         return not self.wrong_joints and not self.wrong_ends
 
 
-def join(summaries: Sequence[RangeSummary]) -> Joined:
-    """Joins what was read of all ranges of a plan, and says where the plan was wrong."""
+_NOTHING_EARLIER = EarlierSeries()
+
+
+def join(summaries: Sequence[RangeSummary], earlier: EarlierSeries = _NOTHING_EARLIER) -> Joined:
+    """Joins what was read of all ranges of a plan, and says where the plan was wrong. earlier: the series that the
+    captures of the plan may continue."""
     ordered = sorted(summaries, key=lambda each: (each.capture_id, each.number))
     joined, wrong, before = Joined(), set(), dict[int, int]()
     begins: list[int | None] = []
@@ -56,23 +63,16 @@ def join(summaries: Sequence[RangeSummary]) -> Joined:
         capture.add(each.info)
         begins[-1] = each.begin_ns if begins[-1] is None else begins[-1]
         ends[-1] = each
-    is_wrong, series = _series_of(joined.captures, begins, before)
-    ends_ns = {i: info.end_ts_ns or 0 for i, info in enumerate(joined.captures)} if is_wrong else {}
-    return Joined(joined.captures, series, joined.packets_before, frozenset(wrong), ends_ns)
-
-
-def _series_of(
-    captures: Sequence[CaptureInfo], begins: Sequence[int | None], previous: Mapping[int, int]
-) -> tuple[bool, list[int]]:
-    """Whether the plan took a file for the continuation of the wrong one, and the series of each."""
-    finder, series, last_of, is_wrong = SeriesFinder(), list[int](), dict[int, int](), False
-    for i, (info, begin_ns) in enumerate(zip(captures, begins, strict=True)):
+    finder, last_of = deepcopy(earlier.finder), dict(enumerate(earlier.last_captures))
+    is_wrong, numbered = False, dict(enumerate(joined.captures, earlier.n_captures))
+    for (number, info), begin_ns in zip(numbered.items(), begins, strict=True):
         if begin_ns is None:
-            series.append(-1)
+            joined.series[number] = -1
             continue
-        number = finder.series_of(info.path, begin_ns)
-        is_wrong |= last_of.get(number, -1) != previous[i]
-        last_of[number] = i
-        series.append(number)
-        finder.ended(number, info)
-    return is_wrong, series
+        series = finder.series_of(info.path, begin_ns)
+        is_wrong |= last_of.get(series, -1) != before[number]
+        last_of[series] = number
+        joined.series[number] = series
+        finder.ended(series, info)
+    ends_ns = {number: info.end_ts_ns or 0 for number, info in numbered.items()} if is_wrong else {}
+    return replace(joined, finder=finder, wrong_joints=frozenset(wrong), wrong_ends=ends_ns)

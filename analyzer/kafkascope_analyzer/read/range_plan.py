@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.range_lead import lead_in, pcap_reader
-from kafkascope_analyzer.read.series import SeriesFinder, first_packet, looks_alike
+from kafkascope_analyzer.read.reading import ToRead
+from kafkascope_analyzer.read.series import first_packet, looks_alike
 from kafkascope_analyzer.read.source import CaptureFile
+from kafkascope_parsers.link import LinkReader
 
 RANGE_BYTES = 128 << 20
 """Bytes of a range: some seconds of work, and many times what has to be read before it."""
@@ -25,8 +27,9 @@ _UNKNOWN_NS = 1 << 62
 @dataclass(frozen=True, slots=True)
 class CaptureRange:
     """Bytes [first, last) of the capture `capture_id` at `place`, by where records begin; last: None is the end of the
-    file. number: of the range in its file. previous: the capture that it continues, by number and place; None where it
-    begins a series, or for all but the first range of a file.
+    file. number: of the range in its file. previous: the number of the capture that it continues, and where that lies
+    or, of a capture that an earlier run has read, the state of the link layer at its end; None where it begins a
+    series, or for all but the first range of a file.
     """
 
     capture_id: int
@@ -34,32 +37,33 @@ class CaptureRange:
     place: CapturePlace
     first: int = 0
     last: int | None = None
-    previous: tuple[int, CapturePlace] | None = None
+    previous: tuple[int, CapturePlace | LinkReader] | None = None
     may_be_empty: bool = False
 
 
 def plan_ranges(
-    inputs: Sequence[CapturePlace],
+    to_read: ToRead,
     range_bytes: int = RANGE_BYTES,
     *,
     ends_ns: Mapping[int, int] | None = None,
     joints: frozenset[tuple[int, int]] = frozenset(),
 ) -> tuple[CaptureRange, ...]:
     """Divides captures, which are in time order, into ranges of some range_bytes. ends_ns: the times of last packets
-    that are known; joints: (capture, `first`) of ranges that have to be one with the range before them.
+    that are known, by capture; joints: (capture, `first`) of ranges that have to be one with the range before them.
 
     Raises CaptureError where a capture cannot be read.
     """
+    inputs, first_id = to_read.places, len(to_read.before.captures)
     if len(inputs) == 1:  # several have been looked into when they were put in order
         next(CaptureFile(inputs[0], _PEEK_BYTES).blocks(), None)
-    previous = _previous_captures(inputs, ends_ns or {})
+    previous = _previous_captures(to_read, ends_ns or {})
     ranges: list[CaptureRange] = []
-    for capture_id, place in enumerate(inputs):
+    for capture_id, place in enumerate(inputs, first_id):
         starts = _starts(place, range_bytes)
         pairs = list(zip(starts, [*starts[1:], None], strict=True))
         for number, (first, last) in enumerate(_merged(pairs, capture_id, joints)):
             before = previous.get(capture_id) if number == 0 else None
-            ranges.append(CaptureRange(capture_id, number, place, first, last, before, len(inputs) > 1))
+            ranges.append(CaptureRange(capture_id, number, place, first, last, before, first_id + len(inputs) > 1))
     return tuple(ranges)
 
 
@@ -81,24 +85,26 @@ def _starts(place: CapturePlace, range_bytes: int) -> list[int]:
     return [0] if pcap_reader(place) is None else list(range(0, max(place.size_bytes(), 1), range_bytes))
 
 
-def _previous_captures(
-    inputs: Sequence[CapturePlace], ends_ns: Mapping[int, int]
-) -> dict[int, tuple[int, CapturePlace]]:
+def _previous_captures(to_read: ToRead, ends_ns: Mapping[int, int]) -> dict[int, tuple[int, CapturePlace | LinkReader]]:
     """The capture that each one continues, as far as it does. Where the end of a file is not known without reading it,
     it is taken to be where the next file of a like name begins."""
-    if len(inputs) == 1:
+    inputs, before = to_read.places, to_read.before.series()
+    if before.n_captures + len(inputs) == 1:
         return {}
     with ThreadPoolExecutor(_MOST_OPENED) as pool:
         begins = [first_ns for first_ns, _ in pool.map(first_packet, inputs)]
-        ends = list(pool.map(lambda i: ends_ns.get(i) or _end_ns(inputs[i]), range(len(inputs))))
-    finder, last_of, previous = SeriesFinder(), dict[int, int](), dict[int, tuple[int, CapturePlace]]()
+        ends = list(pool.map(lambda i: ends_ns.get(before.n_captures + i) or _end_ns(inputs[i]), range(len(inputs))))
+    last_of: dict[int, tuple[int, CapturePlace | LinkReader]] = {
+        series: (number, to_read.before.links[series]) for series, number in enumerate(before.last_captures)
+    }
+    previous = {}
     for i, place in enumerate(inputs):
         if begins[i]:
-            series = finder.series_of(place, begins[i])
+            series = before.finder.series_of(place, begins[i])
             if series in last_of:
-                previous[i] = (last_of[series], inputs[last_of[series]])
-            last_of[series] = i
-            finder.ended_at(series, ends[i] or _next_alike(inputs, begins, i))
+                previous[before.n_captures + i] = last_of[series]
+            last_of[series] = (before.n_captures + i, place)
+            before.finder.ended_at(series, ends[i] or _next_alike(inputs, begins, i))
     return previous
 
 

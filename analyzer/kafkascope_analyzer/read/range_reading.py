@@ -5,6 +5,7 @@ and then dropped.
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +59,7 @@ class RangeReading:
             self._link.read_segments(lead.buf, lead.packets)
             first_byte = lead.end_byte
         elif part.previous is not None:
-            self._read_previous(part.previous[1])
+            self._link = self._link_behind(part.previous[1])
         self._link.take_counts()
         self._link.take_datagrams()
         is_whole = part.first == 0 and part.last is None
@@ -80,16 +81,26 @@ class RangeReading:
             part.capture_id, part.number, part.first, first_byte, end_byte, previous, begin_ns, file.info
         )
 
-    def _read_previous(self, place: CapturePlace) -> None:
-        """Reads the end of the file that this one continues."""
-        lead = lead_in(place, None)
-        if lead is not None:
-            self._link.read_segments(lead.buf, lead.packets)
-            return
-        begin_ns = first_packet(self._part.place)[0]
-        for block in CaptureFile(place, self._block_bytes, may_be_empty=True).blocks():
-            if int(block.packets.ts_ns[-1]) >= begin_ns - _BETWEEN_FILES_NS:
-                self._link.read_segments(block.buf, block.packets)
+    def _link_behind(self, previous: CapturePlace | LinkReader) -> LinkReader:
+        """The state of the link layer at the end of the file that this one continues."""
+        if isinstance(previous, LinkReader):
+            return deepcopy(previous)  # the plan may be read again
+        return link_at_end(previous, first_packet(self._part.place)[0], self._block_bytes)
+
+
+def link_at_end(place: CapturePlace, from_ns: int, block_bytes: int = BLOCK_BYTES) -> LinkReader:
+    """The state of the link layer at the end of a capture, as far as packets of a file matter that begins at from_ns.
+    Raises CaptureError."""
+    link, lead = LinkReader(), lead_in(place, None)
+    if lead is not None:
+        link.read_segments(lead.buf, lead.packets)
+    else:
+        for block in CaptureFile(place, block_bytes, may_be_empty=True).blocks():
+            if int(block.packets.ts_ns[-1]) >= from_ns - _BETWEEN_FILES_NS:
+                link.read_segments(block.buf, block.packets)
+    link.take_counts()
+    link.take_datagrams()
+    return link
 
 
 class _RangeFile(CaptureFile):

@@ -1,6 +1,7 @@
 """Reads the inputs once, whatever the number of processes: blocks of TCP segments, each with its series."""
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,22 @@ class ReadSoFar:
     captures: list[CaptureInfo] = field(default_factory=list)
     finder: SeriesFinder = field(default_factory=SeriesFinder)
     links: list[LinkReader] = field(default_factory=list)
+
+    def series(self) -> "EarlierSeries":
+        """What a file of a later run is compared with."""
+        number = {info.path: i for i, info in enumerate(self.captures)}
+        last_captures = tuple(number[path] for path in self.finder.last_paths)
+        return EarlierSeries(len(self.captures), last_captures, deepcopy(self.finder))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierSeries:
+    """The series of the captures that earlier runs have read: how many captures there are, the number of the last one
+    of each series, and what finds the series of a later file."""
+
+    n_captures: int = 0
+    last_captures: tuple[int, ...] = ()
+    finder: SeriesFinder = field(default_factory=SeriesFinder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,11 @@ class SeriesFinder:
         self._series[chosen] = _Last(str(place), first_ns, first_ns)
         return chosen
 
+    @property
+    def last_paths(self) -> list[str]:
+        """The path of the last file of each series."""
+        return [last.path for last in self._series]
+
     def ended(self, series: int, info: CaptureInfo) -> None:
         """Takes down where the series' last file ended."""
         self.ended_at(series, info.end_ts_ns or self._series[series].first_ns)

@@ -5,24 +5,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from kafkascope_analyzer.dataset.leftovers import mark_of, spill_folder
 from kafkascope_analyzer.dataset.manifest import joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.ingest.append import Plan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within
 from kafkascope_analyzer.read.open_reading import Inputs
-from kafkascope_analyzer.read.place import CapturePlace
+from kafkascope_analyzer.read.points.assignment import CapturePoints
 from kafkascope_analyzer.read.range_join import Joined, join
-from kafkascope_analyzer.read.range_plan import RANGE_BYTES, CaptureRange, plan_ranges
-from kafkascope_analyzer.read.reading import limits_hit_below_tcp
-from kafkascope_analyzer.read.source import unpacked_bytes
+from kafkascope_analyzer.read.range_plan import RANGE_BYTES, plan_ranges
+from kafkascope_analyzer.read.range_reading import link_at_end
+from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_below_tcp
+from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.failures import spark_failures
 from kafkascope_spark.ingest.finish_stage import FinishJob, finish_stage, message_names, save_learned
 from kafkascope_spark.ingest.reachable import check_reachable
-from kafkascope_spark.ingest.read_stage import BLOCK_BYTES, Stage, read_stage
+from kafkascope_spark.ingest.read_stage import BLOCK_BYTES, Stage, points_stage, read_stage
 from kafkascope_spark.ingest.scan_stage import REPORT, ScanReport, scan_stage
 from kafkascope_spark.ingest.segment_rows import ORDER, ROWS
 from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
@@ -47,7 +51,7 @@ class SparkEngine:
         self,
         session: "SparkSession",
         new: NewDataset,
-        inputs: Sequence[CapturePlace],
+        plan: Plan,
         options: IngestOptions,
         *,
         range_bytes: int = RANGE_BYTES,
@@ -55,15 +59,28 @@ class SparkEngine:
     ) -> None:
         """stage: takes the name of each stage when it begins. Raises UsageError where the executors do not reach an
         input or the place of the dataset."""
+        inputs, earlier = plan.to_read.places, EarlierSeries()
+        if isinstance(plan.to_read, ToRead):
+            earlier = plan.to_read.before.series()
         for place in inputs:
             if place.is_stream:
                 raise UsageError(f"{place}: Spark's tasks cannot read standard input or a pipe: give a file")
         mark = Path(new.storage.path) / mark_of(new.run_id) if new.storage.is_local else None
         with spark_failures():
             n_tasks = check_reachable(session, inputs, mark and mark.absolute())
-        self.n_buckets = options.jobs or _n_buckets(sum(map(unpacked_bytes, inputs)), n_tasks)
+        self.n_buckets = plan.n_buckets or options.jobs or _n_buckets(sum(map(unpacked_bytes, inputs)), n_tasks)
         limits = limits_within(options.max_memory)
-        self._run = TaskRun(new.storage, new.run_id, self.n_buckets, options.detail, limits, options.temporary)
+        self._run = TaskRun(
+            new.storage,
+            new.run_id,
+            self.n_buckets,
+            options.detail,
+            limits,
+            options.temporary,
+            options.append,
+            earlier,
+            plan.saved,
+        )
         self._block_bytes = min(limits.block_bytes, BLOCK_BYTES)
         self._session, self._range_bytes, self._stage = session, range_bytes, stage
         self._reports: list[ScanReport] = []
@@ -78,18 +95,22 @@ class SparkEngine:
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`; how far the tasks have come, Spark's own pages show."""
         self._stage("Spark: reading captures")
-        joined = self._scan_ranges(inputs.places)
+        if isinstance(inputs, CapturePoints):
+            captures, network_times = self._scan_points(inputs)
+        else:
+            captures, network_times = self._scan_ranges(inputs), None
         self._stage("learning the cluster")
         results = []
         for job, report in zip(jobs, sorted(self._reports, key=lambda each: each.bucket), strict=True):
             buckets = job.bucket.of_series(report.n_series)
-            fetch(self._run.storage, ((at, name) for name, at in report.spill.items()), job.bucket.spill.parent)
+            files = (report.spill | report.states).items()
+            fetch(self._run.storage, ((at, name) for name, at in files), job.bucket.spill.parent)
             for bucket in buckets:
                 bucket.spill.mkdir(parents=True, exist_ok=True)
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
             names = message_names(report.files, self._run.run_id)
             self._jobs.append(FinishJob(buckets, report.spill, names))
-        return Scanned(joined.captures, limits_hit_below_tcp(joined.captures), results)
+        return Scanned(captures, limits_hit_below_tcp(captures), results, network_times)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""
@@ -105,23 +126,35 @@ class SparkEngine:
         files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
         return Finished(added_counts(each.rows for each in finished), files)
 
-    def _scan_ranges(self, inputs: tuple[CapturePlace, ...]) -> Joined:
-        """Runs the first two stages, with another plan of ranges where the first was wrong."""
+    def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
+        """Runs the first two stages over capture points. Returns the captures, and how long segments took between the
+        points."""
+        rows = self._numbers(1).mapInArrow(points_stage(points, self.n_buckets, self._block_bytes), spark_schema(ROWS))
+        self._reports = self._run_scan(rows)
+        (found,) = (report.points for report in self._reports if report.points is not None)
+        return found.captures, found.network_times
+
+    def _scan_ranges(self, inputs: ToRead) -> list[CaptureInfo]:
+        """Runs the first two stages, with another plan of ranges where the first was wrong. Returns all captures that
+        were read, earlier ones first."""
         joints, ends_ns = frozenset[tuple[int, int]](), dict[int, int]()
         for _ in range(_MOST_PLANS):
             ranges = plan_ranges(inputs, self._range_bytes, ends_ns=ends_ns, joints=joints)
-            self._reports = self._run_scan(ranges)
-            joined = join([each for report in self._reports for each in report.summaries])
+            rows = self._numbers(len(ranges)).mapInArrow(
+                read_stage(ranges, self.n_buckets, self._block_bytes), spark_schema(ROWS)
+            )
+            self._reports = self._run_scan(rows)
+            joined = join([each for report in self._reports for each in report.summaries], self._run.earlier)
             if joined.is_right:
-                return joined
+                inputs.before.captures.extend(joined.captures)
+                if self._run.keeps_state:
+                    _save_reading(inputs, joined)
+                return inputs.before.captures
             joints |= joined.wrong_joints
             ends_ns |= joined.wrong_ends
         raise SparkError("the captures changed while they were read")
 
-    def _run_scan(self, ranges: Sequence[CaptureRange]) -> list[ScanReport]:
-        rows = self._numbers(len(ranges)).mapInArrow(
-            read_stage(ranges, self.n_buckets, self._block_bytes), spark_schema(ROWS)
-        )
+    def _run_scan(self, rows: "DataFrame") -> list[ScanReport]:
         shared = rows.repartitionById(self.n_buckets, "bucket").sortWithinPartitions(*ORDER)
         return self._reported(shared, scan_stage(self._run))
 
@@ -134,6 +167,16 @@ class SparkEngine:
         with spark_failures(), small_batches(self._session):  # a row of the exchange may be a whole block
             reports = rows.mapInArrow(stage, spark_schema(REPORT)).toArrow()
         return [pickle.loads(value) for value in reports.column(0).to_pylist()]
+
+
+def _save_reading(inputs: ToRead, joined: Joined) -> None:
+    """Takes down what was read, for later captures: the series, and the state of the link layer at the end of each."""
+    before, first_id = inputs.before, len(inputs.before.captures) - len(inputs.places)
+    before.finder = joined.finder
+    last_captures = {series: capture_id for capture_id, series in joined.series.items() if series >= 0}
+    for series, capture_id in sorted(last_captures.items()):
+        end_ns = before.captures[capture_id].end_ts_ns or 0
+        before.links[series : series + 1] = [link_at_end(inputs.places[capture_id - first_id], end_ns)]
 
 
 def _n_buckets(n_bytes: int, n_tasks: int) -> int:

@@ -4,7 +4,7 @@ and puts them to the dataset's place."""
 import hashlib
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,7 +79,7 @@ def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
         fetched = set(job.messages)
         rows = []
         for bucket in job.buckets:
-            here = Bucket(spill / bucket.spill.name, tables, bucket.part, run.limits)
+            here = replace(bucket, spill=spill / bucket.spill.name, dataset=tables)
             here.spill.mkdir(parents=True, exist_ok=True)
             rows.append(finish_bucket(here, cluster.with_spill_at(bucket.spill, here.spill), shared))
         for name in fetched:

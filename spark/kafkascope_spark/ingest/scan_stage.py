@@ -15,11 +15,19 @@ from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.read.range_join import Joined, join
 from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
-from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
+from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
-from kafkascope_spark.ingest.segment_rows import BLOCK, SUMMARY, block_of, summaries_of
+from kafkascope_spark.ingest.segment_rows import (
+    BLOCK,
+    POINTS,
+    SUMMARY,
+    PointsSummary,
+    block_of,
+    points_of,
+    summaries_of,
+)
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, put_spill, put_tables, task_folder
 
 REPORT = pa.schema([("report", pa.binary())])
@@ -28,9 +36,10 @@ REPORT = pa.schema([("report", pa.binary())])
 @dataclass(frozen=True, slots=True)
 class ScanReport:
     """What a task reports of a bucket. message_rows, ledger, limits_hit: as of BucketResult. spill: where each file of
-    the spill is at the dataset's place, by its place in a local spill folder; n_series: how many capture points there
-    are; files: of the message tables. summaries: of all ranges, from the first bucket only. Where the plan of ranges
-    was wrong, nothing else is reported.
+    the spill is at the dataset's place, by its place in a local spill folder; states: likewise of the saved states of
+    the scans, where they are kept; n_series: how many capture points there are; files: of the message tables.
+    summaries: of all ranges, and points, of all capture points read side by side, from the first bucket only. Where the
+    plan of ranges was wrong, nothing else is reported.
     """
 
     bucket: int
@@ -38,9 +47,11 @@ class ScanReport:
     ledger: dict[str, int] = field(default_factory=dict)
     limits_hit: dict[str, int] = field(default_factory=dict)
     spill: dict[str, str] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
     n_series: int = 0
     files: Files = field(default_factory=dict)
     summaries: list[RangeSummary] = field(default_factory=list)
+    points: PointsSummary | None = None
 
 
 def scan_stage(run: TaskRun) -> Stage:
@@ -87,7 +98,7 @@ class _Rows:
 
 def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
     summaries = [each for row in rows.rows_of(bucket, SUMMARY) for each in summaries_of(row)]
-    joined = join(summaries)
+    joined = join(summaries, run.earlier)
     kept = summaries if bucket == 0 else []
     if not joined.is_right:
         for _ in rows.rows_of(bucket, BLOCK):
@@ -97,19 +108,25 @@ def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
         part = f"part-0-{run.run_id}.parquet"
         place = f"bucket={bucket}/{part}" if run.n_buckets > 1 else part
         own = Bucket(folder / SPILL / str(bucket), folder / TABLES, place, run.limits)
-        scans = BucketScans(ScanJob(own, bucket, run.n_buckets, run.detail))
+        if run.saved is not None:
+            run.saved.fetch(folder / SPILL, bucket)
+        scans = BucketScans(ScanJob(own, bucket, run.n_buckets, run.detail, run.keeps_state))
         _push_all(scans, rows, bucket, joined)
+        points = [each for row in rows.rows_of(bucket, POINTS) for each in points_of(row)]
         result = scans.finish()
         scans.close()
+        folders = [each.spill.name for each in result.buckets]
         return ScanReport(
             bucket,
             result.message_rows,
             result.ledger,
             result.limits_hit,
-            put_spill(run, folder / SPILL, [each.spill.name for each in result.buckets]),
+            put_spill(run, folder / SPILL, folders),
+            put_spill(run, folder / SPILL, folders, names=SAVED_SCAN),
             len(result.buckets),
             put_tables(run, folder / TABLES),
             kept,
+            points[0] if points else None,
         )
 
 
@@ -117,6 +134,10 @@ def _push_all(scans: BucketScans, rows: _Rows, bucket: int, joined: Joined) -> N
     n_datagrams: Counter[int] = Counter()
     for row in rows.rows_of(bucket, BLOCK):
         capture_id, number = row.column("capture_id")[0].as_py(), row.column("number")[0].as_py()
+        series = row.column("series")[0].as_py()
+        if series is not None:  # capture points have their series, and packets of whole files
+            scans.push(block_of(row, 0, series, 0))
+            continue
         block = block_of(row, 0, joined.series[capture_id], joined.packets_before[capture_id, number])
         # Each range keeps as many datagrams as are kept of a file.
         del block.datagrams[max(DATAGRAM_LIMIT - n_datagrams[capture_id], 0) :]

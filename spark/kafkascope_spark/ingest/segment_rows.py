@@ -1,12 +1,13 @@
 """Segments as rows of Spark's exchange: a row holds the share that a bucket has of a block, column by column.
 
 Rows of a bucket are sorted by ORDER: what is known of all ranges comes first (SUMMARY), then the blocks in the order of
-the captures, their ranges and their places in the ranges.
+the captures, their ranges and their places in the ranges. Capture points that are read side by side are one range:
+their blocks come in the order read, and what is known of them comes last (POINTS).
 """
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_parsers.link import Datagram, Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS
 from kafkascope_parsers.tcp.shares import Shares, shares_of
 
-SUMMARY, BLOCK = 0, 1
+SUMMARY, BLOCK, POINTS = 0, 1, 2
 _DATAGRAM = pa.struct(
     [
         ("source", pa.binary()),
@@ -30,19 +32,31 @@ _DATAGRAM = pa.struct(
         ("packet_no", pa.int64()),
     ]
 )
-_KEY = [(name, pa.int32()) for name in ("bucket", "kind", "capture_id", "number", "block")]
+_KEY = [(name, pa.int32()) for name in ("bucket", "kind", "file", "number", "block")]
 ROWS = pa.schema(
     [
         *_KEY,
         ("summary", pa.binary()),
+        ("capture_id", pa.int32()),
+        ("series", pa.int32()),
         ("payload", pa.binary()),
         *((f"segment_{name}", pa.binary()) for name in SEGMENT_COLUMNS),
         ("datagrams", pa.list_(_DATAGRAM)),
     ]
 )
-"""bucket, kind, capture_id, number of the range, block in it; summary: a RangeSummary, of SUMMARY rows only; of BLOCK
-rows payload, the columns of `Segments` as they lie in memory, and datagrams, which only the first bucket gets."""
+"""bucket, kind, file, number of the range, block in it; summary: a RangeSummary of SUMMARY rows, a PointsSummary of
+POINTS rows; of BLOCK rows capture_id, series (null where it is known when all ranges are read), payload, the columns of
+`Segments` as they lie in memory, and datagrams, which only the first bucket gets. file is 0 for capture points that are
+read side by side, and else the capture_id."""
 ORDER = [name for name, _ in _KEY]
+
+
+@dataclass(frozen=True, slots=True)
+class PointsSummary:
+    """What was found in capture points: their captures, and network_times.NETWORK_TIMES."""
+
+    captures: list[CaptureInfo]
+    network_times: pa.Table
 
 
 def summary_rows(summary: RangeSummary, n_buckets: int) -> pa.RecordBatch:
@@ -53,11 +67,29 @@ def summary_rows(summary: RangeSummary, n_buckets: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list((columns | _key(n_buckets, place)).values()), schema=ROWS)
 
 
+def points_rows(summary: PointsSummary, n_buckets: int) -> pa.RecordBatch:
+    """What was found in capture points, for the first bucket, and a row for each other, which may have no block."""
+    columns = {name: pa.nulls(n_buckets, ROWS.field(name).type) for name in ROWS.names}
+    columns["summary"] = pa.array([pickle.dumps(summary), *[None] * (n_buckets - 1)], pa.binary())
+    return pa.RecordBatch.from_arrays(list((columns | _key(n_buckets, (POINTS, 0, 0, 0))).values()), schema=ROWS)
+
+
 def block_rows(block: ReadBlock, number: int, place: int, n_buckets: int) -> pa.RecordBatch:
-    """The shares that all buckets have of a block. number: of the range; place: of the block in it."""
+    """The shares that all buckets have of a block of a range. number: of the range; place: of the block in it."""
+    return _shared(block, (BLOCK, block.capture_id, number, place), None, n_buckets)
+
+
+def points_block_rows(block: ReadBlock, place: int, n_buckets: int) -> pa.RecordBatch:
+    """The shares that all buckets have of a block of capture points. place: of the block."""
+    return _shared(block, (BLOCK, 0, 0, place), block.series, n_buckets)
+
+
+def _shared(block: ReadBlock, key: tuple[int, ...], series: int | None, n_buckets: int) -> pa.RecordBatch:
     shares = shares_of(block.buf, block.segments, n_buckets)
-    columns = _key(n_buckets, (BLOCK, block.capture_id, number, place))
+    columns = _key(n_buckets, key)
     columns["summary"] = pa.nulls(n_buckets, pa.binary())
+    columns["capture_id"] = pa.array([block.capture_id] * n_buckets, pa.int32())
+    columns["series"] = pa.array([series] * n_buckets, pa.int32())
     columns["payload"] = _cut(shares.payload, shares.byte_ends)
     columns |= {f"segment_{name}": _column(shares, name) for name in SEGMENT_COLUMNS}
     datagrams = [[asdict(each) for each in block.datagrams], *[[]] * (n_buckets - 1)]
@@ -67,6 +99,12 @@ def block_rows(block: ReadBlock, number: int, place: int, n_buckets: int) -> pa.
 
 def summaries_of(batch: pa.RecordBatch) -> Iterator[RangeSummary]:
     """The summaries among the rows of a batch."""
+    for value in batch.column("summary"):
+        yield pickle.loads(value.as_py())
+
+
+def points_of(batch: pa.RecordBatch) -> Iterator[PointsSummary]:
+    """The summaries among the POINTS rows of a batch."""
     for value in batch.column("summary"):
         if value.is_valid:
             yield pickle.loads(value.as_py())

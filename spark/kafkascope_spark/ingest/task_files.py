@@ -9,14 +9,16 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import DatasetFile, Files, written_files
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, scratch_folder
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.ingest.append import SavedScans
 from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.read.reading import EarlierSeries
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 TABLES, SPILL = "tables", "spill"
@@ -25,7 +27,8 @@ TABLES, SPILL = "tables", "spill"
 @dataclass(frozen=True, slots=True)
 class TaskRun:
     """What every task of a run knows. storage: of the dataset; temporary: the folder for temporary files, the system's
-    where it is None."""
+    where it is None; keeps_state: whether the state of the scans is saved for later captures; earlier: the series that
+    the captures may continue; saved: the saved scans that the run goes on with."""
 
     storage: Storage
     run_id: str
@@ -33,6 +36,9 @@ class TaskRun:
     detail: RecordDetail
     limits: Limits
     temporary: Path | None = None
+    keeps_state: bool = False
+    earlier: EarlierSeries = field(default_factory=EarlierSeries)
+    saved: SavedScans | None = None
 
 
 @contextmanager
@@ -67,13 +73,14 @@ def put_tables(run: TaskRun, folder: Path) -> Files:
     }
 
 
-def put_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collection[str] = ()) -> dict[str, str]:
+def put_spill(
+    run: TaskRun, folder: Path, buckets: Sequence[str], *, names: str = "*.arrow", known: Collection[str] = ()
+) -> dict[str, str]:
     """Puts the files of a bucket's spills into the run's shared spill, but for those that are known there. buckets: the
-    names of its folders in the local one. Returns where each is there, by its place in the local folder."""
+    names of its folders in the local one; names: a glob. Returns where each is there, by its place in the local
+    folder."""
     base = f"{spill_folder(run.run_id)}/{attempt()}"
-    found = (
-        path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob("*.arrow"))
-    )
+    found = (path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob(names)))
     places = {relative: f"{base}/{relative}" for relative in found if relative not in known}
     _put_all(run.storage, folder, places.items())
     return places

@@ -49,7 +49,7 @@ def read_whole(places):
 
 def read_ranges(places, range_bytes):
     """The same by ranges, and how many plans it took."""
-    plan, joints, ends_ns = plan_ranges(places, range_bytes), frozenset(), None
+    plan, joints, ends_ns = plan_ranges(ToRead(tuple(places)), range_bytes), frozenset(), None
     for n_plans in range(1, 5):
         parts = []
         for part in plan:
@@ -64,7 +64,7 @@ def read_ranges(places, range_bytes):
                 found += [(joined.series[row[0]], *row[:2], row[2] + before, *row[3:]) for row in rows]
             return found, joined.captures, n_plans
         joints, ends_ns = joints | joined.wrong_joints, joined.wrong_ends or ends_ns
-        plan = plan_ranges(places, range_bytes, ends_ns=ends_ns, joints=joints)
+        plan = plan_ranges(ToRead(tuple(places)), range_bytes, ends_ns=ends_ns, joints=joints)
     raise AssertionError("no plan is right")
 
 
@@ -85,7 +85,7 @@ def test_ranges_of_a_file(tmp_path, name, range_bytes):
     path.write_bytes(unpacked(name))
     n_plans, n = assert_same([path], range_bytes)
     assert (n_plans, n > 1000) == (1, True)
-    assert len(plan_ranges([place_of(path)], range_bytes)) > 1
+    assert len(plan_ranges(ToRead.of([path]), range_bytes)) > 1
 
 
 def test_a_range_shorter_than_a_record(tmp_path):
@@ -180,10 +180,10 @@ def test_two_capture_points_whose_packed_files_look_like_one_series(tmp_path):
 
 def test_packed_files_and_pcapng_are_one_range():
     for name in ("healthy_basic.pcap.zst", "mid_stream-ng.pcapng.zst"):
-        assert len(plan_ranges([place_of(CAPTURES / name)], 1000)) == 1
+        assert len(plan_ranges(ToRead.of([CAPTURES / name]), 1000)) == 1
 
 
 def test_a_file_that_is_no_capture_is_an_error_before_anything_is_read(tmp_path):
     (tmp_path / "notes.txt").write_text("no capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
-        plan_ranges([place_of(tmp_path / "notes.txt")])
+        plan_ranges(ToRead.of([tmp_path / "notes.txt"]))

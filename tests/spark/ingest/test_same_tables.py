@@ -3,6 +3,7 @@ what tasks leave for each other is gone at the end."""
 
 import pathlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import Manifest
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.ingest.append import Plan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest, write_tables
 from kafkascope_analyzer.read.place import STANDARD_INPUT, place_of
+from kafkascope_analyzer.read.points.assignment import AUTO
+from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.ingest import engine as tested
@@ -25,22 +29,30 @@ from kafkascope_spark.ingest.task_files import TaskRun
 pytestmark = pytest.mark.spark
 
 CAPTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures"
+POINTS = CAPTURES.parent / "points"
 OPTIONS = IngestOptions(jobs=1, detail=RecordDetail.BATCHES)
 
 
-def unpacked(name: str) -> bytes:
+def unpacked(name: str | pathlib.Path) -> bytes:
     with (CAPTURES / name).open("rb") as file:
         return bytes(zstandard.ZstdDecompressor().stream_reader(file).read())
 
 
 def on_spark(
-    spark: Any, paths: Sequence[pathlib.Path], out: pathlib.Path, n_buckets: int, range_bytes: int = 200_000
+    spark: Any,
+    paths: Sequence[pathlib.Path],
+    out: pathlib.Path,
+    n_buckets: int,
+    range_bytes: int = 200_000,
+    **asked: Any,
 ) -> Dataset:
-    options = IngestOptions(jobs=n_buckets, detail=OPTIONS.detail)
-    places = [place_of(path) for path in paths]
+    options = IngestOptions(jobs=n_buckets, detail=OPTIONS.detail, **asked)
     with NewDataset(Storage.of(out)) as new:
-        engine = SparkEngine(spark, new, places, options, range_bytes=range_bytes)
-        new.commit(write_tables(places, new, options, engine=engine))
+
+        def engine_of(plan: Plan) -> SparkEngine:
+            return SparkEngine(spark, new, plan, options, range_bytes=range_bytes)
+
+        new.commit(write_tables(paths, new, options, engine_of=engine_of))
     return Dataset.open(out)
 
 
@@ -75,19 +87,71 @@ def test_buckets_and_ranges_of_a_file_change_nothing(spark: Any, raw: bytes, tmp
 
 def test_two_capture_points_and_a_rotated_series(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:
     """One point in two files, which shows each packet twice, once on either side of the joint; the other in pcapng."""
-    at, records = 24, []
-    whole = unpacked("mid_stream-any.pcap.zst")
-    while at < len(whole):
-        size = 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
-        records += [whole[at : at + size]] * 2
-        at += size
-    paths = [tmp_path / "a.pcap0", tmp_path / "a.pcap1", CAPTURES / "mid_stream-ng.pcapng.zst"]
-    paths[0].write_bytes(whole[:24] + b"".join(records[:2001]))
-    paths[1].write_bytes(whole[:24] + b"".join(records[2001:]))
+    paths = rotated(unpacked("mid_stream-any.pcap.zst"), tmp_path, 2, twice=True)
+    paths.append(CAPTURES / "mid_stream-ng.pcapng.zst")
     ingest(paths, tmp_path / "local.kscope", OPTIONS)
     found = on_spark(spark, paths, tmp_path / "there.kscope", 3)
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
     assert sum(entry["duplicates"] for entry in found.manifest.inputs) > 3000
+
+
+def rotated(raw: bytes, folder: pathlib.Path, n: int, *, twice: bool = False) -> list[pathlib.Path]:
+    """The capture as a rotated series of n files. twice: each packet is in it twice, also on either side of a joint."""
+    at, records = 24, []
+    while at < len(raw):
+        size = 16 + int.from_bytes(raw[at + 8 : at + 12], "little")
+        records += [raw[at : at + size]] * (2 if twice else 1)
+        at += size
+    edges = [len(records) * part // n | 1 for part in range(n)] + [len(records)]
+    edges[0] = 0
+    paths = [folder / f"cap.pcap{part}" for part in range(n)]
+    for path, (first, end) in zip(paths, pairwise(edges), strict=True):
+        path.write_bytes(raw[:24] + b"".join(records[first:end]))
+    return paths
+
+
+@pytest.mark.parametrize("n_buckets", [1, 3])
+def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: pathlib.Path, n_buckets: int) -> None:
+    """Spark begins, Spark goes on, this machine goes on; connections, frames and copies of packets cross the files."""
+    paths = rotated(unpacked("mid_stream-any.pcap.zst"), tmp_path, 4, twice=True)
+    ingest(paths, tmp_path / "once.kscope", OPTIONS)
+    grown = tmp_path / "grown.kscope"
+    on_spark(spark, paths[:2], grown, n_buckets, append=True)
+    on_spark(spark, paths[2:3], grown, n_buckets, append=True)
+    assert_same_tables(on_spark(spark, paths[:3], tmp_path / "three.kscope", 2), Dataset.open(grown))
+    ingest(paths[3:], grown, IngestOptions(detail=OPTIONS.detail, append=True))
+    assert_same_tables(Dataset.open(grown), Dataset.open(tmp_path / "once.kscope"))
+    files = {path.relative_to(grown).as_posix() for path in grown.rglob("*") if path.is_file()}
+    assert files == {*Dataset.open(grown).manifest.paths, "_dataset.json"}
+
+
+def test_what_this_machine_has_begun_spark_goes_on_with(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:
+    paths = rotated(raw, tmp_path, 2)
+    ingest(paths, tmp_path / "once.kscope", OPTIONS)
+    ingest(paths[:1], tmp_path / "grown.kscope", IngestOptions(jobs=1, detail=OPTIONS.detail, append=True))
+    found = on_spark(spark, paths[1:], tmp_path / "grown.kscope", 5, append=True)
+    assert found.manifest.options["buckets"] == 1
+    assert_same_tables(found, Dataset.open(tmp_path / "once.kscope"))
+
+
+def test_capture_points_are_read_side_by_side(
+    spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client's host and the broker's, whose clock is 340 ms ahead (fixtures/points), in files and blocks of other
+    sizes than on one machine."""
+    client, broker = (POINTS / point / "leader_move.pcap.zst" for point in ("client", "broker"))
+    (tmp_path / "broker").mkdir()
+    files = [client, *rotated(unpacked(broker), tmp_path / "broker", 3)]
+    ingest(files, tmp_path / "local.kscope", IngestOptions(jobs=1, detail=OPTIONS.detail, capture_points=AUTO))
+    expected = Dataset.open(tmp_path / "local.kscope")
+    monkeypatch.setattr(tested, "BLOCK_BYTES", 1 << 16)
+    for n_buckets in (1, 3):
+        found = on_spark(spark, files, tmp_path / f"{n_buckets}.kscope", n_buckets, capture_points=AUTO)
+        assert_same_tables(found, expected)
+    captures = found.read("captures").sort_by("capture_id").to_pylist()
+    assert [row["capture_point"] for row in captures] == ["client", *["broker"] * 3]
+    assert all(abs(row["clock_ahead_ns"] - 340_000_000) < 1_000_000 for row in captures[1:])
+    assert sum(n > 0 for n in found.read("connections")["n_segments_at_both"].to_pylist()) == 3
 
 
 def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path: pathlib.Path) -> None:
@@ -118,7 +182,7 @@ def test_standard_input_is_refused(spark: Any, tmp_path: pathlib.Path) -> None:
         NewDataset(Storage.of(tmp_path / "a.kscope")) as new,
         pytest.raises(UsageError, match="cannot read standard input"),
     ):
-        SparkEngine(spark, new, [STANDARD_INPUT], OPTIONS)
+        SparkEngine(spark, new, Plan(ToRead((STANDARD_INPUT,))), OPTIONS)
 
 
 def test_a_capture_that_the_executors_do_not_find(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:
@@ -127,7 +191,7 @@ def test_a_capture_that_the_executors_do_not_find(spark: Any, raw: bytes, tmp_pa
     place = place_of(path)
     monkey = type("Elsewhere", (type(place),), {"size_bytes": lambda self: 7})(path)
     with NewDataset(Storage.of(tmp_path / "a.kscope")) as new, pytest.raises(UsageError, match="not on every executor"):
-        SparkEngine(spark, new, [monkey], OPTIONS)
+        SparkEngine(spark, new, Plan(ToRead((monkey,))), OPTIONS)
 
 
 def test_a_run_that_fails_leaves_nothing(
