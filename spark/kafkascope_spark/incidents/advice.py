@@ -298,7 +298,7 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Create the topic, or correct its name in the client: {command}"
     elif stale := names_of(with_deleted_id(failure)):
         yield f"It was deleted and created again: {lost}. Find out who deletes it."
-        yield f"Restart {listed(stale)}: each keeps the ID of the deleted topic, and does not find the new one."
+        yield f"Restart {listed(stale)}: the ID of the deleted topic is still in use there."
     else:
         yield f"It was there later. Create topics before clients need them: {command}"
         yield f"Or, if clients had used it before, find out who deletes it: {lost}."
