@@ -157,20 +157,28 @@ def _is_missing(failure: Failure, at_ns: int) -> bool:
 
 def _end_at_first_use(failure: Failure) -> None:
     """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
-    notice later, and some never, who go on asking for the ID of a topic that was deleted. It stays open where a client
-    misses it for another reason."""
+    notice later, and some never. It stays open where a client misses what nobody had again."""
     last_ns = max(row["start_ns"] for row in failure.recoveries)
     back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
-    if len(back) + len(with_deleted_id(failure)) == len(failure.recoveries):
+    if len(back) + len(left_behind(failure)) == len(failure.recoveries):
         failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
 
 
-def with_deleted_id(failure: Failure) -> list[Row]:
-    """The recoveries from errors about a topic's ID after which the client was not served again, though the topic was
-    there again later."""
-    back_ns = max((r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None), default=0)
+def left_behind(failure: Failure) -> list[Row]:
+    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
+    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
+    back_ns: dict[str, int] = {}
+    for row in failure.recoveries:
+        if row["recovered_ns"] is not None:
+            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
+    last_ns = max(back_ns.values(), default=0)
     lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
-    return [row for row in lost if row["first_error_name"] in ABOUT_IDS and row["start_ns"] < back_ns]
+    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
+
+
+def is_about_id(recovery: Row) -> bool:
+    """Whether the client had an error about the ID of a topic."""
+    return recovery["first_error_name"] in ABOUT_IDS
 
 
 def _order(recovery: Row) -> tuple[int, str]:

@@ -363,8 +363,18 @@ def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topi
     assert "--create" not in incident["advice"]
 
 
-def test_a_topic_that_a_client_still_misses_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
-    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None)
+def test_a_client_that_stops_asking_for_a_topic_does_not_keep_it_missing(
+    deleted_topic: list[Row], recovery: MakeRow
+) -> None:
+    """Recorded of Kafka 2.8: a producer gets the error once, and sends nothing more; others write to that partition."""
+    gone = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 5.8, None, client_id="quiet", outcome="client_ended")
+    (incident,), _ = tell(recoveries=[*deleted_topic[:3], gone])
+    assert incident["end_ns"] == int(12.6 * NS)
+    assert incident["advice"].endswith("Restart quiet: it was not used again there.")
+
+
+def test_a_partition_that_nobody_has_again_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None, resource="orders-7")
     (incident,), _ = tell(recoveries=[*deleted_topic, missing])
     assert incident["end_ns"] is None
     assert incident["advice"].startswith("Create the topic")
