@@ -302,7 +302,7 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
     if uses_old_id:
         yield f"It was deleted and created again: {lost}. Find out who deletes it."
     else:
-        yield f"It was there later. Create topics before clients need them: {command}"
+        yield f"It was there later. Create topics before clients need them ({command})."
         yield f"Or, if clients had used it before, find out who deletes it: {lost}."
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
