@@ -44,9 +44,11 @@ def without_lossy(silent: Iterable[Stretch], lossy: Iterable[Stretch]) -> Iterat
     of_hosts = by_host(lossy)
     for stretch in silent:
         beside = next((each for each in of_hosts[stretch.host] if _is_part(stretch, each)), None)
-        if beside is None or stretch.end is None or beside.end is None:
+        if beside is None:
             yield stretch
             continue
+        assert stretch.end is not None
+        assert beside.end is not None
         beside.begin, beside.end = min(beside.begin, stretch.begin), max(beside.end, stretch.end)
         beside.moments += stretch.moments
         beside.requests += stretch.requests

@@ -14,7 +14,7 @@ from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.misconfigured_texts import what_fits
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
-from kafkascope_spark.incidents.other_failures import held_back, with_deleted_id
+from kafkascope_spark.incidents.other_failures import held_back, is_about_id, left_behind
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.incidents.topics import is_of_group
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -291,12 +291,17 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
     lost = "its records are gone, and offsets that groups committed are not those of the new topic"
     if failure.end_ns is None:
         yield f"Create the topic, or correct its name in the client: {command}"
-    elif stale := names_of(with_deleted_id(failure)):
+        return
+    behind = left_behind(failure)
+    uses_old_id = any(is_about_id(row) for row in behind)
+    if uses_old_id:
         yield f"It was deleted and created again: {lost}. Find out who deletes it."
-        yield f"Restart {listed(stale)}: each keeps the ID of the deleted topic, and does not find the new one."
     else:
-        yield f"It was there later. Create topics before clients need them: {command}"
+        yield f"It was there later. Create topics before clients need them ({command})."
         yield f"Or, if clients had used it before, find out who deletes it: {lost}."
+    if behind:
+        why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
+        yield f"Restart {listed(names_of(behind))}: {why}."
 
 
 _QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))

@@ -118,14 +118,7 @@ def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
     known = [row for row in recoveries if row["first_error_name"] in KIND_OF_ERROR]
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
     found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
-    left = []
-    for row in sorted(commits, key=_order):
-        failure = next((f for f in found if _misses_topic(row, f)), None)
-        if failure is None:
-            left.append(row)
-        else:
-            _take_error(failure, row)
-    found += _by_subject(left)
+    found += _by_subject(_without_topic(commits, found))
     for failure in found:
         if failure.kind == "missing_topic":
             _end_at_first_use(failure)
@@ -137,31 +130,55 @@ def _is_commit_for_missing_topic(recovery: Row) -> bool:
     return KIND_OF_ERROR[recovery["first_error_name"]] == "missing_topic" and is_of_group([recovery])
 
 
-def _misses_topic(recovery: Row, failure: Failure) -> bool:
-    """Whether the failure is that of a topic which the same client missed at that time."""
-    if failure.kind != "missing_topic" or recovery["client_instance_id"] not in failure.client_instance_ids:
-        return False
-    goes_on = failure.end_ns is None or recovery["start_ns"] <= failure.end_ns + SAME_NS
-    return goes_on and bool(recovery["start_ns"] >= failure.start_ns - SAME_NS)
+def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
+    """Gives each recovery from a failed commit to the topic that its client missed at that time. Returns those of
+    clients that missed none."""
+    missed: dict[str, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        if failure.kind == "missing_topic":
+            for client in sorted(failure.client_instance_ids):
+                missed[client].append(failure)
+    left = []
+    for row in sorted(commits, key=_order):
+        at_ns = row["start_ns"]
+        topic = next((f for f in missed[row["client_instance_id"]] if _is_missing(f, at_ns)), None)
+        if topic is None:
+            left.append(row)
+        else:
+            _take_error(topic, row)
+    return left
+
+
+def _is_missing(failure: Failure, at_ns: int) -> bool:
+    """Whether the topic was missing at about that time."""
+    goes_on = failure.end_ns is None or at_ns <= failure.end_ns + SAME_NS
+    return goes_on and at_ns >= failure.start_ns - SAME_NS
 
 
 def _end_at_first_use(failure: Failure) -> None:
     """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
-    notice later, and some never, who go on asking for the ID of a topic that was deleted. It stays open where a client
-    misses it for another reason."""
+    notice later, and some never. It stays open where a client misses what nobody had again."""
     last_ns = max(row["start_ns"] for row in failure.recoveries)
     back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
-    stale = with_deleted_id(failure)
-    if all(row["recovered_ns"] is not None or row in stale for row in failure.recoveries):
+    if len(back) + len(left_behind(failure)) == len(failure.recoveries):
         failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
 
 
-def with_deleted_id(failure: Failure) -> list[Row]:
-    """The recoveries from errors about a topic's ID after which the client was not served again, though the topic was
-    there again later."""
-    back_ns = max((r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None), default=0)
+def left_behind(failure: Failure) -> list[Row]:
+    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
+    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
+    back_ns: dict[str, int] = {}
+    for row in failure.recoveries:
+        if row["recovered_ns"] is not None:
+            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
+    last_ns = max(back_ns.values(), default=0)
     lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
-    return [row for row in lost if row["first_error_name"] in ABOUT_IDS and row["start_ns"] < back_ns]
+    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
+
+
+def is_about_id(recovery: Row) -> bool:
+    """Whether the client had an error about the ID of a topic."""
+    return recovery["first_error_name"] in ABOUT_IDS
 
 
 def _order(recovery: Row) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.misconfigured_texts import misuse_impact, misuse_known, misuse_sentence
 from kafkascope_spark.incidents.observed import names_of
-from kafkascope_spark.incidents.other_failures import with_deleted_id
+from kafkascope_spark.incidents.other_failures import is_about_id, left_behind
 from kafkascope_spark.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.resources import PRODUCER_IDS
@@ -241,7 +241,7 @@ def _missing_topic(failure: Failure, times: Times) -> str:
     what = f"{_subject(failure)}{which}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
-    stale = names_of(with_deleted_id(failure))
+    stale = names_of(row for row in left_behind(failure) if is_about_id(row))
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 

@@ -74,6 +74,28 @@ def test_a_cut_path_concerns_its_host_alone(tmp_path):
     assert {"10.77.0.102", "10.77.0.103"} <= served
 
 
+def test_a_path_that_loses_packets_is_lossy_to_its_host_alone(tmp_path):
+    """40 % of the packets between 10.77.0.104 and node 3 are dropped, both ways. The first packet that is lost for long
+    is one of 2 s later."""
+    (lossy,) = bad(states_of("pieces/lossy_path", tmp_path))
+    (dropped,), (restored,) = (times_of("pieces/lossy_path", kind) for kind in ("path_lossy", "path_restored"))
+    assert (lossy["state"], lossy["server_ip"], lossy["host"]) == ("lossy", "10.77.0.13", "10.77.0.104")
+    assert dropped < lossy["from_ns"] < lossy["to_ns"] < restored
+    assert lossy["to_ns"] - lossy["from_ns"] > (restored - dropped) / 2
+
+
+def test_a_coordinator_that_waits_for_a_frozen_replica_is_not_frozen(tmp_path):
+    """Node 1 is killed; later node 2 stands still for 5 s (SIGSTOP). Node 3 responds to Produce and OffsetCommit when
+    node 2 has fetched again, and to a Heartbeat of a group that commits (Kafka 4.3) not before that either."""
+    rows = bad(states_of("pieces/frozen_replica", tmp_path))
+    assert {(row["server_ip"], row["state"]) for row in rows} == {("10.77.0.11", "down"), ("10.77.0.12", "frozen")}
+    (frozen_ns,) = times_of("pieces/frozen_replica", "broker_frozen")
+    (resumed_ns,) = times_of("pieces/frozen_replica", "broker_resumed")
+    for row in (row for row in rows if row["state"] == "frozen" and row["server_port"] == 9092):
+        assert abs(row["from_ns"] - frozen_ns) < NEAR_NS
+        assert abs(row["to_ns"] - resumed_ns) < NEAR_NS
+
+
 def test_a_stopped_process_is_frozen_to_all_who_wait(tmp_path):
     """Node 3 stands still for 12 s (SIGSTOP)."""
     rows = bad(states_of("pieces/frozen_broker", tmp_path))

@@ -117,6 +117,20 @@ def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow
     assert (path["clients"], path["hosts"]) == (["ci-21"], ["10.0.0.21"])
 
 
+def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(state: MakeRow, stall: MakeRow) -> None:
+    """A response that is lost after the point of capture looks as if it had come. What did wait on that path meanwhile
+    waited because of it."""
+    rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    (incident,), _ = tell(rows)
+    assert (incident["kind"], incident["hosts"], incident["severity"]) == ("path", ["10.0.0.21"], "warning")
+    assert incident["sentence"].startswith("Packets between 10.0.0.21 and node 2 (10.0.0.2:9092) were lost from 00:05")
+    assert "drops" in incident["advice"]
+    assert "The broker itself worked" not in incident["advice"]
+    (incident,), kinds = tell(rows, [stall("produce", 21, 2, 9, 12)])
+    assert set(kinds.values()) == {"path"}
+    assert incident["sentence"].endswith("the last was served again at 00:12.000.")
+
+
 def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeRow) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
     assert (incident["end_ns"], incident["severity"]) == (None, "error")
@@ -375,8 +389,18 @@ def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topi
     assert "--create" not in incident["advice"]
 
 
-def test_a_topic_that_a_client_still_misses_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
-    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None)
+def test_a_client_that_stops_asking_for_a_topic_does_not_keep_it_missing(
+    deleted_topic: list[Row], recovery: MakeRow
+) -> None:
+    """Recorded of Kafka 2.8: a producer gets the error once, and sends nothing more; others write to that partition."""
+    gone = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 5.8, None, client_id="quiet", outcome="client_ended")
+    (incident,), _ = tell(recoveries=[*deleted_topic[:3], gone])
+    assert incident["end_ns"] == int(12.6 * NS)
+    assert incident["advice"].endswith("Restart quiet: it was not used again there.")
+
+
+def test_a_partition_that_nobody_has_again_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None, resource="orders-7")
     (incident,), _ = tell(recoveries=[*deleted_topic, missing])
     assert incident["end_ns"] is None
     assert incident["advice"].startswith("Create the topic")
