@@ -35,7 +35,6 @@ LONG = (
     "tests/analyzer/ingest/test_append.py",
     "tests/analyzer/report/html/test_browser.py",
     "tests/spark/test_failures.py",
-    "tests/spark/test_connectors.py",
     "tests/analyzer/ingest/test_on_s3.py",
     "tests/analyzer/ingest/test_same_rows.py",
     "tests/analyzer/dataset/test_commands_on_s3.py",
@@ -58,7 +57,7 @@ def group_of(nodeid: str) -> str:
 OWN_SPARK = ("tests/spark/test_failures.py", "tests/spark/test_connectors.py", "tests/spark/test_cluster.py")
 """Modules that start Spark in processes of their own: they share a dataset at most."""
 EARLY = "tests/spark/test_stories.py"
-"""The first of the Spark group, which makes the dataset that OWN_SPARK needs."""
+"""The first of the Spark group: most tests of the group need its datasets."""
 
 
 @cache

@@ -134,6 +134,7 @@ def test_ctrl_c_during_a_job_prints_no_traceback(tmp_path: pathlib.Path) -> None
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathlib.Path) -> None:
     """The executors run an empty Python environment of the same version."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)

@@ -191,6 +191,7 @@ def test_interrupted_in_the_stories_leaves_nothing(here: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_what_a_run_that_was_killed_in_the_stories_leaves_can_be_cleaned(here: Path) -> None:
     assert stopped_in_the_stories("SIGKILL").returncode == -signal.SIGKILL
     assert any(file.startswith("healthy_basic.kscope/stories/") for file in files_in(here))

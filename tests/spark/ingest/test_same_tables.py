@@ -194,11 +194,9 @@ def test_a_capture_that_the_executors_do_not_find(spark: Any, raw: bytes, tmp_pa
         SparkEngine(spark, new, Plan(ToRead((monkey,))), OPTIONS)
 
 
-def test_a_run_that_fails_leaves_nothing(
-    spark: Any, raw: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_fails_leaves_nothing(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.pcap"
-    path.write_bytes(raw)
+    path.write_bytes(unpacked("pieces/path_cut.pcap.zst"))
 
     def fail(*_: object) -> None:
         raise SparkError("the cluster is gone")
