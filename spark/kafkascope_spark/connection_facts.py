@@ -50,6 +50,7 @@ def add_usage(connection: Connection, row: Row) -> None:
     connection.software_version = connection.software_version or row["software_version"]
     connection.first_request_ns = _least(connection.first_request_ns, row["ts_ns"])
     connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
+    connection.last_answered_ns = _most(connection.last_answered_ns, row["last_answered_ns"])
     connection.last_id = _most(connection.last_id, row["last_correlation_id"])
     connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
     if (row["correlation_id"] or 0) >= api_keys.FIRST_RESERVED_CORRELATION_ID:

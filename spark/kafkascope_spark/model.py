@@ -83,6 +83,8 @@ class Connection:
     client_id: str | None = None
     first_request_ns: int | None = None
     last_request_ns: int | None = None
+    last_answered_ns: int | None = None
+    """Last byte of its last response."""
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
     reserved ones; of the answers where no request was seen."""

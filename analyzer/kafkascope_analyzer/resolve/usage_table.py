@@ -21,7 +21,7 @@ _REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partit
 USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]
 """The columns of `requests` that are needed, conn and number among them."""
 _SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions")
-_LARGEST = ("last_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
+_LARGEST = ("last_ns", "last_answered_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
 _LEAST = ("least_wait_ms", "least_min_bytes", "lowest_generation")
 """What is kept of all requests of a kind besides the first: sums, largest and least values. A least value is kept
 negated, as the largest of the negated values."""
@@ -97,6 +97,7 @@ def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
         "total_partitions": int_column(requests, "n_partitions", 0),
         "n_new_fetch_sessions": (int_column(requests, "fetch_session_epoch", -1) == 0).astype(np.int64),
         "last_ns": int_column(requests, "ts_ns", 0),
+        "last_answered_ns": int_column(requests, "response_last_ns", _UNKNOWN),
         "max_wait_ms": int_column(requests, "max_wait_ms", _UNKNOWN),
         "last_correlation_id": np.where(correlation_id < FIRST_RESERVED_CORRELATION_ID, correlation_id, _UNKNOWN),
         "producer_id": np.where(producer_id >= 0, producer_id, _UNKNOWN),

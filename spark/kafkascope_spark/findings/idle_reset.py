@@ -1,6 +1,6 @@
 """`idle_reset`: a device between client and broker dropped a connection that had been idle."""
 
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import UNANSWERED_OR_RESET
@@ -48,12 +48,7 @@ def _advice(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={
-        "unanswered_or_reset": UNANSWERED_OR_RESET,
-        "long_connections": Read(CONNECTIONS, f"last_ns - first_ns >= {IDLE_LEAST_MS * 1_000_000}"),
-    },
-    candidates="select 1 from unanswered_or_reset join long_connections on conn_id = split_part(evidence[1], '-', 1) "
-    f"where failing_ns - first_ns >= {IDLE_LEAST_MS * 1_000_000}",
+    reads={"idle_connections": Read(RECOVERIES, f"{UNANSWERED_OR_RESET.where} and idle_ms >= {IDLE_LEAST_MS}")},
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

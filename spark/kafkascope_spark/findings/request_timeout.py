@@ -14,7 +14,7 @@ from kafkascope_spark.settings import setting
 # One finding per client and server.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, server, count(*) as n, max(old_node_id) as node_id,
-    {sorted_set("api_name")} as apis, max(start_ns - failing_ns) as waited_ns,
+    {sorted_set("failing_api")} as apis, max(start_ns - failing_ns) as waited_ns,
     count_if(outcome = 'still_open') as n_open, min(failing_ns) as first_ns,
     max(coalesce(recovered_ns, start_ns)) as last_ns, null as conn_ids,
     {joined_lists("evidence", "failing_ns, recovery_id")} as evidence

@@ -96,24 +96,16 @@ advertised_ns and advertised_by (when, and the request), n_advertised (how often
 
 _ISOLATED_FAILURES = """
 with episodes as (
-    select r.*, resource as server, evidence[0] as failing_id, substring_index(evidence[0], '-', 1) as conn_id
+    select r.*, resource as server
     from unanswered_or_reset r left anti join lost_brokers o on array_contains(o.clients, r.client_instance_id)
         and coalesce(o.node_id = r.old_node_id, o.subject = r.resource)
         and o.start_ns <= coalesce(r.recovered_ns, r.start_ns) and r.failing_ns <= coalesce(o.end_ns, r.failing_ns)
-), before as (
-    select /*+ broadcast(episodes) */ recovery_id,
-        (min(failing_ns) - max(if(response_last_ns < failing_ns, greatest(request_last_ns, response_last_ns), null)))
-            div 1000000 as idle_ms,
-        min(if(request_id = failing_id, api_name, null)) as api_name
-    from episodes join requests on episodes.conn_id = requests.conn_id group by recovery_id
 )
-select e.* except (client_id), idle_ms, api_name, c.client_id, c.client_ip, c.kind
-from episodes e join before on e.recovery_id = before.recovery_id
-join clients c on e.client_instance_id = c.client_instance_id
+select e.* except (client_id), c.client_id, c.client_ip, c.kind
+from episodes e join clients c on e.client_instance_id = c.client_instance_id
 left semi join (select server from servers where n_up > 0) up on e.server = up.server"""
 """One row per episode of a connection that left a request unanswered, or was reset, while its broker was not lost: the
-columns of recoveries, server, conn_id, idle_ms (silence on the connection before that request), api_name of the
-request."""
+columns of recoveries, and server."""
 
 SHARED_QUERIES = {
     "unanswered_or_reset": UNANSWERED_OR_RESET.query(RECOVERIES.name),

@@ -34,6 +34,7 @@ class Episodes:
         self._is_transactional = any(c.transactional_ids for c in instance.connections)
         self._reactions: dict[tuple[str, int | None], Reaction] = {}
         self._open: dict[Resource, Episode] = {}
+        self._answered_ns = {c.conn_id: c.last_answered_ns for c in instance.connections}
         self._numbers: dict[Resource, int] = {}
         self._journal = Journal()
         self._rows: list[tuple[str, Row]] = []
@@ -148,6 +149,16 @@ class Episodes:
             return False
         return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
+    def _before_failure(self, episode: Episode) -> Row:
+        """What a connection that failed was used for at last, and how long before it had carried an answer."""
+        first = episode.first
+        if episode.resource[0] != "connection":
+            return {"failing_api": None, "idle_ms": None}
+        answered_ns = self._answered_ns.get(first.conn_id or "")
+        if answered_ns is None or first.since_ns is None or first.since_ns < answered_ns:
+            return {"failing_api": first.api_name, "idle_ms": None}
+        return {"failing_api": first.api_name, "idle_ms": (first.since_ns - answered_ns) // 1_000_000}
+
     def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
@@ -168,6 +179,7 @@ class Episodes:
             "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
             **_what(episode),
             **_times(episode, end),
+            **self._before_failure(episode),
             **_costs(episode, end, api_key),
         }
         self._rows.append(("recoveries", row))

@@ -14,6 +14,7 @@ class EpisodeStep(NamedTuple):
 
     retry_key: what the request believes in (its node; its member id and generation), which shows a retry that changed
     nothing. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
+    api_name: of the request.
     """
 
     name: str
@@ -26,6 +27,7 @@ class EpisodeStep(NamedTuple):
     retry_key: object = None
     since_ns: int | None = None
     is_reported: bool = True
+    api_name: str | None = None
 
 
 class Entry(NamedTuple):

@@ -30,4 +30,14 @@ def step_of(
 ) -> EpisodeStep:
     """The step with that name made from a request, at the time."""
     took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return EpisodeStep(name, at, request.conn_id, request.node_id, request.request_id, took, error_name, retry_key)
+    return EpisodeStep(
+        name,
+        at,
+        request.conn_id,
+        request.node_id,
+        request.request_id,
+        took,
+        error_name,
+        retry_key,
+        api_name=request.api_name,
+    )

@@ -330,8 +330,9 @@ class Recoveries:
         late = given_up(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
-        request_id = request.request_id if request else None
-        step = EpisodeStep("error", at, connection.conn_id, connection.node_id, request_id, None, error, since_ns=since)
+        step = EpisodeStep("error", at, connection.conn_id, connection.node_id, None, None, error, since_ns=since)
+        if request is not None:
+            step = step._replace(request_id=request.request_id, api_name=request.api_name)
         if connection.first_request_ns is not None:
             shallow = connection.conn_id not in self._worked
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
@@ -353,7 +354,9 @@ class Recoveries:
     def _lose_after_close(self, request: Request, closed: EpisodeStep) -> None:
         """A request was sent on a connection that the server had closed before: the client had not noticed."""
         connection = self._connections[request.conn_id]
-        step = closed._replace(ts_ns=request.ts_ns, request_id=request.request_id, since_ns=request.ts_ns)
+        step = closed._replace(
+            ts_ns=request.ts_ns, request_id=request.request_id, since_ns=request.ts_ns, api_name=request.api_name
+        )
         resource = ("connection", connection.server)
         if self._episodes.get(resource) is None and not self._is_replaced(connection, request.ts_ns):
             self._episodes.error(resource, step)

@@ -23,7 +23,7 @@ select conn_id, client_id, api_key, api_version, group_id, member_id, group_inst
     min(generation_or_epoch) filter (generation_or_epoch > 0),
     max(generation_or_epoch) filter (generation_or_epoch > 0),
     count(*), min(number), max(ts_ns), max(max_wait_ms), max(correlation_id) filter (correlation_id < 2147483640),
-    max(producer_id), arg_min(latency_us, number), min(ts_ns)
+    max(producer_id), arg_min(latency_us, number), min(ts_ns), max(response_last_ns)
 from known group by all
 """
 )
@@ -32,7 +32,8 @@ select conn_id, u.client_id, u.api_key, u.api_version, u.group_id, u.member_id, 
     u.coordinator_type, u.coordinator_key, u.software_name, u.software_version, u.status, u.is_replica, u.failed,
     u.returned_records, u.has_records, u.is_unacknowledged, u.total_records, u.total_record_bytes, u.total_partitions,
     u.n_new_fetch_sessions, u.least_wait_ms, u.least_min_bytes, u.lowest_generation, u.highest_generation,
-    u.n, u.first_number, u.last_ns, u.max_wait_ms, u.last_correlation_id, u.producer_id, u.latency_us, u.ts_ns
+    u.n, u.first_number, u.last_ns, u.max_wait_ms, u.last_correlation_id, u.producer_id, u.latency_us, u.ts_ns,
+    u.last_answered_ns
 from (select conn_id, usage as u from events where kind = 'usage')
 """
 LOOP = (

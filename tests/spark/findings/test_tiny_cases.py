@@ -61,26 +61,10 @@ def lost(kind: str, start_s: int = 10, **changes: Any) -> dict[str, Any]:
 
 def silent(idle_s: int, **changes: Any) -> dict[str, Any]:
     """A request at 100 s without an answer, after so much silence."""
-    before = {"request_id": "c1-4", "conn_id": "c1", "api_name": "Produce"}
-    before |= {
-        "ts_ns": (100 - idle_s) * S,
-        "request_last_ns": (100 - idle_s) * S,
-        "response_last_ns": (100 - idle_s) * S,
-    }
-    failing = {
-        "request_id": "c1-5",
-        "conn_id": "c1",
-        "api_name": "Produce",
-        "ts_ns": 100 * S,
-        "request_last_ns": 100 * S,
-    }
-    episode = {**SILENT, "failing_ns": 100 * S, "start_ns": 130 * S, "recovered_ns": 131 * S, **changes}
-    return {
-        "clients": [ONE],
-        "connections": [{"conn_id": "c1", "last_ns": 131 * S}],
-        "requests": [before, {**failing, "status": "unanswered"}],
-        "recoveries": [episode],
-    }
+    episode = {**SILENT, "failing_ns": 100 * S, "start_ns": 130 * S, "recovered_ns": 131 * S}
+    episode |= {"failing_api": "Produce", "idle_ms": idle_s * 1_000, **changes}
+    connection = {"conn_id": "c1", "last_ns": 131 * S}
+    return {"clients": [ONE], "connections": [connection], "recoveries": [episode]}
 
 
 def denied(error: str, **connection: Any) -> dict[str, Any]:

@@ -241,6 +241,26 @@ def test_another_connection_to_a_silent_server_shows_that_the_client_gave_up(
     assert (row["recovered_ns"], row["reaction"]) == (37_950 * MS, "retry, reconnect")
 
 
+@pytest.mark.parametrize(
+    ("answered_ms", "idle_ms"), [(29_000, 833), (None, None), (30_000, None)], ids=["idle", "never used", "in use"]
+)
+def test_a_lost_connection_says_what_it_was_used_for_and_how_long_it_had_been_idle(
+    answered_ms: int | None,
+    idle_ms: int | None,
+    instance: MakeInstance,
+    connection: MakeConnection,
+    request_row: MakeRequest,
+) -> None:
+    """A response that came after the request which has none shows that the connection was in use then."""
+    answered_ns = None if answered_ms is None else answered_ms * MS
+    old = connection("c1", 0, 40_000, close_kind="rst_server", idle_ms=None, last_answered_ns=answered_ns)
+    watch = Recoveries(instance(old), CAPTURE)
+    watch.on_request(request_row(api_keys.PRODUCE, 29_833, api_name="Produce"))
+    watch.on_close(old, 40_000 * MS)
+    (row,) = (each for each in episodes(watch) if each["resource_kind"] == "connection")
+    assert (row["failing_ns"], row["failing_api"], row["idle_ms"]) == (29_833 * MS, "Produce", idle_ms)
+
+
 def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:

@@ -200,6 +200,11 @@ RECOVERIES = Table(
         flag("storm", "more than 10 errors in a second, or more than 50"),
         *time("start", "first error"),
         _ns("failing_ns", "request or SYN that the first error left without an answer; null where it was an answer"),
+        text("failing_api", "of a connection that failed, API of the request that it left without an answer"),
+        i64(
+            "idle_ms",
+            "how long before that the connection had carried no answer, milliseconds; null where it had carried none",
+        ),
         _ns("refreshed_ns", "first Metadata answer after it"),
         _ns("rediscovered_ns", "first FindCoordinator answer after it"),
         _ns("reconnected_ns", "first new connection after it"),

@@ -134,6 +134,7 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
             ("n", pa.int64()),
             ("first_number", pa.int64()),
             ("last_ns", pa.int64()),
+            ("last_answered_ns", pa.int64()),
             ("max_wait_ms", pa.int32()),
             ("last_correlation_id", pa.int32()),
             ("producer_id", pa.int64()),
@@ -233,7 +234,8 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
 
 connection: the connection, with the shortest idle time among what the same server closed within half a second
 (near_idle_ms) and the connections that it refused in the five seconds after (refused_after). usage: requests of one
-kind on it; how often, the first of them, when the last was sent; has_records: with records in request or response;
+kind on it; how often, the first of them, when the last was sent, the last byte of their responses (last_answered_ns);
+has_records: with records in request or response;
 is_unacknowledged: Produce with acks 0; n_new_fetch_sessions: how many asked for a new fetch session (epoch 0);
 max_wait_ms and least_wait_ms, least_min_bytes: the largest and least values of Fetch; lowest_generation and
 highest_generation: of the generations and member epochs above 0. samples: times and correlation ids of some requests
