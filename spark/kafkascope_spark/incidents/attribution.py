@@ -155,11 +155,12 @@ def failure_of(stall: Row, failures: Failures, rules: Iterable[Rule] = RULES) ->
 
 
 def give_earlier_stalls(failures: Sequence[Failure]) -> None:
-    """Gives each failed broker, path or replication the stalls of other failures that went on while it did not serve
-    their host: whoever stood still already waited for it too. Of several failures in a row only the last one lasts
-    until such a stall is over."""
-    known = Failures(failure for failure in failures if failure.states)
-    for owner in failures:
+    """Gives each failed broker, path or replication the stalls of other such failures that went on while it did not
+    serve their host: whoever stood still already waited for it too. Of several failures in a row only the last one
+    lasts until such a stall is over. Who waits for a quota, a topic or a permission waits for no broker."""
+    of_brokers = [failure for failure in failures if failure.states]
+    known = Failures(of_brokers)
+    for owner in of_brokers:
         for stall in owner.stalls:
             near = known.at(stall["from_ns"], stall["to_ns"])
             later = [f for f in near if f is not owner and f.start_ns > stall["from_ns"] and _kept_waiting(f, stall)]
