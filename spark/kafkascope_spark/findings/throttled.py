@@ -21,51 +21,60 @@ QUOTAS = {
     "DeleteTopics": "controller_mutation_rate",
 }
 OTHER_QUOTA = "request_percentage"
-FEWEST = 3
-"""Throttled requests from which on the rate between them says what the quota is about."""
-# One finding per client and API.
+WINDOW_MS = 10_500
+"""Brokers measure a rate over ten full seconds and the current one (quota.window.num, quota.window.size.seconds)."""
+LONGEST_FOR_TIME_MS = 1000
+"""A quota of the time that requests take (request_percentage) never mutes for longer than one such second: what is
+muted for longer exceeded a byte rate."""
+# What brokers counted when they muted a producer: all that its client id sent them in the time over which they measure.
+_MEASURED = f"""
+select *, sum(if(api_name = 'Produce', request_bytes, null)) over (
+    partition by client_id, server_ip, server_port order by response_ns
+    range between {WINDOW_MS * 1_000_000} preceding and current row) as counted_bytes
+from quota_requests left semi join (
+    select client_id as muted_id, server_ip as by_ip, server_port as by_port from quota_requests where throttle_ms > 0
+) on client_id <=> muted_id and server_ip = by_ip and server_port = by_port"""
+# One finding per client and API. A broker mutes for (counted - quota * window) / quota.
 _QUERY = f"""
+with measured as ({_MEASURED})
 select client_instance_id, client_id, client_ip, principal, api_name, {SEEN}, sum(throttle_ms) as throttled_ms,
-    max(throttle_ms) as longest_ms, sum(record_bytes) as moved_bytes,
-    min(concat(server_ip, ':', server_port)) as server,
+    max(throttle_ms) as longest_ms, min(concat(server_ip, ':', server_port)) as server,
+    percentile(if(throttle_ms > {LONGEST_FOR_TIME_MS} and api_name = 'Produce',
+        counted_bytes * 1000 / (throttle_ms + {WINDOW_MS}), null), 0.5) as allowed_per_s,
     if(sum(throttle_ms) >= {limit.THROTTLED_MS}, 'warning', 'info') as severity
-from throttled_requests left join (
+from measured left join (
     select conn_id, client_instance_id, kind, principal from connection_clients
 ) using (conn_id)
-where {NO_BROKER}
+where throttle_ms > 0 and {NO_BROKER}
 group by client_instance_id, client_id, client_ip, principal, api_name"""
 
 
 def _sentence(f: Facts) -> str:
-    rate = _bytes_per_second(f)
-    passed = "" if rate is None else f"; about {rate} bytes/s went through"
+    rate = _allowed_per_second(f)
+    allowed = "" if rate is None else f"; by these times each broker allows it about {rate} bytes/s"
     return (
         f"{client(f.client_id, f.client_ip)} was throttled {times(f.n)} in {f.api_name}, by "
         f"{duration(f.throttled_ms * 1_000_000)} in all and up to {duration(f.longest_ms * 1_000_000)}, "
-        f"first at {f.begin(f.first_ns)}{passed}"
+        f"first at {f.begin(f.first_ns)}{allowed}"
     )
 
 
-def _bytes_per_second(f: Facts) -> int | None:
-    """What went through while the client was throttled: about what the quota allows."""
-    if f.n < FEWEST or not f.moved_bytes:
-        return None
-    span_ns = f.last_ns - f.first_ns + f.longest_ms * 1_000_000
-    return int((2 * f.moved_bytes * 1_000_000_000 + span_ns) // (2 * span_ns))
+def _allowed_per_second(f: Facts) -> int | None:
+    """The quota, to two digits: what brokers count differs a little from the bytes of requests."""
+    return None if f.allowed_per_s is None else int(float(f"{f.allowed_per_s:.1e}"))
 
 
 def _advice(f: Facts) -> str:
-    rate = _bytes_per_second(f)
-    about = "" if rate is None else f" (about {rate} bytes/s went through)"
+    rate = _allowed_per_second(f)
     quota = QUOTAS.get(f.api_name, OTHER_QUOTA)
     user = f.principal is not None
     name = f.principal.removeprefix("User:") if user else f.client_id or "CLIENT_ID"
     entity = f"--entity-type {'users' if user else 'clients'} --entity-name {shlex.quote(name)}"
     value = "RATE" if rate is None else 2 * rate
     return (
-        f"Raise the quota {quota} of {'user' if user else 'client id'} {name}{about}: kafka-configs.sh "
-        f"--bootstrap-server {address(f.server)} --alter {entity} --add-config {quota}={value}; or make the client ask "
-        f"for less{_less(f.api_name, f.libraries)}."
+        f"Raise the quota {quota} of {'user' if user else 'client id'} {name}, which each broker applies by itself: "
+        f"kafka-configs.sh --bootstrap-server {address(f.server)} --alter {entity} --add-config {quota}={value}; or "
+        f"make the client ask for less{_less(f.api_name, f.libraries)}."
     )
 
 
@@ -76,7 +85,9 @@ def _less(api_name: str, libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"throttled_requests": Read(REQUESTS, "throttle_ms > 0")},
+    reads={
+        "quota_requests": Read(REQUESTS, "throttle_ms > 0 or api_name = 'Produce'", having="max(throttle_ms) > 0"),
+    },
     query=_QUERY,
     subject=fact("api_name"),
     sentence=_sentence,
@@ -89,8 +100,9 @@ RULE = Rule(
     meaning="The broker reported that the client exceeded a quota, and for how long it is muted. Since KIP-219 the "
     "answer comes at once and the client has to wait; the broker reads nothing more from it meanwhile.",
     looks_at="throttle_time_ms above zero in an answer. The quota itself is not on the wire: which one it was follows "
-    "from the API, and the rate is what went through meanwhile. Brokers' own throttles are left out. Less than "
-    f"{limit.THROTTLED_MS} ms in all is for information.",
+    "from the API. The byte rate of a producer follows from how long it was muted and what it had sent to that broker "
+    "in the seconds before, with the default quota.window.num and quota.window.size.seconds. Brokers' own throttles "
+    f"are left out. Less than {limit.THROTTLED_MS} ms in all is for information.",
     advice="Raise the quota (producer_byte_rate for Produce, consumer_byte_rate for Fetch, controller_mutation_rate "
     "for topics, else request_percentage) of the client-id or user with kafka-configs.sh, or make the client ask for "
     "less (compression, larger batches, a larger minimum of bytes for Fetch).",

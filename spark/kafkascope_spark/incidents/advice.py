@@ -304,32 +304,22 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Restart {listed(names_of(behind))}: {why}."
 
 
-_QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))
-"""API, the quota that holds it back, and the column of affected_client with the rate that went through."""
+_QUOTAS = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
+"""The quota that holds back requests of an API."""
 
 
 def _quota(failure: Failure, observed: Observed) -> Iterable[str]:
     apis = held_back(failure)
-    commands = []
-    for client in observed.clients:
-        entity = _quota_entity(client)
-        raised = [f"{quota}={2 * client[rate]}" for api, quota, rate in _QUOTAS if api in apis and client[rate]]
-        if entity and raised:
-            commands.append(
-                f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {','.join(raised)}"
-                f" ({listed([_rate(client, rate) for api, _, rate in _QUOTAS if api in apis and client[rate]])} now)"
-            )
+    rates = ",".join(f"{quota}=RATE" for api, quota in _QUOTAS.items() if api in apis)
+    entities = sorted({entity for client in observed.clients if (entity := _quota_entity(client))})
     kinds = {"users" if client["principal"] else "clients" for client in observed.clients} or {"clients"}
     shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
-    yield f"What the quotas are: {'; '.join(shown)}."
-    if commands:
-        yield f"To let them do twice as much: {'; '.join(sorted(set(commands))[:MOST_COMMANDS])}."
+    yield f"What the quotas are, which each broker applies by itself: {'; '.join(shown)}."
+    if rates and entities:
+        raised = (f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {rates}" for entity in entities)
+        yield f"To raise them: {'; '.join(list(raised)[:MOST_COMMANDS])}."
     less = settings(("compression", "fetch_min"), observed.libraries)
     yield f"Or let them ask for less: {less}." if less else ""
-
-
-def _rate(client: Row, column: str) -> str:
-    return f"{client[column]} bytes/s"
 
 
 def _quota_entity(client: Row) -> str:

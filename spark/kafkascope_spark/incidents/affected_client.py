@@ -7,7 +7,6 @@ from collections import Counter
 
 import pyarrow as pa
 
-from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, Row
 
@@ -26,16 +25,14 @@ AFFECTED_CLIENT_STRUCT = pa.struct(
         ("end", _STRING),
         ("session_timeout_ms", pa.int32()),
         ("rebalance_timeout_ms", pa.int32()),
-        ("produced_per_s", pa.int64()),
-        ("fetched_per_s", pa.int64()),
         ("servers", _STRINGS),
         ("secured_servers", _STRINGS),
         ("advertised", _STRINGS),
     ]
 )
-"""library: one of library_profiles.LIBRARIES. end: as in the table `clients`. produced_per_s, fetched_per_s: bytes of
-records; null where it moved none. servers, secured_servers: addresses of brokers that answered its Metadata or
-accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that Metadata gave it."""
+"""library: one of library_profiles.LIBRARIES. end: as in the table `clients`. servers, secured_servers: addresses
+of brokers that answered its Metadata or accepted its records, without and with TLS or SASL, the most used first.
+advertised: addresses that Metadata gave it."""
 
 
 def affected_client(instance: Instance, client: Row) -> Row:
@@ -50,8 +47,6 @@ def affected_client(instance: Instance, client: Row) -> Row:
         "library": instance.library,
         "session_timeout_ms": _most(connections, "session_timeout_ms"),
         "rebalance_timeout_ms": _most(connections, "rebalance_timeout_ms"),
-        "produced_per_s": _per_second(connections, api_keys.PRODUCE),
-        "fetched_per_s": _per_second(connections, api_keys.FETCH),
         "servers": _most_used([c for c in served if c not in secured]),
         "secured_servers": _most_used(secured),
         "advertised": sorted(set().union(*(c.named_servers for c in connections)))[:MOST_ADVERTISED],
@@ -67,14 +62,3 @@ def _most_used(connections: list[Connection]) -> list[str]:
     for connection in connections:
         requests[connection.server] += connection.n_requests
     return sorted(requests, key=lambda server: (-requests[server], server))[:MOST_SERVERS]
-
-
-def _per_second(connections: list[Connection], api: int) -> int | None:
-    """Bytes of records that requests of the API moved, per second of the time in which they were sent."""
-    spans = [c.produce_span if api == api_keys.PRODUCE else c.fetch_span for c in connections]
-    known = [span for span in spans if span is not None]
-    moved = sum(c.record_bytes.get(api, 0) for c in connections)
-    if not known or not moved:
-        return None
-    span_ns = max(last for _, last in known) - min(first for first, _ in known)
-    return moved * 1_000_000_000 // max(span_ns, 1_000_000_000)

@@ -129,6 +129,24 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 
 
+def until_sent_again(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure after which a connection that outlived it was still silent: TCP doubles the time between its
+    retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as that lasted.
+    A client that had to connect again has a recovery."""
+    client = stall["client_instance_id"]
+    at_node = (f for f in failures if f.node_id is not None and f.node_id == stall["node_id"])
+    outlived = (f for f in at_node if (client, f.server) not in f.recoveries_of)
+    return next((f for f in outlived if any(_is_sent_again_after(state, stall) for state in f.states)), None)
+
+
+def _is_sent_again_after(state: Row, stall: Row) -> bool:
+    """Whether the stall lies in the time after the state in which TCP sends again what was lost in it."""
+    if state["host"] != stall["client_ip"] or state["to_ns"] is None or stall["to_ns"] is None:
+        return False
+    longest_ns = state["to_ns"] - state["from_ns"]
+    return bool(state["to_ns"] <= stall["from_ns"] and stall["to_ns"] <= state["to_ns"] + longest_ns)
+
+
 RULES: tuple[Rule, ...] = (
     under_quota,
     at_failed_broker,
@@ -137,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     at_moved_resource,
     while_not_recovered,
     after_failed_broker,
+    until_sent_again,
 )
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)

@@ -1,6 +1,7 @@
 """Findings about clients in captures of real clusters, against what the lab did there (fixtures/findings/README.md)."""
 
 import pathlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,14 @@ def test_what_the_lab_did_is_found_and_nothing_else(dataset_of: DatasetOf, name:
 def test_sentences_name_the_numbers(dataset_of: DatasetOf, name: str) -> None:
     text = " ".join(row["sentence"] for row in findings(dataset_of(name)))
     assert [part for part in NAMED[name] if part not in text] == [], text
+
+
+def test_the_rate_that_brokers_allowed_is_the_quota_that_the_lab_had_set(dataset_of: DatasetOf) -> None:
+    (held_back,) = (row for row in findings(dataset_of("limits")) if "in Produce" in row["sentence"])
+    rate = re.search(r"each broker allows it about (\d+) bytes/s", held_back["sentence"])
+    assert rate is not None, held_back["sentence"]
+    assert int(rate[1]) == pytest.approx(3000, rel=0.1)
+    assert f"producer_byte_rate={2 * int(rate[1])}" in held_back["advice"]
 
 
 @pytest.mark.parametrize("name", NAMED)

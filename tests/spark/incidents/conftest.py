@@ -106,8 +106,6 @@ def client() -> MakeRow:
             "end": "open",
             "session_timeout_ms": None,
             "rebalance_timeout_ms": None,
-            "produced_per_s": None,
-            "fetched_per_s": None,
             "servers": ["10.0.0.1:9092"],
             "secured_servers": [],
             "advertised": [],

@@ -135,12 +135,9 @@ def test_commands_use_a_broker_that_served_the_clients(recovery: MakeRow, client
 
 def test_a_quota_is_changed_for_the_client_that_it_held_back(recovery: MakeRow, client: MakeRow) -> None:
     held = recovery("THROTTLING_QUOTA_EXCEEDED", 21, 1, 9, None, resource="quota: Produce", resource_kind="connection")
-    text = advice([], [], [held], clients=[client(21, produced_per_s=50_000, client_id="etl 1")])
-    assert (
-        "--alter --entity-type clients --entity-name 'etl 1' --add-config producer_byte_rate=100000 "
-        "(50000 bytes/s now)" in text
-    )
-    of_user = advice([], [], [held], clients=[client(21, produced_per_s=50_000, principal="alice")])
+    text = advice([], [], [held], clients=[client(21, client_id="etl 1")])
+    assert "--alter --entity-type clients --entity-name 'etl 1' --add-config producer_byte_rate=RATE" in text
+    of_user = advice([], [], [held], clients=[client(21, principal="alice")])
     assert "--alter --entity-type users --entity-name alice --add-config" in of_user
 
 

@@ -42,6 +42,19 @@ def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state
     assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
 
 
+def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeRow, stall: MakeRow) -> None:
+    """A firewall dropped a Fetch request, whose connection outlived the firewall by 1.4 s. Nobody waited meanwhile, as
+    the producers were cut off too."""
+    rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 22, "serving", 0, 60)]
+    rows += [state(2, 21, "serving", 0, 4), state(2, 21, "silent", 4, 14), state(2, 21, "serving", 14, 60)]
+    late = stall("consume", 21, 2, 14.008, 15.473, group_id="app")
+    _, kinds = tell(rows, [late])
+    assert set(kinds.values()) == {"path"}
+    others = (stall("consume", 22, 2, 14.008, 15.473, group_id="app"), stall("consume", 21, 2, 22, 28, group_id="app"))
+    for other in others:
+        assert set(tell(rows, [other])[1].values()) == {"unexplained"}, "another host, or later than TCP waits"
+
+
 @pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
     error: str, state: MakeRow, stall: MakeRow, recovery: MakeRow
