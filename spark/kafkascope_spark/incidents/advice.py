@@ -142,9 +142,9 @@ def _replication(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _listener(failure: Failure, observed: Observed) -> Iterable[str]:
     server = failure.server or NO_SERVER
-    reached = sorted({s for c in observed.clients for s in (*c["servers"], *c["secured_servers"])} - {server})
-    if observed.is_advertised(server) or not observed.clients:
-        yield f"Brokers advertise {server} (advertised.listeners); no connection was accepted there."
+    reached = sorted({s for c in observed.clients for s in (*c["servers"], *c["secured_servers"])} - failure.servers)
+    if observed.is_advertised(failure.servers) or not observed.clients:
+        yield f"Brokers advertise {failure.subject} (advertised.listeners); no connection was accepted there."
     else:
         names = setting("bootstrap", observed.libraries)
         yield f"Metadata did not name {server} in the capture: it stands in {names} of these clients, or did before."
@@ -152,7 +152,8 @@ def _listener(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"The same clients reached {listed(reached)}."
     yield (
         "Let each broker's advertised.listeners name an address that these clients reach, or open the way to "
-        f"{server}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server {address(server)}"
+        f"{failure.subject}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server "
+        f"{address(server)}"
     )
 
 

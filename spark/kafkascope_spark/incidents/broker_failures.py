@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from typing import Any
 
-from kafkascope_spark.incidents.failure import FOREVER, Failure
+from kafkascope_spark.incidents.failure import FOREVER, Failure, server_of
 
 Row = dict[str, Any]
 Span = tuple[int, int]
@@ -67,13 +67,13 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
 def _by_service(states: list[Row]) -> tuple[list[Row], list[Row]]:
     """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
     that a broker is there, whatever Metadata says."""
-    served = {_server(row) for row in states if row["state"] == "serving"}
-    return [row for row in states if _server(row) in served], [row for row in states if _server(row) not in served]
+    served = {server_of(row) for row in states if row["state"] == "serving"}
+    return [row for row in states if server_of(row) in served], [row for row in states if server_of(row) not in served]
 
 
 def _never_served(rows: list[Row]) -> Iterator[Failure]:
     """One failure for each address."""
-    for _, of_address in groupby(sorted(rows, key=_server), key=_server):
+    for _, of_address in groupby(sorted(rows, key=server_of), key=server_of):
         stretches = _bad_stretches(list(of_address), FAILED_STATES)
         if stretches:
             yield _unreachable([stretches])
@@ -138,9 +138,9 @@ def _served_beside(
 ) -> Sequence[Span]:
     """When the broker served somebody at the addresses at which the host was not served. known: by these addresses;
     what is not there yet is added."""
-    addresses = frozenset(_server(row) for row in stretch.states)
+    addresses = frozenset(server_of(row) for row in stretch.states)
     if addresses not in known:
-        known[addresses] = _united((r["from_ns"], _until(r)) for r in serving if _server(r) in addresses)
+        known[addresses] = _united((r["from_ns"], _until(r)) for r in serving if server_of(r) in addresses)
     return known[addresses]
 
 
@@ -235,7 +235,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         end_ns=None if first_served == FOREVER else first_served,
         affected_until_ns=None if last_served == FOREVER else last_served,
         node_id=states[0]["node_id"],
-        server=_server(states[0]),
+        server=server_of(states[0]),
         hosts=hosts,
         states=states,
     )
@@ -295,11 +295,7 @@ def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
 def broker_name(state: Row) -> str:
     """The broker of a state: `node 2 (10.0.0.2:9092)`; its address alone where its node id is not known."""
     node = state["node_id"]
-    return _server(state) if node is None else f"node {node} ({_server(state)})"
-
-
-def _server(state: Row) -> str:
-    return f"{state['server_ip']}:{state['server_port']}"
+    return server_of(state) if node is None else f"node {node} ({server_of(state)})"
 
 
 def _until(row: Row) -> int:

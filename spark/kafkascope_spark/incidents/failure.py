@@ -91,6 +91,12 @@ class Failure:
         self.client_instance_ids.add(recovery["client_instance_id"])
 
     @property
+    def servers(self) -> frozenset[str]:
+        """The addresses at which it failed: of a listener one for each broker."""
+        of_states = {server_of(state) for state in self.states}
+        return frozenset(of_states if self.server is None else of_states | {self.server})
+
+    @property
     def is_of_broker(self) -> bool:
         """Whether a broker failed for everybody."""
         return self.kind in BROKER_KINDS
@@ -110,6 +116,11 @@ class Failure:
     def reaches(self, client_ip: str | None) -> bool:
         """Whether it failed for the host."""
         return not self.hosts or client_ip in self.hosts
+
+
+def server_of(state: Row) -> str:
+    """The broker's address and port in a row of broker_states."""
+    return f"{state['server_ip']}:{state['server_port']}"
 
 
 FOREVER = 1 << 62

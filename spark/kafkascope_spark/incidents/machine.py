@@ -14,6 +14,7 @@ from kafkascope_spark.error_codes import (
     LED_ELSEWHERE,
     errors_about,
 )
+from kafkascope_spark.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import (
     AFTER_REBALANCES,
@@ -129,7 +130,7 @@ class Incidents:
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
-        failures = broker_failures(self._states)
+        failures = join_listeners(broker_failures(self._states), self._clients.values())
         lost = give_sessions(failures, ended_sessions(self._sessions, self._states))
         mark_controlled_shutdowns(failures, self._recoveries)
         return sorted([*failures, *of_lost_sessions(lost)], key=lambda f: (f.start_ns, f.subject))
@@ -185,7 +186,7 @@ def _follows(recovery: Row, failure: Failure) -> bool:
     if not failure.reaches(recovery["client_ip"]):
         return False
     if failure.kind == "listener":
-        return bool(recovery["resource"] == failure.server)
+        return recovery["resource"] in failure.servers
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return _is_at(recovery, failure) or follows or _is_too_early(recovery, failure)
 

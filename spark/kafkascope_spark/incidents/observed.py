@@ -2,11 +2,11 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.failure import Failure, server_of
 
 Row = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Observed:
         plain = self._served_at("servers")
         secured = self._served_at("secured_servers")
         if plain or not secured:
-            return f"--bootstrap-server {plain or _first(self._serving, self._failure.server) or NO_SERVER}"
+            return f"--bootstrap-server {plain or _first(self._serving, self._failure.servers) or NO_SERVER}"
         return f"--bootstrap-server {secured} --command-config CLIENT.properties"
 
     def given_up_ms(self, library: str) -> int | None:
@@ -66,25 +66,25 @@ class Observed:
         ]
         return max(waited, default=None)
 
-    def is_advertised(self, server: str | None) -> bool:
-        """Whether Metadata gave this address to one of the clients."""
-        return any(server in client["advertised"] for client in self.clients)
+    def is_advertised(self, servers: Collection[str]) -> bool:
+        """Whether Metadata gave one of these addresses to one of the clients."""
+        return any(server in servers for client in self.clients for server in client["advertised"])
 
     def _served_at(self, column: str) -> str | None:
         """The address at which most of the clients were served; not that of the failed broker."""
         counts = Counter(server for client in self.clients for server in client[column] or ())
-        return _first(counts, self._failure.server)
+        return _first(counts, self._failure.servers)
 
 
 def serving_addresses(states: Iterable[Row]) -> Counter[str]:
     """How many hosts with clients each address served. states: rows of broker_states."""
     serving = (row for row in states if row["state"] == "serving" and row["host_kind"] == "client")
-    return Counter(f"{row['server_ip']}:{row['server_port']}" for row in serving)
+    return Counter(server_of(row) for row in serving)
 
 
-def _first(counts: Counter[str], failed: str | None) -> str | None:
-    """The most frequent address but the failed one, as tools take it: IPv6 in brackets."""
-    usable = sorted((server for server in counts if server != failed), key=lambda s: (-counts[s], s))
+def _first(counts: Counter[str], failed: Collection[str]) -> str | None:
+    """The most frequent address but the failed ones, as tools take it: IPv6 in brackets."""
+    usable = sorted((server for server in counts if server not in failed), key=lambda s: (-counts[s], s))
     return address(usable[0]) if usable else None
 
 

@@ -78,6 +78,28 @@ def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeRow
     assert [i["kind"] for i in incidents] == ["broker_down", "coordinator_move"]
 
 
+def test_a_listener_that_is_advertised_wrongly_is_one_incident_for_all_brokers(
+    state: MakeRow, recovery: MakeRow, client: MakeRow
+) -> None:
+    """Each broker advertises its own address for each of two listeners; two clients use the one, a third the other."""
+    lost, local = [f"10.0.0.{n}:9099" for n in (97, 98, 99)], ["127.0.0.1:9098"]
+    rows, errors = [state(1, host, "serving", 0, 60) for host in (21, 22, 23)], []
+    for host, servers in ((21, lost[:2]), (22, lost[1:]), (23, local)):
+        for server in servers:
+            ip, port = server.split(":")
+            rows.append(state(None, host, "silent", 5, 30 + host) | {"server_ip": ip, "server_port": int(port)})
+            errors.append(recovery("CONNECT_TIMEOUT", host, None, 5, None, resource=server, resource_kind="connection"))
+    clients = [client(21, advertised=lost), client(22, advertised=lost), client(23, advertised=local)]
+    incidents, _ = tell(rows, recoveries=errors, clients=clients)
+    assert sorted((i["kind"], i["subject"], i["clients"]) for i in incidents) == [
+        ("listener", "10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099", ["ci-21", "ci-22"]),
+        ("listener", "127.0.0.1:9098", ["ci-23"]),
+    ]
+    whole = next(i for i in incidents if "10.0.0.97" in i["subject"])
+    assert whole["end_ns"] == 52 * NS
+    assert whole["advice"].startswith("Brokers advertise 10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099 (advertised.")
+
+
 def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recovery: MakeRow) -> None:
     """Its clients get the error at each partition, in no common order, and for the topic from Metadata."""
     name = "UNKNOWN_TOPIC_OR_PARTITION"

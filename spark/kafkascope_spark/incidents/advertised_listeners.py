@@ -1,0 +1,46 @@
+"""Listeners that brokers advertise wrongly: addresses at which nobody was ever served, one failure for each listener.
+
+A listener has an address for each broker, and clients learn all of them together from Metadata.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkascope_spark.findings.wording import listed
+from kafkascope_spark.incidents.failure import Failure, Row
+
+
+def join_listeners(failures: Iterable[Failure], clients: Iterable[Row]) -> list[Failure]:
+    """The failures, those of kind `listener` joined where a client learned their addresses together and tried them.
+    clients: rows of affected_client."""
+    others, unreachable = [], []
+    for failure in failures:
+        (unreachable if failure.kind == "listener" else others).append(failure)
+    if len(unreachable) < 2:
+        return others + unreachable
+    return others + [_joined(group) for group in _of_listeners(unreachable, clients)]
+
+
+def _of_listeners(failures: Sequence[Failure], clients: Iterable[Row]) -> Iterator[list[Failure]]:
+    """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
+    group_of = {failure: [failure] for failure in failures}
+    for client in clients:
+        tried = [f for f in failures if f.server in client["advertised"] and _is_tried(f, client["client_ip"])]
+        for failure in tried[1:]:
+            if group_of[failure] is not group_of[tried[0]]:
+                group_of[tried[0]].extend(group_of[failure])
+                group_of |= dict.fromkeys(group_of[failure], group_of[tried[0]])
+    yield from {id(group): group for group in group_of.values()}.values()
+
+
+def _is_tried(failure: Failure, host: str) -> bool:
+    return any(state["host"] == host for state in failure.states)
+
+
+def _joined(failures: Sequence[Failure]) -> Failure:
+    """One failure for all addresses of a listener, from the first attempt to the last."""
+    first = min(failures, key=lambda f: (f.start_ns, f.subject))
+    ends = [failure.end_ns for failure in failures]
+    first.end_ns = first.affected_until_ns = None if None in ends else max(end for end in ends if end is not None)
+    first.states = [state for failure in failures for state in failure.states]
+    first.subject = listed(sorted(first.servers))
+    return first
