@@ -1,8 +1,8 @@
 """The first stage of the story job: the events of one client address after the other.
 
 It writes the tables about clients, and passes on what several clients share: events of groups and of transactions, now
-with the client that each connection belongs to; recoveries, whose causes need those of all clients; and the files that
-it wrote.
+with the client that each connection belongs to; recoveries, whose causes need those of all clients; starts that did not
+become ready, which may belong to an incident; and the files that it wrote.
 """
 
 import gc
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
@@ -38,7 +38,9 @@ Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
-CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
+CLIENT, RECOVERY, FAILED_START, WRITTEN_FILE = "client", "recovery", "failed_start", "file"
+NOT_READY = frozenset({"failed", "gave_up"})
+"""Outcomes of starts that did not become ready."""
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
 SHARED_KINDS = {
@@ -55,6 +57,7 @@ SHARED_KINDS = {
     SILENT_CLIENT: SILENT_CLIENT_STRUCT,
     LISTENER_USE: LISTENER_USE_STRUCT,
     RECOVERY: row_struct(RECOVERIES),
+    FAILED_START: row_struct(STARTUPS),
     WRITTEN_FILE: FILE,
 }
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
@@ -107,6 +110,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         if name == RECOVERIES.name:
             place = {"ts_ns": affected_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
             yield _row(RECOVERY, "", RECOVERY, row) | place
+        elif name == STARTUPS.name and row["outcome"] in NOT_READY:
+            place = {"ts_ns": row["start_ns"], "conn_id": row["startup_id"]}
+            yield _row(FAILED_START, "", FAILED_START, row) | place
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         elif name == SERVICE_CLIENT:

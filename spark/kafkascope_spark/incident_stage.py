@@ -2,7 +2,8 @@
 
 One task: an incident may concern every client and every broker. Its input is what stood still or failed, never what
 went well, and last a row for each client, of which it keeps those that stood still, failed or left. It writes the
-tables stalls, broker_states and incidents, and gives the files that all stages wrote.
+tables stalls, broker_states, incidents, recoveries and rebalances, and the rows of startups and transactions that did
+not go well, each with the incident that it belongs to; and gives the files that all stages wrote.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
+from kafkascope_analyzer.dataset.stories import (
+    BROKER_STATES,
+    INCIDENTS,
+    REBALANCES,
+    RECOVERIES,
+    STALLS,
+    STARTUPS,
+    TRANSACTIONS,
+)
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, LISTENER_USE_STRUCT
 from kafkascope_spark.incidents.machine import Incidents
@@ -22,10 +31,10 @@ from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struc
 Row = dict[str, Any]
 Batches = Iterable[pa.RecordBatch]
 FILES = pa.schema(list(FILE))
-_WRITTEN = (STALLS, BROKER_STATES, INCIDENTS)
-
+_WRITTEN = (STALLS, BROKER_STATES, INCIDENTS, STARTUPS, RECOVERIES, REBALANCES, TRANSACTIONS)
 
 BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "broker_state", "recovery", "rebalance", "file"
+FAILED_START, TRANSACTION = "failed_start", "transaction"
 FOUND_KINDS = {
     BROKER_STATE: row_struct(BROKER_STATES),
     RECOVERY: pa.struct([*row_struct(RECOVERIES), ("client_ip", pa.string())]),
@@ -34,6 +43,8 @@ FOUND_KINDS = {
     ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
     SILENT_CLIENT: SILENT_CLIENT_STRUCT,
     LISTENER_USE: LISTENER_USE_STRUCT,
+    FAILED_START: row_struct(STARTUPS),
+    TRANSACTION: row_struct(TRANSACTIONS),
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     WRITTEN_FILE: FILE,
 }

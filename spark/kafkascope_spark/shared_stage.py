@@ -1,8 +1,8 @@
 """The second stage of the story job: what several clients share, one group, transactional id, topic-partition, server
 or cause after the other.
 
-It writes the tables rebalances, transactions, recoveries and partition_flow, and passes on what stood still or failed,
-and the files that were written.
+It writes the tables transactions (those that were committed, or are cut) and partition_flow, and passes on what stood
+still or failed, and the files that were written.
 """
 
 import gc
@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, REBALANCES, RECOVERIES, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_spark.broker_states.machine import BrokerStates
-from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
+from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
 from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
-from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
+from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
@@ -31,7 +31,9 @@ from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions
 
 Row = dict[str, Any]
-_WRITTEN = (REBALANCES, TRANSACTIONS, RECOVERIES, PARTITION_FLOW)
+_WRITTEN = (TRANSACTIONS, PARTITION_FLOW)
+_NOT_FAILED = frozenset({"committed", "cut"})
+"""Outcomes of transactions that belong to no incident."""
 
 
 def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
@@ -78,7 +80,7 @@ class SharedMachines:
     def finish(self) -> None:
         """End the last key of each kind, and write what is left."""
         self._take_of_groups(self._groups.finish())
-        self._write(TRANSACTIONS.name, self._transactions.finish())
+        self._take_transactions(self._transactions.finish())
         self._take_stalls(self._stalls.finish())
         self._take_broker_states(self._broker_states.finish())
         self._write(PARTITION_FLOW.name, self._flow.finish())
@@ -88,7 +90,7 @@ class SharedMachines:
         self._take_of_groups(self._groups.feed(rows))
 
     def _feed_transactions(self, rows: Iterable[Row]) -> None:
-        self._write(TRANSACTIONS.name, self._transactions.feed(rows))
+        self._take_transactions(self._transactions.feed(rows))
 
     def _feed_services(self, rows: Iterable[Row]) -> None:
         self._take_stalls(self._stalls.feed(rows))
@@ -105,9 +107,12 @@ class SharedMachines:
     def _feed_recoveries(self, rows: Iterable[Row]) -> None:
         for row in rows:
             recovery = row[RECOVERY] | {"cause_id": self._causes.cause_of(row[RECOVERY])}
-            self._writer.take(RECOVERIES.name, recovery)
             of_client = recovery | {"client_ip": row["client_ip"]}
             self._found.append(found(RECOVERY, affected_ns(recovery), recovery["recovery_id"], of_client))
+
+    def _feed_failed_starts(self, rows: Iterable[Row]) -> None:
+        starts = (row[FAILED_START] for row in rows)
+        self._found += [found(FAILED_START, start["start_ns"], start["startup_id"], start) for start in starts]
 
     def _feed_clients(self, rows: Iterable[Row]) -> None:
         clients = (row[AFFECTED_CLIENT] for row in rows)
@@ -137,8 +142,15 @@ class SharedMachines:
             if name == STALL:
                 self._take_stalls([row])
                 continue
-            self._writer.take(REBALANCES.name, row)
             self._found.append(found(REBALANCE, row["start_ns"] or 0, row["rebalance_id"], row))
+
+    def _take_transactions(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row["outcome"] in _NOT_FAILED:
+                self._writer.take(TRANSACTIONS.name, row)
+            else:
+                identity = f"{row['transactional_id']}:{row['transaction_no']}"
+                self._found.append(found(TRANSACTION, row["begin_ns"] or 0, identity, row))
 
     def _take_stalls(self, rows: Iterable[Row]) -> None:
         self._found += [found(STALL, row["from_ns"], row["stall_id"], row) for row in rows]
@@ -160,6 +172,7 @@ class SharedMachines:
         "server": _feed_servers,
         FLOW: _feed_flow,
         RECOVERY: _feed_recoveries,
+        FAILED_START: _feed_failed_starts,
         AFFECTED_CLIENT: _feed_clients,
         ZOOKEEPER_SESSION: _feed_sessions,
         SILENT_CLIENT: _feed_silent_clients,

@@ -125,6 +125,7 @@ def _cause(cause: Cause, now: Generation) -> Row:
         "n_refused_commits": now.n_refused,
         "refused_commits": now.refused,
         "fenced": now.fenced,
+        "incident_id": None,
         "evidence": list(proof),
     }
 

@@ -41,7 +41,7 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
         "severity": severity_of(failure),
         "sentence": sentence_of(failure, end_ns(failure), start_ns),
         "advice": advice_for(failure, observed),
-        "clients": sorted(_clients(failure)),
+        "clients": sorted(clients_of(failure)),
         "n_stalls": len(stalls),
         "earlier_stalls": sorted(stall["stall_id"] for stall in failure.earlier_stalls),
         "longest_ms": longest,
@@ -59,7 +59,7 @@ def client_fault(failure: Failure) -> str | None:
     return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
 
 
-def _clients(failure: Failure) -> set[str]:
+def clients_of(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
     rows = (*failure.silences, *failure.stalls, *failure.earlier_stalls, *failure.recoveries)

@@ -26,6 +26,7 @@ from kafkascope_spark.incidents.attribution import (
 )
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
+from kafkascope_spark.incidents.consequences import Consequences
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.failure_index import Failures
@@ -63,6 +64,8 @@ class Incidents:
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
         self._sessions: list[Row] = []
+        self._starts: list[Row] = []
+        self._transactions: list[Row] = []
         self._silent: list[Row] = []
         self._listeners = Listeners()
         self._clients: dict[str, Row] = {}
@@ -72,6 +75,8 @@ class Incidents:
             "stall": self._stalls,
             "recovery": self._recoveries,
             "rebalance": self._rebalances,
+            "failed_start": self._starts,
+            "transaction": self._transactions,
             ZOOKEEPER_SESSION: self._sessions,
             SILENT_CLIENT: self._silent,
         }
@@ -92,11 +97,11 @@ class Incidents:
 
     def _named_clients(self) -> set[str]:
         departed = (member for row in self._rebalances for member in row["departed"] or ())
-        rows = (*self._stalls, *self._recoveries, *self._silent, *departed)
+        rows = (*self._stalls, *self._recoveries, *self._silent, *self._starts, *departed)
         return self._listeners.client_ids() | {row["client_instance_id"] for row in rows} - {None}
 
     def finish(self) -> Iterator[tuple[str, Row]]:
-        """Rows of broker_states, stalls and incidents, each with the name of its table."""
+        """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
         failures = self._failures()
         incident_of = {s["stall_id"]: incident_id(failure) for failure in failures for s in failure.stalls}
         for state in self._states:
@@ -104,6 +109,8 @@ class Incidents:
         for stall in self._stalls:
             if stall["stall_id"] in incident_of:
                 yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
+        consequences = Consequences(failures, self._clients)
+        yield from consequences.with_incidents(self._recoveries, self._rebalances, self._starts, self._transactions)
         serving = serving_addresses(self._states)
         for failure in failures:
             observed = Observed(failure, self._clients, serving)

@@ -198,6 +198,7 @@ def _what(episode: Episode) -> Row:
         "expected_reaction": episode.expected,
         "reaction": ", ".join(episode.reactions) or "none",
         "storm": episode.storm,
+        "incident_id": None,
         "evidence": episode.evidence,
     }
 

@@ -5,7 +5,8 @@ answer without error and waits from the first request that did not get one. What
 client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
 is refused for a moment in the protocol's normal course (error_codes.BRIEFLY_NORMAL). A member keeps its place while it
 waits for the answer to a heartbeat: it waits since the heartbeat only where the late answer is an error, because the
-coordinator had moved or had removed the member meanwhile; and since the answer where that came in time.
+coordinator had moved or had removed the member meanwhile; and since the answer where that came in time. It also learns
+from a commit that it is out, and waits since then.
 """
 
 from collections.abc import Iterator
@@ -96,10 +97,22 @@ class Calls:
             wait = self._attempt(service, request, request.response_ns)
             if wait is not None:
                 wait.errors |= blocking
+        elif service[0] == "commit" and errors & _OUT and request.member_id:
+            self._learn_that_it_is_out(service[1], request, errors & _OUT)
         elif not errors or request.partly_ok or "REBALANCE_IN_PROGRESS" in errors:
             self._serve(service, request)
             if service[0] == "commit" and ("membership", service[1]) in self._open and request.member_id:
                 self._serve(("membership", service[1]), request)
+
+    def _learn_that_it_is_out(self, group_id: str | None, request: Request, errors: set[str]) -> None:
+        """A commit was refused because the member has no place in the group (any longer)."""
+        assert request.response_ns is not None
+        service = "membership", group_id
+        if service[0] not in self._has_worked:
+            return
+        wait = self._open.setdefault(service, _Open(request.response_ns, request.node_id, request.response_ns))
+        wait.attempt(request, request.response_ns)
+        wait.errors |= errors
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""

@@ -43,16 +43,18 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads
     closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
     want. Where a member begins again with the first record of the latest response, that was not read: its receiver
-    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed. A receiver that
-    goes on reading elsewhere had read it: then the record is read twice, and did not wait. Members of a share group get
-    the same batch several times, each with other records of it to process."""
+    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed; or its receiver
+    was closing, and had committed less. A receiver that goes on reading elsewhere had read it: then the record is read
+    twice, and did not wait. Members of a share group get the same batch several times, each with other records of it
+    to process."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
     shares = any(member.shares for member in members)
     earlier_ns = 0
     """Progress before the latest run."""
     for run in runs[1:]:
-        is_lost = not shares and _reads_again(run, latest) and not _lives_on(run, latest, reads)
+        is_again = not shares and (_reads_again(run, latest) or _was_closing(run, latest, members))
+        is_lost = is_again and not _lives_on(run, latest, reads)
         if is_lost and not any(_goes_on(later, latest, run) for later in runs):
             undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
             yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)
@@ -75,6 +77,17 @@ def _reads_again(run: Row, latest: Row) -> bool:
     if latest["last_answer_accepted_ns"] is None:
         return False
     return bool(run["first_offset"] == latest["last_answer_offset"] and run["first_ns"] > latest["last_ns"])
+
+
+def _was_closing(run: Row, latest: Row, members: Sequence[ServiceClient]) -> bool:
+    """Whether the latest response came to a member that was about to close, and another begins with it or before it.
+    Who closes commits what it has read, and the next member goes on from there."""
+    if latest["last_answer_accepted_ns"] is None or run["first_offset"] > latest["last_answer_offset"]:
+        return False
+    receiver = next((m for m in members if m.client_instance_id == latest["client_instance_id"]), None)
+    if receiver is None or not receiver.closed or receiver.left_ns is None:
+        return False
+    return bool(latest["last_ns"] <= receiver.left_ns <= min(latest["last_ns"] + SOON_NS, run["first_ns"]))
 
 
 def _lives_on(run: Row, latest: Row, reads: Reads) -> bool:

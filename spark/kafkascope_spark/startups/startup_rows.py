@@ -71,6 +71,7 @@ def _start_row(startup_id: str, ended: EndedStart, steps: list[Step], path: dict
         "repeated_steps": compared.repeated,
         "out_of_order_steps": compared.out_of_order,
         "n_connections": len({s.conn_id for s in steps if s.conn_id} | ended.conn_ids),
+        "incident_id": None,
         "evidence": _evidence(ended, failed),
     }
 

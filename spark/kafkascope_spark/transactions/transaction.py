@@ -132,6 +132,7 @@ class Transaction:
             "fenced_ns": self.fenced_ns,
             "left_ns": self._left_open_ns(capture_end_ns),
             "error_names": sorted(self.errors),
+            "incident_id": None,
             "evidence": [request_id for _, request_id in sorted(self._evidence)],
             "held_back": self.blocked,
         }

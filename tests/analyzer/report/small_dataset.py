@@ -173,7 +173,7 @@ def startup_rows() -> list[dict[str, Any]]:
     failed = {"startup_id": "g1:1", "client_instance_id": "g1", "start_no": 1, "start_ns": at(20)}
     return [
         {**ready, "missing_steps": [], "n_connections": 2, "evidence": ["c0:0"]},
-        {**failed, "outcome": "failed", "failed_step": "join_group"},
+        {**failed, "outcome": "failed", "failed_step": "join_group", "incident_id": "incident-1"},
     ]
 
 
@@ -183,7 +183,7 @@ def recovery_rows(text: str) -> list[dict[str, Any]]:
     episode = {"client_instance_id": "p1", "cause_id": "move", "resource_kind": "partition", "storm": False}
     episode |= {"first_error_name": name, "error_names": [name], "n_errors": 1, "n_wasted_requests": 1}
     episode |= {"expected_reaction": "metadata", "reaction": "metadata", "outcome": "recovered"}
-    episode |= {"start_ns": at(5000), "old_node_id": 1, "new_node_id": 2}
+    episode |= {"start_ns": at(5000), "old_node_id": 1, "new_node_id": 2, "incident_id": "incident-2"}
     return [
         {**episode, "recovery_id": f"p1:r{n}", "resource": f"clicks{text}-{n}", "time_to_recover_ms": 100 + n}
         | {"recovered_ns": at(5100 + n)}
@@ -241,7 +241,8 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
         ],
         "transactions": [
             {**transaction, "transaction_no": 1, "outcome": "committed", "begin_ns": at(100), "end_ns": at(120)},
-            {**transaction, "transaction_no": 2, "outcome": "hanging", "begin_ns": at(200)},
+            {**transaction, "transaction_no": 2, "outcome": "hanging", "begin_ns": at(200)}
+            | {"incident_id": "incident-1"},
             {**transaction, "transaction_no": 3, "outcome": "aborted", "begin_ns": at(300), "end_ns": at(340)},
             {**transaction, "transactional_id": "calm", "outcome": "committed", "begin_ns": at(5), "end_ns": at(7)},
         ],

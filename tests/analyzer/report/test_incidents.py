@@ -201,8 +201,12 @@ def test_who_stood_still_before_is_listed_under_the_second_incident_too(calm: Pa
 
 def test_what_followed_is_counted_and_named(dataset: Write) -> None:
     (incident,) = model_of(dataset())["incidents"]["listed"]
-    assert incident["followed_text"] == "1 incident, 4 recoveries from errors, 1 finding"
-    later, recoveries, findings = incident["followed"]
+    assert incident["followed_text"] == (
+        "1 incident, 1 failed start, 4 recoveries from errors, 1 transaction that was not committed, 1 finding"
+    )
+    later, starts, recoveries, transactions, findings = incident["followed"]
+    assert starts["sentences"] == ["00:00.020 reader failed at join group"]
+    assert transactions["ids"] == ["pay:2"]
     assert later["sentences"] == ["The leader of clicks-0 moved from node 1 to node 2."]
     assert recoveries["ids"] == ["p1:r0", "p1:r1", "p1:r2", "p1:r3"]
     assert recoveries["sentences"][3] == ("00:05.000 svc: NOT_LEADER_OR_FOLLOWER on clicks-3, recovered after 103 ms")

@@ -134,6 +134,7 @@ def rebalance() -> MakeRow:
         return {
             "rebalance_id": f"reb-{start}",
             "group_id": "orders-app",
+            "trigger": "member_evicted" if gone else "member_joined",
             "node_id": 2,
             "start_ns": ns(start),
             "end_ns": ns(end),

@@ -131,6 +131,16 @@ def test_a_member_that_is_out_waits_until_it_is_in_again(calls):
     assert calls([*steps, (SYNC, 14, 14.2, None)]) == [("membership", 10.4, 14.2, 2)]
 
 
+def test_a_member_that_learns_from_a_commit_that_it_is_out_waits_since_then(calls):
+    """As recorded of a sarama consumer whose coordinator had been frozen: its first request afterwards is a commit."""
+    member = (HEARTBEAT, 1, 1.1, None)
+    out, joined = (COMMIT, 10, 10.1, "UNKNOWN_MEMBER_ID"), (SYNC, 12.6, 12.8, None)
+    assert calls([member, GOOD, out, (HEARTBEAT, 12, 12.1, "UNKNOWN_MEMBER_ID"), joined]) == [
+        ("membership", 10.1, 12.8, 3)
+    ]
+    assert calls([GOOD, out, joined]) == [], "it was no member before, as far as the capture shows"
+
+
 def test_a_join_that_is_not_answered_is_a_wait(calls):
     steps = [(SYNC, 1, 1.1, None), (JOIN, 10, None, None), (JOIN, 20, 20.1, None), (SYNC, 20.1, 20.2, None)]
     assert calls(steps) == [("membership", 10, 20.2, 2)]

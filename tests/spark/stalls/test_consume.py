@@ -12,7 +12,7 @@ S = 1_000_000_000
 
 def member(name="ci-1", first=0, left=None, closed=True, fetched=None, joined=None):
     """fetched: its last Fetch request; as it ends if not given. joined: its last JoinGroup."""
-    left_ns = None if left is None else left * S
+    left_ns = None if left is None else round(left * S)
     fetched_ns = left_ns if fetched is None else round(fetched * S)
     joined_ns = None if joined is None else round(joined * S)
     return ServiceClient(
@@ -86,6 +86,24 @@ def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, res
     """As recorded of a member that SIGSTOP stopped: its socket took one more record, which its heir read 6 s later."""
     stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
     assert spans([stopped, taken_over], [member(), member("ci-2")]) == result
+
+
+@pytest.mark.parametrize(
+    ("receiver", "heir_offset", "result"),
+    [
+        (member(left=10.3), 96, [(10, 14)]),
+        (member(left=10.3), 100, [(12, 14)]),
+        (member(left=12), 96, [(12, 14)]),
+        (member(left=10.3, closed=False), 96, [(12, 14)]),
+    ],
+    ids=["closing", "it had committed all", "it closed later", "it died, and may have read it"],
+)
+def test_a_response_that_comes_to_a_closing_member_is_read_by_the_next(receiver, heir_offset, result):
+    """As recorded of a sarama consumer that committed seldom: a record comes 0.1 s before it leaves its group, and the
+    other member reads it 1.3 s later."""
+    closing = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
+    heir = run(14, 20, (heir_offset, 150), who="ci-2")
+    assert spans([closing, heir], [receiver, member("ci-2")]) == result
 
 
 def test_a_record_that_a_living_member_had_before_the_rebalance_is_read_twice_and_did_not_wait():

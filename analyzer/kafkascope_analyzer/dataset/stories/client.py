@@ -138,6 +138,7 @@ STARTUPS = Table(
         texts("repeated_steps", "steps taken again on one subject, or after a failure"),
         texts("out_of_order_steps", "steps first taken before those that they depend on had succeeded"),
         i32("n_connections", "connections of the start"),
+        text("incident_id", "incident that a failed start belongs to; null where it belongs to none"),
         texts("evidence", "request ids that prove outcome and time"),
     ),
 )
@@ -223,6 +224,7 @@ RECOVERIES = Table(
         i64("stale_us", "from the first error to the last of them, microseconds"),
         i32("old_node_id", "node that failed"),
         i32("new_node_id", "node that answered"),
+        text("incident_id", "incident that it belongs to; null where it belongs to none"),
         texts("evidence", "request ids or conn_ids that prove it"),
     ),
 )

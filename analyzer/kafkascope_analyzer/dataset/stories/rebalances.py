@@ -129,6 +129,7 @@ REBALANCES = Table(
             "Fetch responses gave them; null where the capture does not show both",
         ),
         i32("n_lag_partitions", "partitions of which it shows both"),
+        text("incident_id", "incident that it belongs to; null where it belongs to none"),
         texts("evidence", "request ids that prove trigger, generation and assignments, in order of time"),
     ),
 )

@@ -57,6 +57,7 @@ TRANSACTIONS = Table(
         *time("fenced", "InitProducerId that took its transactional id over"),
         *time("left", "when its client went away and left it open"),
         texts("error_names", "errors in answers to its requests, sorted"),
+        text("incident_id", "incident that one which was not committed belongs to; null where it belongs to none"),
         texts("evidence", "request ids that prove it, in order of time; at most 32"),
         Column(
             "held_back",

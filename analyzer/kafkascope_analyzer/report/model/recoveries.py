@@ -86,6 +86,7 @@ class Recovery(Row):
     stale_us: int | None
     old_node_id: int | None
     new_node_id: int | None
+    incident_id: str | None
     evidence: tuple[str, ...] | None
 
     @property

@@ -93,6 +93,7 @@ class Start(Row):
     repeated_steps: tuple[str, ...] | None
     out_of_order_steps: tuple[str, ...] | None
     n_connections: int | None
+    incident_id: str | None
     evidence: tuple[str, ...] | None
     slowest: Annotated[tuple[SlowPart, ...], "the three longest parts of the critical path"] = ()
     n_steps: Annotated[int, "its steps"] = 0

@@ -62,6 +62,7 @@ class Transaction(Row):
     fenced_ns: int | None
     left_ns: int | None
     error_names: Annotated[tuple[str, ...], CLIPPED]
+    incident_id: str | None
     evidence: Annotated[tuple[str, ...], CLIPPED]
     held_back: Annotated[tuple[BlockedConsumer, ...], CLIPPED]
     duration_us: Annotated[int | None, "begin to end"] = None

@@ -106,6 +106,7 @@ class Rebalance(Row):
     fenced: Annotated[tuple[str, ...], CLIPPED]
     lag_records: int | None
     n_lag_partitions: int | None
+    incident_id: str | None
     evidence: Annotated[tuple[str, ...], CLIPPED]
     unread_text: Annotated[str, "the partitions that were unread, in words; empty where none was"] = ""
     last_joiner_client_id: Annotated[str | None, "client id of the last to join"] = None

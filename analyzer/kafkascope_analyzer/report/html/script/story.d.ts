@@ -741,6 +741,8 @@ export interface Start {
   out_of_order_steps: string[] | null;
   /** connections of the start */
   n_connections: number | null;
+  /** incident that a failed start belongs to; null where it belongs to none */
+  incident_id: string | null;
   /** request ids that prove outcome and time */
   evidence: string[] | null;
   /** the three longest parts of the critical path */
@@ -893,6 +895,8 @@ export interface Recovery {
   old_node_id: number | null;
   /** node that answered */
   new_node_id: number | null;
+  /** incident that it belongs to; null where it belongs to none */
+  incident_id: string | null;
   /** request ids or conn_ids that prove it */
   evidence: string[] | null;
   n_steps: number;
@@ -1006,6 +1010,8 @@ export interface Rebalance {
   lag_records: number | null;
   /** partitions of which it shows both */
   n_lag_partitions: number | null;
+  /** incident that it belongs to; null where it belongs to none */
+  incident_id: string | null;
   /** request ids that prove trigger, generation and assignments, in order of time */
   evidence: string[];
   /** the partitions that were unread, in words; empty where none was */
@@ -1128,6 +1134,8 @@ export interface Transaction {
   left_ns: number | null;
   /** errors in answers to its requests, sorted */
   error_names: string[];
+  /** incident that one which was not committed belongs to; null where it belongs to none */
+  incident_id: string | null;
   /** request ids that prove it, in order of time; at most 32 */
   evidence: string[];
   /** read_committed consumers that could not read past it: the partition, the last stable offset that stayed there, first and last answer that shows it (nanoseconds since the epoch), records behind it, the last such Fetch */

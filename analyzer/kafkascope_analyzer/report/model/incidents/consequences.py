@@ -1,4 +1,5 @@
-"""What followed from each incident: later incidents, recoveries, rebalances, transactions, moves, findings."""
+"""What followed from each incident: later incidents, failed starts, recoveries, rebalances, transactions, moves,
+findings."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Event, Family, Owners
-from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow
+from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
 from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
@@ -22,12 +23,14 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Something that may have followed from an incident. n: how many things it counts for; sentence: makes its line."""
+    """Something that may have followed from an incident. incident_id: the one that its row names; n: how many things it
+    counts for; sentence: makes its line."""
 
     kind: str
     id: str
-    event: Event
+    start_ns: int
     sentence: Callable[[], str]
+    incident_id: str | None = None
     n: int = 1
 
 
@@ -35,6 +38,7 @@ Found = dict[str, dict[str, list[Following]]]
 """incident_id -> kind of consequence -> what followed, by time."""
 _NOUNS = {
     "incidents": ("incident", "incidents"),
+    "starts": ("failed start", "failed starts"),
     "recoveries": ("recovery from errors", "recoveries from errors"),
     "rebalances": ("rebalance", "rebalances"),
     "transactions": ("transaction that was not committed", "transactions that were not committed"),
@@ -52,13 +56,11 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         return found
     for family in families:
         found[family.identity]["incidents"] = [_later(row) for row in family.members if row is not family.root]
-    all_of_them = [*_recoveries(dataset, facts), *_rebalances(dataset, facts)]
-    all_of_them += [*_transactions(dataset, facts), *_moves(dataset, facts)]
-    owners = Owners(families, facts.end_ns)
-    for one in sorted(all_of_them, key=lambda one: (one.event.start_ns, one.kind, one.id)):
-        owner = owners.owner_of(one.event)
-        if owner is not None:
-            found[owner.identity][one.kind].append(one)
+    family_of = {row.incident_id: family.identity for family in families for row in family.members}
+    rows = [*_starts(facts), *_recoveries(dataset, facts), *_rebalances(dataset, facts), *_transactions(dataset, facts)]
+    for one in sorted([*rows, *_moves(dataset, facts, families)], key=lambda one: (one.start_ns, one.kind, one.id)):
+        if one.incident_id in family_of:
+            found[family_of[one.incident_id]][one.kind].append(one)
     return found
 
 
@@ -79,26 +81,28 @@ def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tu
 
 def _later(row: IncidentRow) -> Following:
     """An incident that followed from another one."""
-    begin = row.start_ns or 0
-    return Following("incidents", row.incident_id, Event(begin, begin), lambda: visible(row.sentence))
+    return Following("incidents", row.incident_id, row.begin_ns, lambda: visible(row.sentence))
 
 
 def _finding(finding: Finding) -> Following:
-    begin = finding.first_ns or 0
-    event = Event(begin, begin)
-    return Following("findings", finding.finding_id, event, lambda: visible(f"{finding.rule}: {finding.sentence}"))
+    first_ns = finding.first_ns or 0
+    return Following("findings", finding.finding_id, first_ns, lambda: visible(f"{finding.rule}: {finding.sentence}"))
+
+
+def _starts(facts: Facts) -> Iterator[Following]:
+    for row in facts.failed_starts:
+        yield Following("starts", row.startup_id, row.start_ns or 0, partial(_start_text, row, facts), row.incident_id)
+
+
+def _start_text(row: FailedStart, facts: Facts) -> str:
+    at = f" at {row.failed_step.replace('_', ' ')}" if row.failed_step else ""
+    return f"{clock((row.start_ns or 0) - facts.start_ns)} {safe(facts.name(row.client_instance_id))} failed{at}"
 
 
 def _recoveries(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     for row in read(dataset, Recovery):
-        start, end, node = row.start_ns or 0, row.recovered_ns, row.old_node_id
-        event = Event(
-            start_ns=start,
-            end_ns=facts.end_ns if end is None else end,
-            clients=frozenset([row.client_instance_id]),
-            nodes=frozenset([] if node is None else [node]),
-        )
-        yield Following("recoveries", row.recovery_id, event, partial(_recovery_text, row, facts))
+        sentence = partial(_recovery_text, row, facts)
+        yield Following("recoveries", row.recovery_id, row.start_ns or 0, sentence, row.incident_id)
 
 
 def _recovery_text(row: Recovery, facts: Facts) -> str:
@@ -108,16 +112,9 @@ def _recovery_text(row: Recovery, facts: Facts) -> str:
 
 
 def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Following]:
-    members: dict[str, set[str]] = defaultdict(set)
-    for identity, client in facts.clients.items():
-        members[client.group_id or ""].add(identity)
     for row in read(dataset, Rebalance):
-        if row.start_ns is None or row.trigger == "first":
-            continue
-        group = row.group_id or ""
-        clients = frozenset(members[group]) if group else frozenset()
-        event = Event(row.start_ns, row.end_ns or row.start_ns, clients, frozenset([group]))
-        yield Following("rebalances", row.rebalance_id, event, partial(_rebalance_text, row, facts))
+        sentence = partial(_rebalance_text, row, facts)
+        yield Following("rebalances", row.rebalance_id, row.start_ns or 0, sentence, row.incident_id)
 
 
 def _rebalance_text(row: Rebalance, facts: Facts) -> str:
@@ -128,14 +125,9 @@ def _rebalance_text(row: Rebalance, facts: Facts) -> str:
 
 
 def _transactions(dataset: Dataset, facts: Facts) -> Iterator[Following]:
-    """Transactions that were not committed; one belongs to the incident in which it ended."""
     for row in read(dataset, Transaction):
-        if row.begin_ns is None or row.transactional_id is None or row.outcome in ("committed", "cut"):
-            continue
-        ended = row.end_ns or row.begin_ns
-        event = Event(ended, ended, clients=frozenset([row.client_instance_id or ""]))
-        identity = f"{row.transactional_id}:{row.transaction_no}"
-        yield Following("transactions", identity, event, partial(_transaction_text, row, facts))
+        identity, sentence = f"{row.transactional_id}:{row.transaction_no}", partial(_transaction_text, row, facts)
+        yield Following("transactions", identity, row.begin_ns or 0, sentence, row.incident_id)
 
 
 def _transaction_text(row: Transaction, facts: Facts) -> str:
@@ -143,16 +135,20 @@ def _transaction_text(row: Transaction, facts: Facts) -> str:
     return f"{clock((row.begin_ns or 0) - facts.start_ns)} transaction {identity}: {row.outcome}"
 
 
-def _moves(dataset: Dataset, facts: Facts) -> Iterator[Following]:
-    """Leaders and coordinators that moved away from a broker, partition by partition counted."""
+def _moves(dataset: Dataset, facts: Facts, families: list[Family]) -> Iterator[Following]:
+    """Leaders and coordinators that moved away from a broker, partition by partition counted. A move belongs to the
+    incident of that broker which it has the longest time in common with."""
+    owners = Owners(families, facts.end_ns)
     for change in topology_model(dataset).changes or ():
         is_leader = change.kind == "leader"
         if change.from_ is None or not (is_leader or change.kind.endswith("coordinator")):
             continue
         kind = "leaders" if is_leader else "coordinators"
         event = Event(change.ts_ns, change.last_ns, nodes=frozenset([change.from_]))
+        owner = owners.owner_of(event)
         n = max(1, len(change.partitions))
-        yield Following(kind, "", event, partial(_move_text, change, facts), n)
+        identity = owner.identity if owner is not None else None
+        yield Following(kind, "", change.ts_ns, partial(_move_text, change, facts), identity, n)
 
 
 def _move_text(change: ClusterChange, facts: Facts) -> str:

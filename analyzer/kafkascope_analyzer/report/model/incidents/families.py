@@ -1,7 +1,7 @@
 """Which incidents followed from which, and which incident something else in the capture is a consequence of.
 
-A family is an incident that followed from no other, with all that followed from it. A finding, a recovery or a
-rebalance belongs to the family that it overlaps longest in time and shares a client, a group or the broker with.
+A family is an incident that followed from no other, with all that followed from it. A finding, or a move of
+leaders, belongs to the family that it overlaps longest in time and shares a client, a group or the broker with.
 """
 
 from bisect import bisect_left, bisect_right

@@ -86,6 +86,7 @@ class FailedStart(Row):
     client_instance_id: str
     failed_step: str | None
     start_ns: int | None
+    incident_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
