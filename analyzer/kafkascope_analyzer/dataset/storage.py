@@ -11,7 +11,7 @@ carries no credentials; the endpoint and the region of S3 travel with it.
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -135,6 +135,39 @@ class Storage:
             with self.filesystem.open_output_stream(self._written(relative)) as file:
                 file.write(data)
             self._publish(relative)
+
+    def write_parts(self, relative: str, parts: Iterable[bytes | memoryview]) -> None:
+        """Writes a file part by part; where the run fails, it may be there in part. On this machine only the user that
+        this process runs as may read it. Raises UsageError."""
+        with self.failures(relative, verb="written"):
+            if self.is_local:
+                path = Path(self.path) / relative
+                path.parent.mkdir(parents=True, exist_ok=True)
+                opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                target: Any = os.fdopen(opened, "wb", buffering=PUT_BYTES)
+            else:
+                target = self.filesystem.open_output_stream(self._written(relative), compression=None)
+            with target:
+                for part in parts:
+                    target.write(part)
+            self._publish(relative)
+
+    def read_range(self, relative: str, first: int, end: int) -> bytearray:
+        """The bytes [first, end) of a file. Raises UsageError, also where the file ends before."""
+        data = bytearray(end - first)
+        with self.failures(relative):
+            with (
+                (Path(self.path) / relative).open("rb", buffering=0)
+                if self.is_local
+                else self.filesystem.open_input_file(self.inside(relative))
+            ) as file:
+                file.seek(first)
+                rest = memoryview(data)
+                while rest and (n := file.readinto(rest)):
+                    rest = rest[n:]
+            if rest:
+                raise OSError(f"the file ends before byte {end}")
+        return data
 
     def has_folder(self) -> bool:
         """Whether the bucket or container (locally: the folder) is there. Raises UsageError, unreachable."""

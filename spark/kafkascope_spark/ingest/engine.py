@@ -1,7 +1,6 @@
 """The driver's side of an ingest on Spark. See `kafkascope_analyzer.workers.engine.Engine`."""
 
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +18,22 @@ from kafkascope_analyzer.read.range_join import Joined, join
 from kafkascope_analyzer.read.range_plan import RANGE_BYTES, plan_ranges
 from kafkascope_analyzer.read.range_reading import link_at_end
 from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_below_tcp
-from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
+from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo, unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.failures import spark_failures
+from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, remove_blocks
 from kafkascope_spark.ingest.finish_stage import FinishJob, finish_stage, message_names, save_learned
 from kafkascope_spark.ingest.reachable import check_reachable
-from kafkascope_spark.ingest.read_stage import BLOCK_BYTES, Stage, points_stage, read_stage
-from kafkascope_spark.ingest.scan_stage import REPORT, ScanReport, scan_stage
-from kafkascope_spark.ingest.segment_rows import ORDER, ROWS
+from kafkascope_spark.ingest.read_stage import PointsReport, RangeReport, Stage, points_stage, read_stage
+from kafkascope_spark.ingest.report_rows import REPORT, reports_of
+from kafkascope_spark.ingest.scan_stage import ScanReport, save_blocks, scan_stage
 from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
 from kafkascope_spark.read import spark_schema
-from kafkascope_spark.session import small_batches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BUCKET_BYTES = 512 << 20
 """Bytes of captures that make a bucket: a task of some minutes, whose spill fits any executor's disk."""
@@ -45,7 +44,8 @@ _MOST_PLANS = 4
 
 
 class SparkEngine:
-    """Ingest by the tasks of a Spark session. range_bytes: of the ranges that captures are divided into."""
+    """Ingest by the tasks of a Spark session. range_bytes: of the ranges that captures are divided into; block_bytes:
+    that are read at a time, at the most."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class SparkEngine:
         options: IngestOptions,
         *,
         range_bytes: int = RANGE_BYTES,
+        block_bytes: int = BLOCK_BYTES,
         stage: Callable[[str], None] = lambda name: None,
     ) -> None:
         """stage: takes the name of each stage when it begins. Raises UsageError where the executors do not reach an
@@ -78,10 +79,9 @@ class SparkEngine:
             limits,
             options.temporary,
             options.append,
-            earlier,
             plan.saved,
         )
-        self._block_bytes = min(limits.block_bytes, BLOCK_BYTES)
+        self._block_bytes, self._earlier = min(limits.block_bytes, block_bytes), earlier
         self._session, self._range_bytes, self._stage = session, range_bytes, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
@@ -121,52 +121,71 @@ class SparkEngine:
             job.spill.update(put_spill(self._run, job.buckets[0].spill.parent, names, known=job.spill))
         self._stage("Spark: writing the tables")
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
-        numbers = self._numbers(len(self._jobs))
-        finished: list[Finished] = self._reported(numbers, finish_stage(self._run, self._jobs, file))
+        finished: list[Finished] = self._reported(len(self._jobs), finish_stage(self._run, self._jobs, file))
         files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
         return Finished(added_counts(each.rows for each in finished), files)
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
         """Runs the first two stages over capture points. Returns the captures, and how long segments took between the
         points."""
-        rows = self._numbers(1).mapInArrow(points_stage(points, self.n_buckets, self._block_bytes), spark_schema(ROWS))
-        self._reports = self._run_scan(rows)
-        (found,) = (report.points for report in self._reports if report.points is not None)
-        return found.captures, found.network_times
+        stage = points_stage(self._run, points, self._block_bytes)
+        (found,) = self._reported(1, stage)
+        report: PointsReport = found
+        # Points share nothing: each is scanned as a whole, so that blocks of one follow each other.
+        ordered = sorted(report.blocks, key=lambda each: (each.series, each.block))
+        self._scan_blocks([(each, BlockSource(each.place, each.capture_id, each.series or 0, 0)) for each in ordered])
+        return report.captures, report.network_times
 
     def _scan_ranges(self, inputs: ToRead) -> list[CaptureInfo]:
-        """Runs the first two stages, with another plan of ranges where the first was wrong. Returns all captures that
-        were read, earlier ones first."""
+        """Runs the first two stages, the first with another plan of ranges where it was wrong. Returns all captures
+        that were read, earlier ones first."""
         joints, ends_ns = frozenset[tuple[int, int]](), dict[int, int]()
         for _ in range(_MOST_PLANS):
             ranges = plan_ranges(inputs, self._range_bytes, ends_ns=ends_ns, joints=joints)
-            rows = self._numbers(len(ranges)).mapInArrow(
-                read_stage(ranges, self.n_buckets, self._block_bytes), spark_schema(ROWS)
-            )
-            self._reports = self._run_scan(rows)
-            joined = join([each for report in self._reports for each in report.summaries], self._run.earlier)
+            stage = read_stage(self._run, ranges, self._block_bytes)
+            reports: list[RangeReport] = self._reported(len(ranges), stage)
+            joined = join([each.summary for each in reports], self._earlier)
+            blocks = [block for report in reports for block in report.blocks]
             if joined.is_right:
+                self._scan_blocks(_in_order(blocks, joined))
                 inputs.before.captures.extend(joined.captures)
                 if self._run.keeps_state:
                     _save_reading(inputs, joined)
                 return inputs.before.captures
+            remove_blocks(self._run.storage, blocks)
             joints |= joined.wrong_joints
             ends_ns |= joined.wrong_ends
         raise SparkError("the captures changed while they were read")
 
-    def _run_scan(self, rows: "DataFrame") -> list[ScanReport]:
-        shared = rows.repartitionById(self.n_buckets, "bucket").sortWithinPartitions(*ORDER)
-        return self._reported(shared, scan_stage(self._run))
+    def _scan_blocks(self, blocks: Sequence[tuple[BlockFile, BlockSource]]) -> None:
+        """Runs the second stage, and removes the blocks."""
+        self._stage("Spark: decoding")
+        files = [file for file, _ in blocks]
+        saved = save_blocks(self._run, [source for _, source in blocks], files)
+        self._reports = self._reported(self.n_buckets, scan_stage(self._run, saved, self._block_bytes))
+        remove_blocks(self._run.storage, files)
 
-    def _numbers(self, n: int) -> "DataFrame":
-        """The numbers 0 to n - 1, each in a partition of its own."""
-        return self._session.range(0, n, 1, n)
+    def _reported(self, n: int, stage: Stage) -> list[Any]:
+        """Runs a stage over the numbers 0 to n - 1, each in a task of its own. Returns what the tasks report."""
+        with spark_failures():
+            return reports_of(self._session.range(0, n, 1, n).mapInArrow(stage, spark_schema(REPORT)).toArrow())
 
-    def _reported(self, rows: "DataFrame", stage: Stage) -> list[Any]:
-        """Runs a stage. Returns what its tasks report."""
-        with spark_failures(), small_batches(self._session):  # a row of the exchange may be a whole block
-            reports = rows.mapInArrow(stage, spark_schema(REPORT)).toArrow()
-        return [pickle.loads(value) for value in reports.column(0).to_pylist()]
+
+def _in_order(blocks: Iterable[BlockFile], joined: Joined) -> list[tuple[BlockFile, BlockSource]]:
+    """The blocks of ranges in the order of the captures, and what was found of each when all were read."""
+    ordered = sorted(blocks, key=lambda each: (each.capture_id, each.number, each.block))
+    return [
+        (
+            each,
+            BlockSource(
+                each.place,
+                each.capture_id,
+                joined.series[each.capture_id],
+                joined.packets_before[each.capture_id, each.number],
+            ),
+        )
+        for each in ordered
+    ]
 
 
 def _save_reading(inputs: ToRead, joined: Joined) -> None:

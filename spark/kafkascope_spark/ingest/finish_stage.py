@@ -16,7 +16,7 @@ from kafkascope_analyzer.workers.worker import added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
-from kafkascope_spark.ingest.scan_stage import report_row
+from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, put_tables, task_folder
 
 
@@ -41,7 +41,7 @@ class LearnedFile:
 
 
 def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) -> Stage:
-    """Finishes the jobs whose numbers are the rows. Gives scan_stage.REPORT, a `Finished` a row."""
+    """Finishes the jobs whose numbers are the rows. Gives report_rows.REPORT, a `Finished` a row."""
 
     def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_kernel_cache()

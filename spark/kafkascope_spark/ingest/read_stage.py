@@ -1,60 +1,71 @@
-"""The first stage: a task reads a range of a capture, or all capture points side by side, and gives each bucket its
-share of the segments."""
+"""The first stage: a task reads a range of a capture, or all capture points side by side, and puts the blocks of
+segments into the run's shared spill, divided by bucket."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kafkascope_analyzer.read.points.assignment import CapturePoints
 from kafkascope_analyzer.read.points.merging import PointsReading
 from kafkascope_analyzer.read.range_plan import CaptureRange
-from kafkascope_analyzer.read.range_reading import RangeReading
+from kafkascope_analyzer.read.range_reading import RangeReading, RangeSummary
+from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.window import OneBuffer
+from kafkascope_spark.ingest.block_files import BlockFile, write_block
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
-from kafkascope_spark.ingest.segment_rows import (
-    PointsSummary,
-    block_rows,
-    points_block_rows,
-    points_rows,
-    summary_rows,
-)
+from kafkascope_spark.ingest.report_rows import report_row
+from kafkascope_spark.ingest.task_files import TaskRun
 
-BLOCK_BYTES = 16 << 20
-"""Bytes of a capture that are read at a time: a row holds at most this, and Spark's JVM holds a few rows."""
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What Spark's workers run over a partition."""
 
 
-def read_stage(ranges: Sequence[CaptureRange], n_buckets: int, block_bytes: int) -> Stage:
-    """Reads the ranges whose numbers are the rows. Gives segment_rows.ROWS."""
+@dataclass(frozen=True, slots=True)
+class RangeReport:
+    """What was found in a range, and its blocks."""
+
+    summary: RangeSummary
+    blocks: list[BlockFile]
+
+
+@dataclass(frozen=True, slots=True)
+class PointsReport:
+    """What was found in capture points: their captures, network_times.NETWORK_TIMES, and the blocks."""
+
+    captures: list[CaptureInfo]
+    network_times: pa.Table
+    blocks: list[BlockFile]
+
+
+def read_stage(run: TaskRun, ranges: Sequence[CaptureRange], block_bytes: int) -> Stage:
+    """Reads the ranges whose numbers are the rows. Gives report_rows.REPORT, a `RangeReport` a row."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_kernel_cache()
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _rows_of(ranges[number], n_buckets, block_bytes)
+                yield report_row(_read_range(run, ranges[number], block_bytes))
 
     return read
 
 
-def points_stage(points: CapturePoints, n_buckets: int, block_bytes: int) -> Stage:
+def points_stage(run: TaskRun, points: CapturePoints, block_bytes: int) -> Stage:
     """Reads capture points side by side, in the one task that there is: each segment is compared with what all other
-    points saw at its time. Gives segment_rows.ROWS."""
+    points saw at its time. Gives report_rows.REPORT, one `PointsReport`."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_kernel_cache()
         for _ in batches:
             reading = PointsReading(points, OneBuffer(block_bytes))
-            for place, block in enumerate(reading.blocks()):
-                yield points_block_rows(block, place, n_buckets)
-            yield points_rows(PointsSummary(reading.captures, reading.network_times()), n_buckets)
+            blocks = [write_block(run, block, 0, place, block.series) for place, block in enumerate(reading.blocks())]
+            yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks))
 
     return read
 
 
-def _rows_of(part: CaptureRange, n_buckets: int, block_bytes: int) -> Iterator[pa.RecordBatch]:
+def _read_range(run: TaskRun, part: CaptureRange, block_bytes: int) -> RangeReport:
     reading = RangeReading(part, block_bytes)
-    for place, block in enumerate(reading.blocks()):
-        yield block_rows(block, part.number, place, n_buckets)
+    blocks = [write_block(run, block, part.number, place) for place, block in enumerate(reading.blocks())]
     assert reading.summary is not None  # the blocks are through
-    yield summary_rows(reading.summary, n_buckets)
+    return RangeReport(reading.summary, blocks)

@@ -1,36 +1,29 @@
-"""The second stage: a task scans a bucket, whose segments come block by block in the order of the captures.
+"""The second stage: a task scans a bucket, whose shares of the blocks it reads in the order of the captures.
 
 It writes the message tables and the spill of the bucket, puts them to the dataset's place, and reports them. A bucket's
-open state and one block are held at a time.
+open state and two blocks are held at a time: the one at hand and the next one.
 """
 
-import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.read.range_join import Joined, join
-from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
+from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, read_blocks
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
-from kafkascope_spark.ingest.segment_rows import (
-    BLOCK,
-    POINTS,
-    SUMMARY,
-    PointsSummary,
-    block_of,
-    points_of,
-    summaries_of,
-)
+from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, put_spill, put_tables, task_folder
 
-REPORT = pa.schema([("report", pa.binary())])
+_LONG_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +31,6 @@ class ScanReport:
     """What a task reports of a bucket. message_rows, ledger, limits_hit: as of BucketResult. spill: where each file of
     the spill is at the dataset's place, by its place in a local spill folder; states: likewise of the saved states of
     the scans, where they are kept; n_series: how many capture points there are; files: of the message tables.
-    summaries: of all ranges, and points, of all capture points read side by side, from the first bucket only. Where the
-    plan of ranges was wrong, nothing else is reported.
     """
 
     bucket: int
@@ -50,60 +41,38 @@ class ScanReport:
     states: dict[str, str] = field(default_factory=dict)
     n_series: int = 0
     files: Files = field(default_factory=dict)
-    summaries: list[RangeSummary] = field(default_factory=list)
-    points: PointsSummary | None = None
 
 
-def scan_stage(run: TaskRun) -> Stage:
-    """Scans the buckets of a partition: rows are segment_rows.ROWS, in their order. Gives REPORT, a row a bucket."""
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a run, in the order in which they are scanned. ends: the file with the `ends` of all of them,
+    bucket by bucket, so that a task reads only its own."""
+
+    sources: Sequence[BlockSource]
+    ends: str
+
+
+def save_blocks(run: TaskRun, sources: Sequence[BlockSource], files: Sequence[BlockFile]) -> Blocks:
+    """Puts the ends of the blocks' shares into the run's shared spill. files: of the sources, in their order."""
+    place = f"{spill_folder(run.run_id)}/driver/block-ends"
+    ends = np.stack([file.ends for file in files], axis=1) if files else np.empty((run.n_buckets + 2, 0), np.int64)
+    run.storage.write_bytes(place, np.ascontiguousarray(ends).tobytes())
+    return Blocks(sources, place)
+
+
+def scan_stage(run: TaskRun, blocks: Blocks, block_bytes: int) -> Stage:
+    """Scans the buckets whose numbers are the rows. Gives report_rows.REPORT, a `ScanReport` a row."""
 
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_kernel_cache()
-        rows = _Rows(batches)
-        while (bucket := rows.next_bucket()) is not None:
-            yield report_row(_scanned(run, bucket, rows))
+        for batch in batches:
+            for bucket in batch.column(0).to_pylist():
+                yield report_row(_scanned(run, bucket, blocks, block_bytes))
 
     return scan
 
 
-def report_row(report: object) -> pa.RecordBatch:
-    """A report as it travels to the driver."""
-    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], schema=REPORT)
-
-
-class _Rows:
-    """The rows of a partition, bucket by bucket."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = iter(batches)
-        self._batch: pa.RecordBatch | None = None
-
-    def next_bucket(self) -> int | None:
-        """The bucket of the next row; None where none is left."""
-        while self._batch is None or not self._batch.num_rows:
-            self._batch = next(self._batches, None)
-            if self._batch is None:
-                return None
-        return int(self._batch.column("bucket")[0].as_py())
-
-    def rows_of(self, bucket: int, kind: int) -> Iterator[pa.RecordBatch]:
-        """The next rows, one by one, as long as they are of this bucket and kind."""
-        while self.next_bucket() == bucket:
-            assert self._batch is not None
-            if self._batch.column("kind")[0].as_py() != kind:
-                return
-            row, self._batch = self._batch.slice(0, 1), self._batch.slice(1)
-            yield row
-
-
-def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
-    summaries = [each for row in rows.rows_of(bucket, SUMMARY) for each in summaries_of(row)]
-    joined = join(summaries, run.earlier)
-    kept = summaries if bucket == 0 else []
-    if not joined.is_right:
-        for _ in rows.rows_of(bucket, BLOCK):
-            pass
-        return ScanReport(bucket, summaries=kept)
+def _scanned(run: TaskRun, bucket: int, blocks: Blocks, block_bytes: int) -> ScanReport:
     with task_folder(run) as folder:
         part = f"part-0-{run.run_id}.parquet"
         place = f"bucket={bucket}/{part}" if run.n_buckets > 1 else part
@@ -111,8 +80,7 @@ def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
         if run.saved is not None:
             run.saved.fetch(folder / SPILL, bucket)
         scans = BucketScans(ScanJob(own, bucket, run.n_buckets, run.detail, run.keeps_state))
-        _push_all(scans, rows, bucket, joined)
-        points = [each for row in rows.rows_of(bucket, POINTS) for each in points_of(row)]
+        _push_all(run, scans, bucket, blocks, block_bytes)
         result = scans.finish()
         scans.close()
         folders = [each.spill.name for each in result.buckets]
@@ -125,21 +93,30 @@ def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
             put_spill(run, folder / SPILL, folders, names=SAVED_SCAN),
             len(result.buckets),
             put_tables(run, folder / TABLES),
-            kept,
-            points[0] if points else None,
         )
 
 
-def _push_all(scans: BucketScans, rows: _Rows, bucket: int, joined: Joined) -> None:
+def _push_all(run: TaskRun, scans: BucketScans, bucket: int, blocks: Blocks, block_bytes: int) -> None:
     n_datagrams: Counter[int] = Counter()
-    for row in rows.rows_of(bucket, BLOCK):
-        capture_id, number = row.column("capture_id")[0].as_py(), row.column("number")[0].as_py()
-        series = row.column("series")[0].as_py()
-        if series is not None:  # capture points have their series, and packets of whole files
-            scans.push(block_of(row, 0, series, 0))
-            continue
-        block = block_of(row, 0, joined.series[capture_id], joined.packets_before[capture_id, number])
+    for block in read_blocks(run.storage, blocks.sources, _spans(run, bucket, blocks), block_bytes):
         # Each range keeps as many datagrams as are kept of a file.
-        del block.datagrams[max(DATAGRAM_LIMIT - n_datagrams[capture_id], 0) :]
-        n_datagrams[capture_id] += len(block.datagrams)
+        del block.datagrams[max(DATAGRAM_LIMIT - n_datagrams[block.capture_id], 0) :]
+        n_datagrams[block.capture_id] += len(block.datagrams)
         scans.push(block)
+
+
+def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> NDArray[np.int64]:
+    """What a bucket reads of each file (block_files.read_blocks)."""
+
+    def rows(first: int, end: int) -> NDArray[np.int64]:
+        """For places [first, end) in BlockFile.ends, where they lie in each file."""
+        row_bytes = _LONG_BYTES * len(blocks.sources)
+        data = run.storage.read_range(blocks.ends, first * row_bytes, end * row_bytes)
+        return np.frombuffer(data, np.int64).reshape(end - first, -1)
+
+    spans = np.zeros((4, len(blocks.sources)), np.int64)
+    if len(blocks.sources):
+        spans[:2] = rows(bucket, bucket + 2)
+        if bucket == 0:  # names are of no bucket: the first one keeps them
+            spans[2:] = rows(run.n_buckets, run.n_buckets + 2)
+    return np.ascontiguousarray(spans.T)

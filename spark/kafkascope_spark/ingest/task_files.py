@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
@@ -18,7 +18,6 @@ from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, scratch_folder
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.append import SavedScans
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.read.reading import EarlierSeries
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 TABLES, SPILL = "tables", "spill"
@@ -27,8 +26,8 @@ TABLES, SPILL = "tables", "spill"
 @dataclass(frozen=True, slots=True)
 class TaskRun:
     """What every task of a run knows. storage: of the dataset; temporary: the folder for temporary files, the system's
-    where it is None; keeps_state: whether the state of the scans is saved for later captures; earlier: the series that
-    the captures may continue; saved: the saved scans that the run goes on with."""
+    where it is None; keeps_state: whether the state of the scans is saved for later captures; saved: the saved
+    scans that the run goes on with."""
 
     storage: Storage
     run_id: str
@@ -37,7 +36,6 @@ class TaskRun:
     limits: Limits
     temporary: Path | None = None
     keeps_state: bool = False
-    earlier: EarlierSeries = field(default_factory=EarlierSeries)
     saved: SavedScans | None = None
 
 

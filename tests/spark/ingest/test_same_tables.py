@@ -44,13 +44,14 @@ def on_spark(
     out: pathlib.Path,
     n_buckets: int,
     range_bytes: int = 200_000,
+    block_bytes: int = 48 << 20,
     **asked: Any,
 ) -> Dataset:
     options = IngestOptions(jobs=n_buckets, detail=OPTIONS.detail, **asked)
     with NewDataset(Storage.of(out)) as new:
 
         def engine_of(plan: Plan) -> SparkEngine:
-            return SparkEngine(spark, new, plan, options, range_bytes=range_bytes)
+            return SparkEngine(spark, new, plan, options, range_bytes=range_bytes, block_bytes=block_bytes)
 
         new.commit(write_tables(paths, new, options, engine_of=engine_of))
     return Dataset.open(out)
@@ -134,9 +135,7 @@ def test_what_this_machine_has_begun_spark_goes_on_with(spark: Any, raw: bytes, 
     assert_same_tables(found, Dataset.open(tmp_path / "once.kscope"))
 
 
-def test_capture_points_are_read_side_by_side(
-    spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_capture_points_are_read_side_by_side(spark: Any, tmp_path: pathlib.Path) -> None:
     """The client's host and the broker's, whose clock is 340 ms ahead (fixtures/points), in files and blocks of other
     sizes than on one machine."""
     client, broker = (POINTS / point / "leader_move.pcap.zst" for point in ("client", "broker"))
@@ -144,9 +143,10 @@ def test_capture_points_are_read_side_by_side(
     files = [client, *rotated(unpacked(broker), tmp_path / "broker", 3)]
     ingest(files, tmp_path / "local.kscope", IngestOptions(jobs=1, detail=OPTIONS.detail, capture_points=AUTO))
     expected = Dataset.open(tmp_path / "local.kscope")
-    monkeypatch.setattr(tested, "BLOCK_BYTES", 1 << 16)
     for n_buckets in (1, 3):
-        found = on_spark(spark, files, tmp_path / f"{n_buckets}.kscope", n_buckets, capture_points=AUTO)
+        found = on_spark(
+            spark, files, tmp_path / f"{n_buckets}.kscope", n_buckets, block_bytes=1 << 16, capture_points=AUTO
+        )
         assert_same_tables(found, expected)
     captures = found.read("captures").sort_by("capture_id").to_pylist()
     assert [row["capture_point"] for row in captures] == ["client", *["broker"] * 3]

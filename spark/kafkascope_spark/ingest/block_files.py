@@ -1,0 +1,178 @@
+"""Blocks of segments as files in the run's shared spill, of which each bucket reads its own share.
+
+A file holds one block: the shares of the buckets, one after the other, and then the block's datagrams as an Arrow
+stream. A share is the number of its segments (int64), the columns of `Segments` as they lie in memory, widest values
+first, so that all are aligned, and the payload. What is read before and behind a share is never needed, and no byte of
+it passes through Spark: the JVM only carries where the shares are.
+
+The files hold what was captured. So each is readable only for the user that the tasks run as, where the dataset is on a
+disk, and the driver removes them when all buckets are scanned.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.leftovers import spill_folder
+from kafkascope_analyzer.dataset.new_dataset import MOST_PUT
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_parsers.link import Datagram, Segments
+from kafkascope_parsers.link.segments import SEGMENT_COLUMNS
+from kafkascope_parsers.tcp.shares import Shares, shares_of
+from kafkascope_spark.ingest.task_files import TaskRun, attempt
+
+Longs = NDArray[np.int64]
+_DATAGRAMS = pa.schema(
+    [
+        ("source", pa.binary()),
+        ("destination", pa.binary()),
+        ("source_port", pa.int32()),
+        ("destination_port", pa.int32()),
+        ("payload", pa.binary()),
+        ("ts_ns", pa.int64()),
+        ("packet_no", pa.int64()),
+    ]
+)
+_COUNT_BYTES = 8
+_LAYOUT = sorted(SEGMENT_COLUMNS.items(), key=lambda column: -column[1][0].itemsize)
+_ROW_BYTES = sum(dtype.itemsize * width for dtype, width in SEGMENT_COLUMNS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFile:
+    """A block that a task has written. place: its file at the dataset's place; number: of its range; block: its place
+    in the range; series: None where it is known when all ranges are read; ends: int64, where the share of each bucket
+    begins, where the datagrams begin, and the file's end.
+    """
+
+    place: str
+    capture_id: int
+    number: int
+    block: int
+    series: int | None
+    ends: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSource:
+    """A block that a task reads a share of. packets_before: the packets of its capture before its range."""
+
+    place: str
+    capture_id: int
+    series: int
+    packets_before: int
+
+
+def write_block(run: TaskRun, block: ReadBlock, number: int, place: int, series: int | None = None) -> BlockFile:
+    """Puts a block into the run's shared spill. number: of the range; place: of the block in it."""
+    shares = shares_of(block.buf, block.segments, run.n_buckets)
+    datagrams = _packed(block.datagrams)
+    sizes = _COUNT_BYTES + np.diff(shares.row_ends) * _ROW_BYTES + np.diff(shares.byte_ends)
+    ends = np.cumsum(np.concatenate([[0], sizes, [len(datagrams)]]), dtype=np.int64)
+    file = f"{spill_folder(run.run_id)}/{attempt()}/blocks/{block.capture_id}-{number}-{place}"
+    run.storage.write_parts(file, _parts(shares, datagrams))
+    return BlockFile(file, block.capture_id, number, place, series, ends)
+
+
+def _parts(shares: Shares, datagrams: bytes) -> Iterator[bytes | memoryview]:
+    """The content of a file, part by part."""
+    rows, ends = shares.row_ends.tolist(), shares.byte_ends.tolist()
+    columns = [np.ascontiguousarray(getattr(shares.segments, name)) for name, _ in _LAYOUT]
+    for bucket in range(len(rows) - 1):
+        first, end = rows[bucket : bucket + 2]
+        yield (end - first).to_bytes(_COUNT_BYTES, "little")
+        for column in columns:
+            yield column[first:end].reshape(-1).view(np.uint8).data
+        yield shares.payload[ends[bucket] : ends[bucket + 1]].data
+    yield datagrams
+
+
+def _packed(datagrams: Sequence[Datagram]) -> bytes:
+    if not datagrams:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _DATAGRAMS) as writer:
+        writer.write_table(pa.Table.from_pylist([asdict(each) for each in datagrams], _DATAGRAMS))
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def read_blocks(
+    storage: Storage, sources: Sequence[BlockSource], spans: Longs, block_bytes: int
+) -> Iterator[ReadBlock]:
+    """The shares that a bucket has of the blocks, in their order; those of one capture that follow each other are one
+    block as long as they have block_bytes or less. spans: int64, a row a source: first byte and end of the share, and
+    of the datagrams, which are not read where the two are the same. Raises UsageError.
+
+    The next block is read while the caller is at work on this one.
+    """
+    groups = list(_groups(sources, spans[:, 1] - spans[:, 0], block_bytes))
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+
+        def begin(group: list[int]) -> list[Future[ReadBlock]]:
+            return [pool.submit(_read_share, storage, sources[i], spans[i]) for i in group]
+
+        reading = begin(groups[0]) if groups else []
+        for next_group in [*groups[1:], []]:
+            shares = [future.result() for future in reading]
+            reading = begin(next_group)
+            yield _joined(shares)
+
+
+def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> Iterator[list[int]]:
+    """The numbers of the files whose shares make one block."""
+    group: list[int] = []
+    n_bytes = 0
+    for i, (source, size) in enumerate(zip(sources, sizes.tolist(), strict=True)):
+        same = group and (source.series, source.capture_id) == (sources[group[0]].series, sources[group[0]].capture_id)
+        if group and (not same or n_bytes + size > block_bytes):
+            yield group
+            group, n_bytes = [], 0
+        group.append(i)
+        n_bytes += size
+    if group:
+        yield group
+
+
+def _read_share(storage: Storage, source: BlockSource, span: Longs) -> ReadBlock:
+    first, end, *of_datagrams = span.tolist()
+    data = np.frombuffer(storage.read_range(source.place, first, end), np.uint8)
+    n, at = int(data[:_COUNT_BYTES].view(np.int64)[0]), _COUNT_BYTES
+    columns = {}
+    for name, (dtype, width) in _LAYOUT:
+        size = n * dtype.itemsize * width
+        values = data[at : at + size].view(dtype)
+        columns[name] = values.reshape(-1, width) if width > 1 else values
+        at += size
+    columns["packet_no"] += source.packets_before
+    datagrams = list(_read_datagrams(storage, source, *of_datagrams))
+    return ReadBlock(source.series, source.capture_id, data[at:], Segments(**columns), datagrams)
+
+
+def _read_datagrams(storage: Storage, source: BlockSource, first: int, end: int) -> Iterator[Datagram]:
+    if end > first:
+        rows = pa.ipc.open_stream(bytes(storage.read_range(source.place, first, end))).read_all()
+        for row in rows.to_pylist():
+            yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
+
+
+def _joined(shares: Sequence[ReadBlock]) -> ReadBlock:
+    """Blocks of one capture as one block."""
+    if len(shares) == 1:
+        return shares[0]
+    columns = {name: np.concatenate([getattr(share.segments, name) for share in shares]) for name in SEGMENT_COLUMNS}
+    starts = np.cumsum([0, *(len(share.buf) for share in shares[:-1])])
+    columns["offset"] += np.repeat(starts, [len(share.segments) for share in shares])
+    buf = np.concatenate([share.buf for share in shares])
+    datagrams = [each for share in shares for each in share.datagrams]
+    return ReadBlock(shares[0].series, shares[0].capture_id, buf, Segments(**columns), datagrams)
+
+
+def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:
+    """Removes the files. Raises UsageError."""
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+        list(pool.map(lambda file: storage.remove(file.place), files))
