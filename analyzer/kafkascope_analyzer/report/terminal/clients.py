@@ -1,6 +1,7 @@
 """The clients on a terminal: what they are, where they connect, how they started, how they recovered."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -356,15 +357,6 @@ def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
 
 def _without_repeats(steps: Sequence[RecoveryStep]) -> list[tuple[int, RecoveryStep]]:
     """Steps, those that say the same of one request only once, with how often."""
-    found: list[tuple[int, RecoveryStep]] = []
-    for step in steps:
-        if found and _said(found[-1][1]) == _said(step):
-            found[-1] = found[-1][0] + 1, found[-1][1]
-        else:
-            found.append((1, step))
-    return found
-
-
-def _said(step: RecoveryStep) -> tuple[int | None, str, int | None, str | None]:
-    """What a line says of a step."""
-    return step.ts_ns, step.step, step.node_id, step.error_name
+    alike = groupby(steps, key=lambda step: (step.ts_ns, step.step, step.node_id, step.error_name))
+    runs = (list(run) for _, run in alike)
+    return [(len(run), run[0]) for run in runs]
