@@ -14,6 +14,7 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
+from kafkascope_analyzer.report.terminal.groups import PROTOCOL
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
@@ -38,12 +39,6 @@ _STYLE = {
     "wrong_reaction": "bold red",
     "still_open": "bold yellow",
     "cut": "yellow",
-}
-_GROUP_PROTOCOL = {
-    "classic": "classic protocol",
-    "consumer": "consumer protocol (KIP-848)",
-    "share": "share group",
-    "streams": "streams protocol",
 }
 
 
@@ -155,7 +150,7 @@ def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Rendera
 
 def _facts(client: Client) -> Iterator[str]:
     if client.group_id:
-        protocol = _GROUP_PROTOCOL.get(client.group_protocol or "")
+        protocol = PROTOCOL.get(client.group_protocol or "")
         static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""
         yield f"group {safe(client.group_id)}{static}" + (f" · {protocol}" if protocol else "")
     if client.transactional_id:
