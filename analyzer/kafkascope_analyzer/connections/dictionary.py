@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 
 T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
@@ -83,7 +84,7 @@ def _distinct(pairs: NDArray[np.void]) -> NDArray[np.void]:
 def firsts(rows: NDArray[np.int64], ts_ns: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Where each distinct row stands first: by time where that is given, else in the order given."""
     order = np.argsort(rows, kind="stable") if ts_ns is None else np.lexsort((ts_ns, rows))
-    return np.asarray(order[np.concatenate([[True], np.diff(rows[order]) != 0])[: len(rows)]], np.int64)
+    return np.asarray(order[first_of_runs(rows[order])], np.int64)
 
 
 def put_texts(coded: DictionaryColumn[str | None], rows: NDArray[np.int64], texts: pa.ChunkedArray) -> None:

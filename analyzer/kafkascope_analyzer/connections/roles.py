@@ -18,6 +18,7 @@ from kafkascope_analyzer.connections.role_rules import (
     RoleRule,
     is_broker,
 )
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 _EVIDENCE_ROWS = len(PROOFS)
@@ -240,9 +241,8 @@ def _first_proofs(rows: pa.ListArray, proofs: pa.ListArray) -> pa.ListArray:
     group, number = group_of[of_row[known]], flat.drop_null().to_numpy()
     order = np.lexsort((number, group))
     group, number = group[order], number[order]
-    if len(group):
-        fresh = np.concatenate([[True], (group[1:] != group[:-1]) | (number[1:] != number[:-1])])
-        group, number = group[fresh], number[fresh]
+    fresh = first_of_runs(group, number)
+    group, number = group[fresh], number[fresh]
     ends = np.cumsum(np.bincount(group, minlength=len(rows)))
     rank = np.arange(len(group)) - np.concatenate([[0], ends])[group]
     kept = rank < _EVIDENCE_ROWS

@@ -16,6 +16,8 @@ from kafkascope_parsers.link import Segments
 _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 Halves = NDArray[np.uint64]
+End = tuple[str, int]
+"""An address and a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,11 @@ def flow_keys(segments: Segments) -> Halves:
 
 
 class Flows:
-    """Flows, numbered in the order given. ends: (one address, its port, other address, its port) of each."""
+    """Flows, numbered in the order given: the two ends of each."""
 
-    def __init__(self, ends: Sequence[tuple[str, int, str, int]]) -> None:
-        addresses = np.array([halves(e[0]) + halves(e[2]) for e in ends], np.uint64).reshape(-1, 4)
-        ports = np.array([(e[1], e[3]) for e in ends], np.uint16).reshape(-1, 2)
+    def __init__(self, ends: Sequence[tuple[End, End]]) -> None:
+        addresses = np.array([halves(one[0]) + halves(other[0]) for one, other in ends], np.uint64).reshape(-1, 4)
+        ports = np.array([(one[1], other[1]) for one, other in ends], np.uint16).reshape(-1, 2)
         keys = _end_keys(addresses[:, :2], ports[:, 0]) + _end_keys(addresses[:, 2:], ports[:, 1])
         self._order = np.argsort(keys, kind="stable")
         self._keys, self._addresses, self._ports = keys[self._order], addresses, ports

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.cut.comments import NO_COMMENTS, Comments, comments_on
-from kafkascope_analyzer.cut.flows import Endpoint, Flows
+from kafkascope_analyzer.cut.flows import End, Endpoint, Flows
 from kafkascope_analyzer.cut.requests import TIMES, selected_requests
 from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, connection_scope, overlapping
 from kafkascope_analyzer.cut.selection import Selection
@@ -121,11 +121,11 @@ def _load_connections(dataset: Dataset, ids: list[str]) -> _Connections:
     table = pa.Table.from_batches(
         batches, pa.schema([CONNECTIONS.schema.field(name) for name in [*columns, "protocol"]])
     )
-    numbers: dict[tuple[str, int, str, int], int] = {}
+    numbers: dict[tuple[End, End], int] = {}
     flow = []
     for ends in zip(*(table[name].to_pylist() for name in columns[1:5]), strict=True):
         client, server = ends[:2], ends[2:]
-        flow.append(numbers.setdefault((*min(client, server), *max(client, server)), len(numbers)))
+        flow.append(numbers.setdefault((min(client, server), max(client, server)), len(numbers)))
     return _Connections(
         table["conn_id"].combine_chunks(),
         np.array(flow, np.int64),

@@ -1,7 +1,7 @@
 """Rows of tables, and of queries over them, as dataclasses: the fields are the columns that are read.
 
 A field without a default is a column. Where a column is null, a field whose type has no None gets 0, "", False or ();
-lists become tuples, and structs in them dataclasses.
+lists become tuples, structs in them dataclasses, and maps dicts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,6 +75,8 @@ def _converter(hint: Any) -> Converter:
     if get_origin(hint) is tuple:
         of_element = _converter(inner[0])
         return lambda value: tuple(map(of_element, value or ()))
+    if get_origin(hint) is dict:
+        return lambda value: dict(value or {})
     if is_dataclass(hint):
         parts, make = _converters(hint), cast("Callable[..., Any]", hint)
         return lambda value: make(**{name: part(value[name]) for name, part in parts.items()})

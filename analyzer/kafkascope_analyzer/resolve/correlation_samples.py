@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.resolve.client_event import rank_in_group
+from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 from kafkascope_analyzer.resolve.request_kernels import NONE, SECOND, mark_samples
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
+from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.error_runs import ErrorRuns
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.request_events import request_events
 from kafkascope_analyzer.resolve.run_hints import RunHints
 from kafkascope_analyzer.scan.apis import int_column
@@ -97,7 +98,7 @@ def error_events(rows: pa.Table) -> pa.Table:
     rows = rows.sort_by(_SORT)
     seq = rank_in_group(*(int_column(rows, name, 0) for name in ("conn", "ts_ns", "packet_no")))
     ts_ns, sent_ns = int_column(rows, "ts_ns", 0), int_column(rows, "sent_ns", 0)
-    place = EventPlace(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["packet_no"], pa.array(seq))
+    place = client_place(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["packet_no"], pa.array(seq))
     body = {name: rows[name] for name in _OWN} | {
         "last_request_id": rows["request_id"],
         "n": pa.array(np.ones(rows.num_rows, np.int64)),
@@ -105,4 +106,4 @@ def error_events(rows: pa.Table) -> pa.Table:
         "last_sent_ns": pa.array(sent_ns),
         "waited_us": pa.array((ts_ns - sent_ns) // 1000),
     }
-    return client_events("error_run", place, {name: flat(values) for name, values in body.items()})
+    return event_table("error_run", place, {name: flat(values) for name, values in body.items()})

@@ -1,11 +1,16 @@
 """What makes events of one kind: it is shown the bucket's finished rows, batch by batch, and gives rows of `events`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, RANKS
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, MOMENT, RANKS
+
+Column = pa.Array | pa.ChunkedArray
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
 """Takes a message (`JoinGroup/request`) or a table that is finished (`partitions`), and columns; gives the bucket's
@@ -37,13 +42,41 @@ class EventSource:
         return iter(())
 
 
-def event_table(kind: str, keys: dict[str, pa.Array], body: pa.StructArray) -> pa.Table:
-    """Rows of `events` of one kind. keys: key_kind, key, client_ip, section, ts_ns, packet_no, conn_id and seq."""
-    n = len(body)
-    columns = dict(keys)
-    columns["ts"] = pc.divide(keys["ts_ns"], 1000).cast(EVENTS.column("ts").type)
-    columns["rank"] = pa.repeat(pa.scalar(RANKS[kind], pa.int8()), n)
-    columns["kind"] = pa.repeat(kind, n)
-    columns[kind] = body.cast(KINDS[kind])
+@dataclass(frozen=True, slots=True)
+class EventPlace:
+    """What events belong to and where they stand: columns of one length, as the contract describes them. packet_no and
+    seq are 0 where there is no column."""
+
+    key_kind: str
+    key: Column
+    client_ip: Column
+    conn_id: Column
+    ts_ns: Column
+    packet_no: Column | None = None
+    seq: Column | None = None
+    section: int = MOMENT
+
+
+def event_table(kind: str, place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
+    """Rows of `events` of one kind. body: the columns of its struct, perhaps among others; those that are missing are
+    null."""
+    n = len(place.ts_ns)
+    zero = pa.array(np.zeros(n, np.int64))
+    fields = list(KINDS[kind])
+    parts = [flat(body[f.name]).cast(f.type) if f.name in body else pa.nulls(n, f.type) for f in fields]
+    columns = {
+        "key_kind": pa.repeat(place.key_kind, n),
+        "key": flat(place.key),
+        "client_ip": flat(place.client_ip),
+        "section": pa.repeat(pa.scalar(place.section, pa.int8()), n),
+        "ts": pc.divide(flat(place.ts_ns), 1000),
+        "ts_ns": flat(place.ts_ns),
+        "rank": pa.repeat(pa.scalar(RANKS[kind], pa.int8()), n),
+        "packet_no": zero if place.packet_no is None else flat(place.packet_no).fill_null(0),
+        "conn_id": flat(place.conn_id),
+        "seq": zero if place.seq is None else flat(place.seq).fill_null(0),
+        "kind": pa.repeat(kind, n),
+        kind: pa.StructArray.from_arrays(parts, fields=fields),
+    }
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in EVENTS.schema]
     return pa.Table.from_arrays(arrays, schema=EVENTS.schema)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.resolve.client_event import rank_in_group
+from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 
 NO_SUBJECT = -1
 """Number of what has never failed; also the index of a failure that is not there."""

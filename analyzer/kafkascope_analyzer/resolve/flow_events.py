@@ -6,15 +6,12 @@ written.
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import MOMENT
-from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.flow_counts import FETCH_SLICES, PRODUCE_SLICES
 from kafkascope_analyzer.scan.spill import read_spill
 
@@ -33,20 +30,9 @@ class FlowEvents(EventSource):
                 yield self._events(kind, rows)
 
     def _events(self, kind: str, rows: pa.Table) -> pa.Table:
-        n = rows.num_rows
         columns = {name: flat(rows[name]) for name in rows.column_names}
         known = self._connections.take(columns["conn"])
         columns |= {name: flat(known[name]) for name in known.column_names}
-        keys = {
-            "key_kind": pa.repeat("flow", n),
-            "key": pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-"),
-            "client_ip": columns["client_ip"],
-            "section": pa.repeat(pa.scalar(MOMENT, pa.int8()), n),
-            "ts_ns": columns["ts_ns"],
-            "packet_no": pa.array(np.zeros(n, np.int64)),
-            "conn_id": columns["conn_id"],
-            "seq": pa.array(np.zeros(n, np.int32)),
-        }
-        fields = list(FLOW_KINDS[kind])
-        body = pa.StructArray.from_arrays([columns[each.name].cast(each.type) for each in fields], fields=fields)
-        return event_table(kind, keys, body)
+        key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        place = EventPlace("flow", key, columns["client_ip"], columns["conn_id"], columns["ts_ns"])
+        return event_table(kind, place, columns)

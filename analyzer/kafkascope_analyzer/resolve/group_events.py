@@ -6,18 +6,17 @@ only.
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.group_events import (
-    GROUP_KINDS,
     GROUP_REQUEST_BODY,
     GROUP_RESPONSE_BODY,
     GROUP_SECTIONS,
 )
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.group_messages import (
     HEARTBEAT_APIS,
     MEMBERSHIP_APIS,
@@ -61,7 +60,7 @@ class GroupEvents(EventSource):
 
     def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
         requests, responses = self._bodies(rows, read)
-        closes = pc.index_in(rows["conn_id"], _flat(connections["conn_id"]))
+        closes = pc.index_in(rows["conn_id"], flat(connections["conn_id"]))
         columns = {
             "request": _body(rows, requests, GROUP_REQUEST_BODY),
             "response": _body(rows, responses, GROUP_RESPONSE_BODY),
@@ -82,15 +81,11 @@ class GroupEvents(EventSource):
 
     def _lag(self, connections: pa.Table) -> pa.Table:
         """The commits on connections of this bucket that are lag points."""
-        at = pc.index_in(self._lag_points["conn_id"], _flat(connections["conn_id"]))
+        at = pc.index_in(self._lag_points["conn_id"], flat(connections["conn_id"]))
         rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
         return _events(
             "group_lag", rows.filter(at.is_valid()), {"committed_offset": rows["offset"].filter(at.is_valid())}
         )
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _all(bodies: list[pa.Table]) -> pa.Table:
@@ -101,24 +96,13 @@ def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
     """The body of each row's message; null where there is none."""
     if not bodies.num_rows:
         return pa.nulls(rows.num_rows, kind)
-    return _flat(bodies["body"]).take(_flat(pc.index_in(rows["request_id"], _flat(bodies["request_id"]))))
+    return flat(bodies["body"]).take(flat(pc.index_in(rows["request_id"], flat(bodies["request_id"]))))
 
 
 def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
     """Rows of `events`. more: columns of the struct that the rows do not have."""
-    struct, n = GROUP_KINDS[kind], rows.num_rows
-    columns = {name: _flat(rows[name]) for name in rows.column_names} | {
-        name: _flat(column) for name, column in (more or {}).items()
-    }
-    keys = {
-        "key_kind": pa.repeat("group", n),
-        "key": columns["group_id"],
-        "client_ip": columns["client_ip"],
-        "section": pa.repeat(pa.scalar(GROUP_SECTIONS[kind], pa.int8()), n),
-        "ts_ns": columns["ts_ns"],
-        "packet_no": columns.get("packet_no", pa.array(np.zeros(n, np.int64))),
-        "conn_id": columns["conn_id"],
-        "seq": columns["number"],
-    }
-    arrays = [columns[field.name].cast(field.type) for field in struct]
-    return event_table(kind, keys, pa.StructArray.from_arrays(arrays, fields=list(struct)))
+    columns = {name: rows[name] for name in rows.column_names} | dict(more or {})
+    about = (columns[name] for name in ("group_id", "client_ip", "conn_id", "ts_ns"))
+    section = GROUP_SECTIONS[kind]
+    place = EventPlace("group", *about, columns.get("packet_no"), columns["number"], section)
+    return event_table(kind, place, columns)

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.client_event import client_place
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import (
@@ -87,9 +88,9 @@ class LoopEvents(EventSource):
         conn, cadence, numbers = self._counts.percentiles()
         about = connections.select(["client_ip", "conn_id", "first_ns"]).take(pa.array(conn))
         seq = pa.array(cadence)
-        place = EventPlace(about["client_ip"], about["conn_id"], about["first_ns"], seq=seq, section=WHOLE)
+        place = client_place(about["client_ip"], about["conn_id"], about["first_ns"], seq=seq, section=WHOLE)
         body = {name: pa.array(values) for name, values in numbers.items()}
-        yield client_events("loop", place, {"cadence": pa.array(CADENCES).take(seq), **body})
+        yield event_table("loop", place, {"cadence": pa.array(CADENCES).take(seq), **body})
 
 
 class _Counts:
@@ -119,7 +120,7 @@ class _Counts:
         counts = np.concatenate([self._n, counted.field("counts").to_numpy()])
         order = np.argsort(keys)
         keys, counts = keys[order], counts[order]
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else order
+        starts = np.flatnonzero(first_of_runs(keys))
         self._keys = keys[starts]
         self._n = np.add.reduceat(counts, starts) if len(starts) else counts
         self._waiting, self._n_waiting = [], 0
@@ -129,7 +130,7 @@ class _Counts:
         two values beside its place in proportion, and is rounded down (as Spark's `percentile` and floor)."""
         self._add_up()
         key, value = self._keys // (2 * _ZERO), self._keys % (2 * _ZERO) - _ZERO
-        starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, np.int64)
+        starts = np.flatnonzero(first_of_runs(key))
         ends = np.append(starts[1:], len(key))
         until = np.cumsum(self._n)
         before = until[starts] - self._n[starts]

@@ -15,6 +15,7 @@ from kafkascope_analyzer.connections.nodes import Answers
 from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
 from kafkascope_analyzer.connections.roles import COMPACT_ROWS
 from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -124,4 +125,4 @@ def _place_of(rows: pa.Table) -> pa.Array:
     """The connection and topic-partition of each row as one text."""
     parts = [pc.cast(rows[name], pa.string()) for name in ("conn", "partition", "topic")]
     texts = pc.binary_join_element_wise(*parts, " ")
-    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return flat(texts)

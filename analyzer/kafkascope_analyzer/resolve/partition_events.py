@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
+from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.error_runs import NO_RUN
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, event_table
 from kafkascope_analyzer.resolve.failed_answers import FailedAnswers
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
 from kafkascope_analyzer.scan.apis import PARTITION_APIS, RECORD_APIS, int_column
@@ -154,9 +155,5 @@ class PartitionEvents(EventSource):
             "answered": pa.repeat(is_answer, n),
             **marks,
         }
-        where = EventPlace(known["client_ip"], known["conn_id"], rows["ts_ns"], seq=pa.array(seq))
-        return client_events("partition", where, body)
-
-    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """Nothing is left."""
-        yield from ()
+        where = client_place(known["client_ip"], known["conn_id"], rows["ts_ns"], seq=pa.array(seq))
+        return event_table("partition", where, body)

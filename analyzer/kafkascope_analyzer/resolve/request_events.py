@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.client_event import client_place
+from kafkascope_analyzer.resolve.event_source import EventSource, event_table
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.resolve.late_requests import is_late, is_slow
 from kafkascope_analyzer.scan.apis import EARLY_APIS, ApiSet, int_column
@@ -73,12 +73,8 @@ class RequestEvents(EventSource):
             follows[after] |= counter.take(conn[after], subjects[after], failures[after])
         return succeeded[follows]
 
-    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """Nothing is left."""
-        yield from ()
-
 
 def request_events(rows: pa.Table) -> pa.Table:
     """Rows of `requests` as events."""
-    place = EventPlace(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["request_packet_no"], rows["number"])
-    return client_events("request", place, {f.name: rows[f.name] for f in KINDS["request"]})
+    place = client_place(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["request_packet_no"], rows["number"])
+    return event_table("request", place, {f.name: rows[f.name] for f in KINDS["request"]})

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_parsers.tcp.spans import RUN_GAP_NS
 
 Ints = NDArray[np.int64]
@@ -45,7 +46,7 @@ def united(runs: Runs) -> Runs:
     ranks = np.empty(n, np.int64)
     by_end = np.lexsort((runs.last_packet, runs.last_ns))
     ranks[by_end] = np.arange(n)
-    starts_subject = np.append(True, runs.subject[1:] != runs.subject[:-1])
+    starts_subject = first_of_runs(runs.subject)
     latest = np.maximum.accumulate(np.cumsum(starts_subject) * n + ranks) % n
     ends = by_end[latest]
     """The row that ends last among those of the subject so far."""

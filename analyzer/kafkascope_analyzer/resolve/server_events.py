@@ -1,6 +1,6 @@
 """Events of the kinds whose key is a server: who talked to it, who waited for it, and when it sent packets."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT, WHOLE
+from kafkascope_analyzer.dataset.tables.events import MOMENT, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.server_waits import LAYERS
 
 SERVER = "server"
@@ -38,7 +38,7 @@ class ServerEvents(EventSource):
 
 
 def _host_events(rows: pa.Table) -> pa.Table:
-    return _events("server_host", rows, {"ts_ns": rows["met_ns"], "packet_no": rows["first_packet"]})
+    return _events("server_host", rows, "met_ns", "first_packet")
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:
@@ -49,7 +49,7 @@ def _connection_events(rows: pa.Table) -> pa.Table:
         "ended_packet": "last_packet",
     }
     rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
-    return _events("server_connection", rows, {"ts_ns": rows["last_ns"], "packet_no": rows["last_packet"]})
+    return _events("server_connection", rows, "last_ns", "last_packet")
 
 
 def _wait_events(rows: pa.Table) -> pa.Table:
@@ -59,33 +59,17 @@ def _wait_events(rows: pa.Table) -> pa.Table:
     rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
     rows = rows.append_column("request_id", pc.if_else(pc.greater_equal(rows["number"], 0), ids, None))
     order = np.where(number >= 0, number + len(LAYERS), pc.index_in(rows["layer"], pa.array(LAYERS)).to_numpy())
-    keys = {"ts_ns": rows["first_ns"], "packet_no": rows["first_packet"], "seq": pa.array(order)}
-    return _events("server_wait", rows, keys)
+    return _events("server_wait", rows, "first_ns", "first_packet", pa.array(order))
 
 
 def _sign_events(rows: pa.Table) -> pa.Table:
-    keys = {"ts_ns": rows["first_ns"], "packet_no": rows["first_packet"], "seq": rows["order"]}
-    return _events("life_sign", rows, keys)
+    return _events("life_sign", rows, "first_ns", "first_packet", rows["order"])
 
 
-def _events(kind: str, rows: pa.Table, keys: Mapping[str, pa.ChunkedArray | pa.Array]) -> pa.Table:
-    """Rows of one kind. keys: ts_ns, and packet_no and seq where they are not 0."""
-    n = rows.num_rows
-    zero = pa.array(np.zeros(n, np.int64))
+def _events(kind: str, rows: pa.Table, ts_ns: str, packet_no: str, seq: pa.Array | None = None) -> pa.Table:
+    """Rows of one kind. ts_ns, packet_no: the columns that say when it was and which packet shows it."""
+    host, at_ns = flat(rows["host"]).fill_null(""), flat(rows[ts_ns]).fill_null(0)
     section = WHOLE if kind == "server_host" else MOMENT
-    columns = {
-        "key_kind": pa.repeat(SERVER, n),
-        "key": flat(rows["key"]),
-        "client_ip": flat(rows["host"]).fill_null(""),
-        "section": pa.repeat(pa.scalar(section, pa.int8()), n),
-        "conn_id": flat(rows["conn_id"]),
-        **{name: flat(keys[name]).fill_null(0) if name in keys else zero for name in ("ts_ns", "packet_no", "seq")},
-    }
-    columns["seq"] = columns["seq"].cast(pa.int32())
-    body = {
-        name.replace("_packet", "_packet_no") if name.endswith("_packet") else name: rows[name]
-        for name in rows.column_names
-    }
-    fields = list(KINDS[kind])
-    arrays = [flat(body[field.name]).cast(field.type) for field in fields]
-    return event_table(kind, columns, pa.StructArray.from_arrays(arrays, fields=fields))
+    place = EventPlace(SERVER, rows["key"], host, rows["conn_id"], at_ns, rows[packet_no], seq, section)
+    body = {f"{name}_no" if name.endswith("_packet") else name: rows[name] for name in rows.column_names}
+    return event_table(kind, place, body)

@@ -154,20 +154,23 @@ def _spilled_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits
             asked, until = rows["first_ns"].to_numpy(), rows["until_ns"].to_numpy()
             over = np.where(until > 0, until, np.iinfo(np.int64).max)
             yield Waits(
-                *_numbers(hosts, conn),
-                layer,
-                asked,
-                rows["first_packet"].to_numpy(),
-                rows["last_ns"].to_numpy(),
-                rows["last_packet"].to_numpy(),
-                asked,
-                until,
-                rows["until_packet"].to_numpy(),
-                rows["ended_by"].to_numpy().astype(np.int64),
-                (has_syn[conn] & (first_payload_ns[conn] >= over)).astype(np.int64),
-                np.full(len(conn), NONE),
-                np.full(len(conn), NONE),
-                np.zeros(len(conn), np.int64),
+                conn=conn,
+                pair=hosts.pair[conn],
+                server=hosts.server[conn],
+                process=hosts.process[conn],
+                layer=layer,
+                asked_ns=asked,
+                asked_packet=rows["first_packet"].to_numpy(),
+                last_ns=rows["last_ns"].to_numpy(),
+                last_packet=rows["last_packet"].to_numpy(),
+                due_ns=asked,
+                until_ns=until,
+                until_packet=rows["until_packet"].to_numpy(),
+                ended_by=rows["ended_by"].to_numpy().astype(np.int64),
+                is_proof=(has_syn[conn] & (first_payload_ns[conn] >= over)).astype(np.int64),
+                number=np.full(len(conn), NONE),
+                api_key=np.full(len(conn), NONE),
+                is_slow=np.zeros(len(conn), np.int64),
             )
 
 
@@ -200,25 +203,24 @@ def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
             ended_by = np.where(answered > 0, BY_DATA, np.where(until > 0, BY_GIVING_UP, BY_NOTHING))
             sent, packet = rows["sent_ns"].to_numpy(), rows["request_packet_no"].to_numpy()
             yield Waits(
-                *_numbers(hosts, conn),
-                np.full(len(conn), REQUEST),
-                sent,
-                packet,
-                sent,
-                packet,
-                rows["due_ns"].to_numpy(),
-                until,
-                rows["response_packet_no"].fill_null(0).to_numpy(),
-                ended_by.astype(np.int64),
-                rows["is_alone"].to_numpy(zero_copy_only=False).astype(np.int64),
-                rows["number"].to_numpy(),
-                rows["api_key"].to_numpy().astype(np.int64),
-                np.zeros(len(conn), np.int64),
+                conn=conn,
+                pair=hosts.pair[conn],
+                server=hosts.server[conn],
+                process=hosts.process[conn],
+                layer=np.full(len(conn), REQUEST),
+                asked_ns=sent,
+                asked_packet=packet,
+                last_ns=sent,
+                last_packet=packet,
+                due_ns=rows["due_ns"].to_numpy(),
+                until_ns=until,
+                until_packet=rows["response_packet_no"].fill_null(0).to_numpy(),
+                ended_by=ended_by.astype(np.int64),
+                is_proof=rows["is_alone"].to_numpy(zero_copy_only=False).astype(np.int64),
+                number=rows["number"].to_numpy(),
+                api_key=rows["api_key"].to_numpy().astype(np.int64),
+                is_slow=np.zeros(len(conn), np.int64),
             )
-
-
-def _numbers(hosts: ServerHosts, conn: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    return conn, hosts.pair[conn], hosts.server[conn], hosts.process[conn]
 
 
 def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnections:

@@ -12,10 +12,8 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import MOMENT
-from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.errors import error_names
@@ -74,21 +72,10 @@ class ServiceEvents(EventSource):
         known = self._connections.select(["conn_id", "client_ip", "node_id"]).take(columns["conn"])
         columns |= {name: flat(known[name]) for name in known.column_names}
         columns["topic"] = columns["topic"].cast(pa.string())
-        n = known.num_rows
-        places = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
-        keys = {
-            "key_kind": pa.repeat("partition", n),
-            "key": places,
-            "client_ip": columns["client_ip"],
-            "section": pa.repeat(pa.scalar(MOMENT, pa.int8()), n),
-            "ts_ns": columns["ts_ns"],
-            "packet_no": pa.array(np.zeros(n, np.int64)),
-            "conn_id": columns["conn_id"],
-            "seq": columns["number"].cast(pa.int32(), safe=False),
-        }
-        fields = list(SERVICE_KINDS[kind])
-        arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in fields]
-        return event_table(kind, keys, pa.StructArray.from_arrays(arrays, fields=fields))
+        key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        about = (columns[name] for name in ("client_ip", "conn_id", "ts_ns"))
+        place = EventPlace("partition", key, *about, seq=columns["number"].cast(pa.int32(), safe=False))
+        return event_table(kind, place, columns)
 
 
 def _failures(error_codes: pa.Array) -> pa.Array:

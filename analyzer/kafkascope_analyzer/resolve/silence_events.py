@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.client_event import client_place
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed
 
@@ -65,8 +65,8 @@ class SilenceEvents(EventSource):
         client_ip = flat(connections["client_ip"]).take(
             pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))
         )
-        place = EventPlace(client_ip, body["conn_id"], body["first_ns"], body["first_packet_no"], section=WHOLE)
-        yield client_events("silence", place, body)
+        place = client_place(client_ip, body["conn_id"], body["first_ns"], body["first_packet_no"], section=WHOLE)
+        yield event_table("silence", place, body)
 
     def _requests(self, side: str, names: tuple[str, ...]) -> dict[str, pa.Array]:
         """Columns of the requests at one end of the silences; null where the capture has none."""

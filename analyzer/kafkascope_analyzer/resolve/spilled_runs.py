@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion
 from kafkascope_analyzer.resolve.server_hosts import ServerHosts
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS
@@ -99,7 +100,7 @@ class Activity:
         the ends."""
         start, end = self.capture_ns
         subject, n = runs.subject, len(runs.subject)
-        first = np.flatnonzero(np.append(True, subject[1:] != subject[:-1])[:n])
+        first = np.flatnonzero(first_of_runs(subject))
         last = np.append(first[1:], n)[: len(first)] - 1
         inner = np.setdiff1d(np.arange(1, n), first)
         zeros = np.zeros(len(first), np.int64)

@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import CONNECTION_ID
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
-from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
+from kafkascope_analyzer.resolve.transaction_rows import seq_of
 from kafkascope_analyzer.scan.transaction_apis import (
     LEADERS_VERSION,
     grouped,
@@ -40,7 +41,7 @@ def leaders_requests(read_messages: MessageReader) -> Iterator[pa.Table]:
     for batch in read_messages("AddPartitionsToTxn/request", columns):
         requests = pa.Table.from_batches([batch])
         requests = requests.filter(pc.greater_equal(requests["api_version"], LEADERS_VERSION))
-        lists = flat(requests, "transactions")
+        lists = flat(requests["transactions"])
         requested = pc.list_flatten(lists)
         columns_of_row = _of_requests(requests, lists) | {
             "key": pc.struct_field(requested, "transactional_id"),
@@ -82,7 +83,7 @@ def _matched(requested: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table
     rows, at = pairs["row"].to_numpy(), pairs["at"].to_numpy()
     answered = requested.take(pa.array(rows))
     for name in ("answered_ns", "partitions"):
-        answered = answered.append_column(name, flat(written, name).take(pa.array(at)))
+        answered = answered.append_column(name, flat(written[name]).take(pa.array(at)))
     return answered, _without(requested, rows), _without(written, at)
 
 
@@ -96,7 +97,7 @@ def _without(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
 def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
     """Of WriteTxnMarkers requests, one row for each producer id."""
     requests = pa.Table.from_batches([batch])
-    lists = flat(requests, "markers")
+    lists = flat(requests["markers"])
     requested = pc.list_flatten(lists)
     columns = _of_requests(requests, lists)
     columns["producer_id"] = pc.struct_field(requested, "producer_id")
@@ -110,13 +111,13 @@ def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
 def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
     """Of WriteTxnMarkers responses, per request and known producer id the partitions where the marker was written."""
     answers = pa.Table.from_batches([batch])
-    lists = flat(answers, "markers")
+    lists = flat(answers["markers"])
     each = pc.list_flatten(lists)
     parents = pc.list_parent_indices(lists)
     columns = {
-        "request_id": flat(answers, "request_id").take(parents),
+        "request_id": flat(answers["request_id"]).take(parents),
         "producer_id": pc.struct_field(each, "producer_id"),
-        "answered_ns": flat(answers, "ts_ns").take(parents),
+        "answered_ns": flat(answers["ts_ns"]).take(parents),
         "partitions": _without_error(pc.struct_field(each, "topics")),
     }
     rows = pa.table(columns, schema=_WRITTEN)
@@ -136,7 +137,7 @@ def _of_requests(requests: pa.Table, lists: pa.ListArray) -> dict[str, pa.Array]
     """What each element of a list takes from its request; seq goes by the request's number on the connection and the
     place in the list."""
     parents = pc.list_parent_indices(lists)
-    columns = {name: flat(requests, name).take(parents) for name in ("request_id", "conn_id", "ts_ns")}
+    columns = {name: flat(requests[name]).take(parents) for name in ("request_id", "conn_id", "ts_ns")}
     numbers = pc.cast(pc.utf8_slice_codeunits(columns["request_id"], CONNECTION_ID.itemsize + 1), pa.int64())
     columns["seq"] = seq_of(numbers, pa.array(np.arange(len(parents)) - _first_places(parents)))
     return columns

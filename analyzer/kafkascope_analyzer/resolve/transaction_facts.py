@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.transaction_blocked import blocked_consumers
-from kafkascope_analyzer.resolve.transaction_rows import flat
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.transaction_picks import COORDINATOR_REQUESTS, LEADERS_REQUESTS, MARKERS
 
@@ -55,10 +55,10 @@ def gather_transaction_facts(spills: Sequence[Path], topics: TopicNames) -> Tran
             pairs.append(_last_ids(rows.select(_PRODUCERS.names).cast(_PRODUCERS)))
             if "is_bound" in rows.column_names:
                 begins_or_ends = rows.filter(rows["is_bound"])
-                bounds.add(flat(begins_or_ends, "transactional_id"), begins_or_ends["ts_ns"].to_numpy())
+                bounds.add(flat(begins_or_ends["transactional_id"]), begins_or_ends["ts_ns"].to_numpy())
     known = TransactionFacts(_last_ids(pa.concat_tables(pairs)), {}, pa.table({}))
     for rows in _read(spills, MARKERS):
-        bounds.add(known.transactional_ids(flat(rows, "producer_id")), rows["ts_ns"].to_numpy())
+        bounds.add(known.transactional_ids(flat(rows["producer_id"])), rows["ts_ns"].to_numpy())
     return TransactionFacts(known.producers, bounds.by_id(), blocked_consumers(spills, topics))
 
 

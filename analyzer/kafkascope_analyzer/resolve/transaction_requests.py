@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
+from kafkascope_analyzer.resolve.transaction_rows import seq_of
 from kafkascope_analyzer.scan.transaction_apis import (
     COORDINATOR_APIS,
     LEADERS_VERSION,
@@ -97,10 +98,10 @@ class CoordinatorRequests:
         some = rows.filter(is_coordinator_request(rows))
         if not some.num_rows:
             return pa.table({})
-        events = pa.table({name: flat(some, source) for name, source in _COLUMNS.items()})
-        events = events.append_column("seq", seq_of(flat(some, "number")))
-        events = events.append_column("protocol", _protocols(flat(some, "api_key"), flat(some, "api_version")))
-        events = events.append_column("errors", self._error_lists(flat(some, "request_id")))
+        events = pa.table({name: flat(some[source]) for name, source in _COLUMNS.items()})
+        events = events.append_column("seq", seq_of(flat(some["number"])))
+        events = events.append_column("protocol", _protocols(flat(some["api_key"]), flat(some["api_version"])))
+        events = events.append_column("errors", self._error_lists(flat(some["request_id"])))
         needs_message = pc.or_(
             pc.is_in(some["api_key"], pa.array([INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN], pa.int16())),
             pc.and_(pc.equal(some["api_key"], END_TXN), pc.fill_null(pc.equal(events["protocol"], "v2"), False)),
@@ -110,7 +111,7 @@ class CoordinatorRequests:
 
     def _wait(self, events: pa.Table) -> None:
         for name in _CODED:
-            events = events.set_column(events.column_names.index(name), name, flat(events, name).dictionary_encode())
+            events = events.set_column(events.column_names.index(name), name, flat(events[name]).dictionary_encode())
         for api_key in _MESSAGES:
             some = events.filter(pc.equal(events["api_key"], api_key))
             if some.num_rows:
@@ -127,13 +128,13 @@ class CoordinatorRequests:
             empty = pa.table({"request_id": pa.array([], pa.string()), "error_name": pa.array([], pa.string())})
             errors = pa.concat_tables([empty, *(part.cast(empty.schema) for part in self._errors)])
             self._names_of_errors, self._errors = errors.drop_null().combine_chunks(), []
-        rows = pc.index_in(flat(self._names_of_errors, "request_id"), ids)
+        rows = pc.index_in(flat(self._names_of_errors["request_id"]), ids)
         pairs = pa.table({"row": rows, "error_name": self._names_of_errors["error_name"]}).drop_null()
         pairs = pairs.group_by(["row", "error_name"], use_threads=False).aggregate([])
         pairs = pairs.sort_by([("row", "ascending"), ("error_name", "ascending")])
         has_errors = np.zeros(len(ids), np.bool_)
         has_errors[pairs["row"].to_numpy()] = True
-        return grouped(flat(pairs, "error_name"), flat(pairs, "row"), pa.array(has_errors))
+        return grouped(flat(pairs["error_name"]), flat(pairs["row"]), pa.array(has_errors))
 
 
 def _protocols(api_keys: pa.Array, versions: pa.Array) -> pa.Array:
@@ -153,12 +154,12 @@ def _with_messages(parts: list[pa.Table], api_key: int, read_messages: MessageRe
     """Requests of one API with the fields of their messages: those with a message as the messages come, then the
     others."""
     requests = pa.concat_tables(parts).unify_dictionaries()
-    ids = flat(requests, "request_id")
+    ids = flat(requests["request_id"])
     is_waiting = np.ones(len(ids), np.bool_)
     message, fields = _MESSAGES[api_key]
     for batch in read_messages(message, ["request_id", "api_version", *fields]):
         found = _fields(batch, api_key, fields)
-        rows = pc.index_in(flat(found, "request_id"), ids)
+        rows = pc.index_in(flat(found["request_id"]), ids)
         known = rows.is_valid()
         rows = rows.filter(known)
         if len(rows):
@@ -166,7 +167,7 @@ def _with_messages(parts: list[pa.Table], api_key: int, read_messages: MessageRe
             events, found = requests.take(rows), found.filter(known)
             for name in fields.values():
                 yet = name in events.column_names
-                values = pc.coalesce(flat(events, name), flat(found, name)) if yet else flat(found, name)
+                values = pc.coalesce(flat(events[name]), flat(found[name])) if yet else flat(found[name])
                 events = events.drop_columns([name] if yet else []).append_column(name, values)
             yield _filled(events)
     if is_waiting.any():
@@ -178,9 +179,9 @@ def _fields(batch: pa.RecordBatch, api_key: int, fields: dict[str, str]) -> pa.T
     rows = pa.Table.from_batches([batch])
     if api_key == ADD_PARTITIONS_TO_TXN:
         rows = rows.filter(pc.less(rows["api_version"], LEADERS_VERSION))
-    columns = {"request_id": flat(rows, "request_id")}
+    columns = {"request_id": flat(rows["request_id"])}
     for field, name in fields.items():
-        values = flat(rows, field)
+        values = flat(rows[field])
         columns[name] = named_partitions(values) if name == "partitions" else values
     return pa.table(columns)
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
-from kafkascope_analyzer.resolve.transaction_rows import first_of_runs, flat
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_parsers.api_keys import PRODUCE
@@ -91,8 +92,8 @@ class WrittenStretches:
         part = np.empty(some.num_rows, _REQUESTS)
         part["key"] = conn << _NUMBER_BITS | some["number"].to_numpy()
         part["ts_ns"], part["answered_ns"] = times, int_column(some, "response_ns", _NONE)
-        part["stretch"] = self._facts.stretches(flat(some, "transactional_id"), times)
-        part["id"] = self._ids.of(flat(some, "transactional_id"))
+        part["stretch"] = self._facts.stretches(flat(some["transactional_id"]), times)
+        part["id"] = self._ids.of(flat(some["transactional_id"]))
         part["version"] = int_column(some, "api_version", _NONE)
         self._is_producer[conn] = True
         self._parts.append(part)
@@ -136,9 +137,7 @@ class WrittenStretches:
         """A number for each topic-partition; a topic without a name goes by its id."""
         names, ids = (rows[name].cast(pa.string()).combine_chunks() for name in ("topic", "topic_id"))
         topics = pc.coalesce(names, ids, pa.scalar("?"))
-        return self._topics.of(flat(pa.table({"topic": topics}), "topic")) << _PARTITION_BITS | int_column(
-            rows, "partition", 0
-        )
+        return self._topics.of(flat(topics)) << _PARTITION_BITS | int_column(rows, "partition", 0)
 
     def rows(self) -> pa.Table:
         """All events: their keys and the columns of the struct."""
@@ -245,8 +244,8 @@ class WrittenStretches:
         has_list = pa.array(np.ones(len(np.unique(group)), np.bool_))
         rank = pa.array(np.cumsum(first_of_runs(table["group"].to_numpy())) - 1)
         return {
-            "partitions": grouped(flat(table, "text"), rank, has_list),
-            "first_offsets": grouped(flat(table, "offset"), rank, has_list),
+            "partitions": grouped(flat(table["text"]), rank, has_list),
+            "first_offsets": grouped(flat(table["offset"]), rank, has_list),
         }
 
     def _error_lists(self, entries: _Entries, n: int) -> pa.ListArray:
@@ -257,4 +256,4 @@ class WrittenStretches:
         names = pa.array([self._error_names.get(int(code)) for code in pairs[:, 1]], pa.string())
         table = pa.table({"row": pairs[:, 0], "name": names}).drop_null()
         table = table.sort_by([("row", "ascending"), ("name", "ascending")])
-        return grouped(flat(table, "name"), flat(table, "row"), pa.array(np.ones(n, np.bool_)))
+        return grouped(flat(table["name"]), flat(table["row"]), pa.array(np.ones(n, np.bool_)))

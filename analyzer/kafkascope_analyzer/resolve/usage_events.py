@@ -8,9 +8,9 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
+from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
-from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.usage_table import USAGE_COLUMNS, UsageTable
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed
@@ -44,10 +44,10 @@ class UsageEvents(EventSource):
         """One row per connection and kind of request, and the samples of each connection."""
         used = self._usage.rows()
         if used is not None:
-            place = EventPlace(
+            place = client_place(
                 used["client_ip"], used["conn_id"], used["ts_ns"], seq=used["first_number"], section=WHOLE
             )
-            yield client_events("usage", place, {name: used[name] for name in used.column_names})
+            yield event_table("usage", place, {name: used[name] for name in used.column_names})
         about = connections.select(["client_ip", "conn_id"])
         for samples, of_answers in ((self._requests, False), (self._responses, True)):
             conn, times, ids = samples.lists()
@@ -55,6 +55,6 @@ class UsageEvents(EventSource):
                 rows = about.take(pa.array(conn))
                 first = flat(times).flatten().take(flat(times).offsets[:-1])
                 body = {"times": times, "correlation_ids": ids, "of_answers": pa.repeat(of_answers, len(conn))}
-                yield client_events(
-                    "samples", EventPlace(rows["client_ip"], rows["conn_id"], first, section=WHOLE), body
+                yield event_table(
+                    "samples", client_place(rows["client_ip"], rows["conn_id"], first, section=WHOLE), body
                 )

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
+
 _KEY = {
     "broker": ("node_id", "host", "port"),
     "leader": ("topic", "topic_id", "partition"),
@@ -60,7 +62,7 @@ class FirstOccurrences:
         window = np.where(_returns(facts), ts_ns // WINDOW_NS, -1)
         order = np.lexsort((ts_ns, texts.indices.to_numpy(), window))
         code, window = texts.indices.to_numpy()[order], window[order]
-        head = np.concatenate([[True], (code[1:] != code[:-1]) | (window[1:] != window[:-1])])
+        head = first_of_runs(code, window)
         group = np.cumsum(head) - 1
         names = texts.dictionary.to_pylist()
         limits = np.array(

@@ -6,7 +6,7 @@ before it. Source: draft-ietf-opsawg-pcapng.
 """
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +68,28 @@ def to_ns(units: int, interface: Any) -> Any:
     return (units * interface.multiply // interface.divide + interface.offset_ns) & _MASK63
 
 
+class WalkState(NamedTuple):
+    """What reading a block needs to know: big-endian or not, the row to write next, the packet number of row 0, and the
+    time of the packet before.
+    """
+
+    big: bool
+    row: int
+    first_no: int
+    last_ns: int
+
+
 @kernel
 def read_packet_block(
     buf: NDArray[np.uint8],
     block: tuple[int, int, int],
-    context: tuple[bool, int, int, int],
+    state: WalkState,
     interfaces: NDArray[np.void],
     out: PacketArrays,
 ) -> int:
-    """Reads the packet block (place, length, type) into row context[1]; returns ENDS, or what is wrong."""
+    """Reads the packet block (place, length, type) into a row; returns ENDS, or what is wrong."""
     at, length, kind = block
-    big, row, first_no, last_ns = context
+    big, row, first_no, last_ns = state
     head = 12 if kind == SIMPLE_PACKET else 28
     if length < head + 4:
         return BAD_LENGTH
@@ -116,17 +127,16 @@ def read_packet_block(
 def walk_blocks(
     buf: NDArray[np.uint8],
     span: tuple[int, int],
-    context: tuple[bool, int, int, int],
+    state: WalkState,
     interfaces: NDArray[np.void],
     out: PacketArrays,
 ) -> tuple[int, int, int]:
     """Reads whole blocks of buf[span[0]:span[1]] until one that Python has to read.
 
-    context: (big-endian, first row to write, number of row 0's packet, time of the packet before). Returns the next
-    row, the place reached and why it stopped. A block is at least 12 bytes long, so the loop advances.
+    Returns the next row, the place reached and why it stopped. A block is at least 12 bytes long, so the loop advances.
     """
     at, end = span
-    big, row, first_no, last_ns = context
+    big, row, first_no, last_ns = state
     while end - at >= SMALLEST_BLOCK and row < len(out.ts_ns):
         kind = uint32_at(buf, at, big)
         if kind == SECTION:
@@ -142,7 +152,7 @@ def walk_blocks(
         if kind in _MANAGEMENT:
             return row, at, MANAGEMENT
         if kind in (ENHANCED_PACKET, SIMPLE_PACKET, OLD_PACKET):
-            wrong = read_packet_block(buf, (at, length, kind), (big, row, first_no, last_ns), interfaces, out)
+            wrong = read_packet_block(buf, (at, length, kind), WalkState(big, row, first_no, last_ns), interfaces, out)
             if wrong != ENDS:
                 return row, at, wrong
             last_ns = out.ts_ns[row]
@@ -184,8 +194,8 @@ class PcapngReader:
         out = room_for(end - start)
         row, at, why = 0, start, MANAGEMENT
         while why == MANAGEMENT:
-            context = (self._big, row, self.n_packets + 1, self._last_ns)
-            row, at, why = walk_blocks(buf, (at, end), context, self._interfaces, out)
+            state = WalkState(self._big, row, self.n_packets + 1, self._last_ns)
+            row, at, why = walk_blocks(buf, (at, end), state, self._interfaces, out)
             if row:
                 self._last_ns = int(out.ts_ns[row - 1])
             if why == MANAGEMENT:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.framing.layout import WHOLE
-from kafkascope_parsers.machine import Columns, decode_leading, decode_messages
+from kafkascope_parsers.machine import Columns, DecodeOptions, decode_leading, decode_messages
 from kafkascope_parsers.schema import Direction, MessageType, message_type
 
 _SIZE_BYTES = 4
@@ -105,9 +105,8 @@ class FrameDecoder:
                 continue
             starts, ends = frames["start"][members] + _SIZE_BYTES, frames["end"][members]
             versions = frames["api_version"][members]
-            for columns in decode_messages(
-                message, self._data, starts, ends, versions, batch_bytes=batch_bytes, allow_zeros=True
-            ):
+            options = DecodeOptions(batch_bytes, allow_zeros=True)
+            for columns in decode_messages(message, self._data, starts, ends, versions, options):
                 rows = members[columns.frame]
                 self._note(columns, rows, members)
                 if len(rows):

@@ -22,7 +22,7 @@ from kafkascope_parsers.framing.response_only import (
     accept_alone,
     responses_alone,
 )
-from kafkascope_parsers.machine.decode import decode_messages, decodes_whole
+from kafkascope_parsers.machine.decode import DecodeOptions, decode_messages, decodes_whole
 from kafkascope_parsers.schema import MessageType, message_type
 from kafkascope_parsers.tcp.streams import Streams
 
@@ -83,7 +83,7 @@ def _decode_before_zeros(
     such an ApiVersions)."""
     out = np.zeros(len(starts), np.bool_)
     if len(starts):
-        for columns in decode_messages(message, data, starts, ends, versions, allow_zeros=True):
+        for columns in decode_messages(message, data, starts, ends, versions, DecodeOptions(allow_zeros=True)):
             out[columns.frame] = True
     return out
 

@@ -57,6 +57,15 @@ class LinkState(NamedTuple):
     scratch: NDArray[np.void]
 
 
+class PlacedPacket(NamedTuple):
+    """A packet's place in the block, its bytes as captured and as on the wire, and its link type."""
+
+    at: int
+    caplen: int
+    wirelen: int
+    linktype: int
+
+
 class IpPlaces(NamedTuple):
     """Of each packet that is an IP_FRAGMENT or DNS: the place of its IP header in the block, and how many bytes of it
     were captured and were on the wire. int64; of other packets without meaning."""
@@ -129,9 +138,9 @@ def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) 
 
 
 @inlined
-def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
-    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns its kind; seg
-    holds a segment, and of an IP_FRAGMENT or DNS the IP packet (see IpPlaces)."""
+def read_packet(buf: NDArray[np.uint8], packet: PlacedPacket, seg: Any) -> int:
+    """Reads the packet into the record seg. Returns its kind; seg holds a segment, and of an IP_FRAGMENT or DNS the IP
+    packet (see IpPlaces)."""
     at, caplen, wirelen, linktype = packet
     end, wire_end = at + caplen, at + wirelen
     if at < 0 or caplen < 0 or end > len(buf):
@@ -168,7 +177,7 @@ def read_packets(
     segments."""
     n, seg, recent = 0, state.scratch[0], state.recent[0]
     for i in range(len(p.ts_ns)):
-        kinds[i] = read_packet(buf, (p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
+        kinds[i] = read_packet(buf, PlacedPacket(p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
         if kinds[i] == IP_FRAGMENT or kinds[i] == DNS:
             ip.place[i], ip.captured[i], ip.length[i] = seg.offset, seg.captured, seg.length
         if kinds[i] != SEGMENT:

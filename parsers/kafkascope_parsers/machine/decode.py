@@ -5,14 +5,24 @@ one take at most BATCH_BYTES, of one frame at most FRAME_BYTES.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
 from kafkascope_parsers.machine.gather import read_only
-from kafkascope_parsers.machine.kernel import OK, TRAILING_BYTES, UNKNOWN_VERSION, Cells, Frames, Tally, run
+from kafkascope_parsers.machine.kernel import (
+    OK,
+    TRAILING_BYTES,
+    UNKNOWN_VERSION,
+    Cells,
+    Frames,
+    Limits,
+    Program,
+    Tally,
+    run,
+)
 from kafkascope_parsers.machine.layout import VARIABLE_TYPES, empty_cells, lay_out, one_column, weights
 from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
 from kafkascope_parsers.schema.program import MAX_DEPTH
@@ -26,6 +36,20 @@ FRAME_BYTES = 256 << 20
 frame could ask for 10 GB."""
 _MAX_BUFFER = 1 << 31
 """Arrow's 32-bit string offsets, and the largest Kafka frame."""
+_NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeOptions:
+    """batch_bytes: columns of one batch. allow_zeros: whether a frame may have zero bytes after its body, which brokers
+    pass over; Columns.zeros_after counts them.
+    """
+
+    batch_bytes: int = BATCH_BYTES
+    allow_zeros: bool = False
+
+
+_DEFAULT_OPTIONS = DecodeOptions()
 
 
 def decode_messages(
@@ -34,13 +58,10 @@ def decode_messages(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     versions: NDArray[np.int16],
-    *,
-    batch_bytes: int = BATCH_BYTES,
-    allow_zeros: bool = False,
+    options: DecodeOptions = _DEFAULT_OPTIONS,
 ) -> Iterator[Columns]:
     """Decode frames buf[starts[i]:ends[i]] (from the header on, without the size) as versions[i]; batches in input
-    order. allow_zeros: whether a frame may have zero bytes after its body, which brokers pass over; Columns.zeros_after
-    counts them.
+    order.
 
     Every frame is in exactly one batch, as a row or as a failure. Arrays are contiguous. ValueError if a frame is not
     inside the buffer or the arrays differ in length.
@@ -49,28 +70,24 @@ def decode_messages(
         raise ValueError("starts, ends and versions differ in length")
     if len(starts) and (starts.min() < 0 or ends.max() > len(buf) or (ends < starts).any() or len(buf) >= _MAX_BUFFER):
         raise ValueError("a frame is outside the buffer, or the buffer is 2 GiB or larger")
-    buf = read_only(np.asarray(buf, np.uint8))
-    starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
-    low, high = message.versions
-    asked = np.asarray(versions, np.int64)
-    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
+    frames, used = _frames(message, buf, starts, ends, versions)
     if message.fallback_version is not None:
-        used = _with_fallback(message, buf, starts, ends, used)
+        used = _with_fallback(message, frames, used)
     for version, former in message.former_layouts:
-        used = _with_former_layout(message, buf, (starts, ends), used, (version, former))
-    frames = Frames(starts, ends, _entries(message, used))
+        used = _with_former_layout(message, frames, used, version, former)
+    frames = _as_versions(message, frames, used)
     tally = new_tally(message, frames)
-    begin, limits = 0, (batch_bytes, FRAME_BYTES, 0)
+    begin, limits, whole = 0, Limits(options.batch_bytes, FRAME_BYTES), frames.ends
     while begin < len(starts):
-        stop = _checked(message, buf, frames, tally, begin, limits)
-        if allow_zeros and len(padded := _zero_padded(buf, frames, tally, slice(begin, stop))):
+        stop = _checked(message, frames, tally, begin, limits)
+        if options.allow_zeros and len(padded := _zero_padded(frames, tally, slice(begin, stop))):
             shorter = frames.ends.copy()
             shorter[padded] = tally.fail_at[padded]
             frames = frames._replace(ends=read_only(shorter))
             tally.status[padded] = OK
-            stop = _checked(message, buf, frames, tally, begin, limits)
-        columns = _columns(message, buf, frames, used, tally, (begin, stop))
-        yield replace(columns, zeros_after=(ends - frames.ends)[columns.frame])
+            stop = _checked(message, frames, tally, begin, limits)
+        columns = _columns(message, frames, used, tally, slice(begin, stop))
+        yield replace(columns, zeros_after=(whole - frames.ends)[columns.frame])
         begin = stop
 
 
@@ -82,14 +99,10 @@ def decodes_whole(
     versions: NDArray[np.int16],
 ) -> NDArray[np.bool_]:
     """Whether each frame buf[starts[i]:ends[i]] decodes to its last byte as versions[i], by any layout of it."""
-    low, high = message.versions
-    buf = read_only(np.asarray(buf, np.uint8))
-    starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
-    asked = np.asarray(versions, np.int64)
-    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
-    done = _decodes(message, buf, starts, ends, used)
+    frames, used = _frames(message, buf, starts, ends, versions)
+    done = _decodes(message, frames, used)
     for version, former in message.former_layouts:
-        done |= _decodes(message, buf, starts, ends, np.where(used == version, former, used))
+        done |= _decodes(message, frames, np.where(used == version, former, used))
     return done
 
 
@@ -107,20 +120,33 @@ def decode_leading(
     """
     if node.level or node.kind != "leaf" or node.type in VARIABLE_TYPES:
         raise ValueError(f"{node.path}: not a fixed-width field of {message.name} itself")
-    buf = read_only(np.asarray(buf, np.uint8))
-    asked = np.asarray(versions, np.int64)
-    low, high = message.versions
-    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
-    frames = Frames(
-        read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64)), _entries(message, used)
-    )
+    frames, _ = _frames(message, buf, starts, ends, versions)
     tally, known = new_tally(message, frames), np.flatnonzero(frames.entry >= 0)
     values, present, cells = one_column(message, node, len(known))
-    no_limit = np.iinfo(np.int64).max
-    _run(message, buf, frames, cells, tally, 0, (no_limit, no_limit, 1))
+    _run(message, frames, cells, tally, 0, Limits(_NO_LIMIT, _NO_LIMIT, keeps_failing=1))
     out, has_value = np.zeros(len(starts), values.dtype), np.zeros(len(starts), np.bool_)
     out[known], has_value[known] = values, present != 0
     return out, has_value
+
+
+def _frames(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int16],
+) -> tuple[Frames, NDArray[np.int64]]:
+    """The frames, and the version of each: one below the message's first where the message does not have it."""
+    low, high = message.versions
+    asked = np.asarray(versions, np.int64)
+    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
+    spans = (read_only(np.asarray(places, np.int64)) for places in (starts, ends))
+    return Frames(read_only(np.asarray(buf, np.uint8)), *spans, _entries(message, used)), used
+
+
+def _as_versions(message: MessageType, frames: Frames, versions: NDArray[np.int64]) -> Frames:
+    """The frames, to be read as other versions."""
+    return frames._replace(entry=_entries(message, versions))
 
 
 def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -145,75 +171,64 @@ def new_tally(message: MessageType, frames: Frames) -> Tally:
     )
 
 
-def _run(
-    message: MessageType,
-    buf: NDArray[np.uint8],
-    frames: Frames,
-    cells: Cells,
-    tally: Tally,
-    begin: int,
-    limits: tuple[int, int, int],
-) -> int:
-    programs = message.programs
-    return int(run(buf, frames, programs.code, programs.tags, cells, tally, begin, limits))
+def _run(message: MessageType, frames: Frames, cells: Cells, tally: Tally, begin: int, limits: Limits) -> int:
+    program = Program(message.programs.code, message.programs.tags)
+    return int(run(frames, program, cells, tally, begin, limits))
 
 
-def _checked(
-    message: MessageType, buf: NDArray[np.uint8], frames: Frames, tally: Tally, begin: int, limits: tuple[int, int, int]
-) -> int:
+def _checked(message: MessageType, frames: Frames, tally: Tally, begin: int, limits: Limits) -> int:
     """First run over a batch, which checks its frames and counts; gives the first frame after it."""
     tally.counts[:] = 0
     tally.reached[:] = 0
-    return _run(message, buf, frames, empty_cells(len(message.slots)), tally, begin, limits)
+    return _run(message, frames, empty_cells(len(message.slots)), tally, begin, limits)
 
 
-def _zero_padded(buf: NDArray[np.uint8], frames: Frames, tally: Tally, part: slice) -> NDArray[np.int64]:
+def _zero_padded(frames: Frames, tally: Tally, part: slice) -> NDArray[np.int64]:
     """The frames of a checked batch that only zero bytes follow after their body."""
     found = np.flatnonzero(tally.status[part] == TRAILING_BYTES) + part.start
-    only_zeros = [not buf[tally.fail_at[f] : frames.ends[f]].any() for f in found.tolist()]
+    only_zeros = [not frames.buf[tally.fail_at[f] : frames.ends[f]].any() for f in found.tolist()]
     return np.asarray(found[np.array(only_zeros, np.bool_)], np.int64)
 
 
-def _columns(
-    message: MessageType,
-    buf: NDArray[np.uint8],
-    frames: Frames,
-    versions: NDArray[np.int64],
-    tally: Tally,
-    span: tuple[int, int],
-) -> Columns:
+def _columns(message: MessageType, frames: Frames, versions: NDArray[np.int64], tally: Tally, part: slice) -> Columns:
     """Second run over a batch that the first has checked: fill columns of the sizes it counted."""
-    begin, stop = span
-    part = slice(begin, stop)
     counts = tally.counts.copy()
-    good = np.flatnonzero(tally.status[part] == OK) + begin
+    good = np.flatnonzero(tally.status[part] == OK) + part.start
     used = versions[good]
     layout = lay_out(message, np.flatnonzero(np.bincount(used - message.versions[0])), counts, tally.reached)
-    failures = _failures(message, tally, frames, span)
+    failures = _failures(message, tally, frames, part)
     nulls = _unexpected_nulls(message, tally, good)
     if len(good):
         tally.counts[:] = 0
-        batch = Frames(frames.starts[part], frames.ends[part], frames.entry[part])
+        batch = Frames(frames.buf, frames.starts[part], frames.ends[part], frames.entry[part])
         second = tally._replace(
             status=tally.status[part],
             fail_at=tally.fail_at[part],
             fail_pc=tally.fail_pc[part],
             null_pc=tally.null_pc[part],
         )
-        no_limit = np.iinfo(np.int64).max
-        _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit, 0))
+        _run(message, batch, layout.cells, second, 0, Limits(_NO_LIMIT, _NO_LIMIT))
     for version, former in message.former_layouts:
         used = np.where(used == former, version, used)
-    zeros_after = np.zeros(len(good), np.int64)
     return Columns(
-        message, buf, good, used.astype(np.int16), zeros_after, begin, stop - begin, failures, nulls, counts, layout
+        message,
+        frames.buf,
+        good,
+        used.astype(np.int16),
+        zeros_after=np.zeros(len(good), np.int64),
+        first_frame=part.start,
+        n_frames=part.stop - part.start,
+        failures=failures,
+        unexpected_nulls=nulls,
+        counts_by_level=counts,
+        _layout=layout,
     )
 
 
-def _failures(message: MessageType, tally: Tally, frames: Frames, span: tuple[int, int]) -> tuple[Failure, ...]:
+def _failures(message: MessageType, tally: Tally, frames: Frames, part: slice) -> tuple[Failure, ...]:
     paths = message.programs.paths
     out = []
-    for f in np.flatnonzero(tally.status[span[0] : span[1]] != OK) + span[0]:
+    for f in np.flatnonzero(tally.status[part] != OK) + part.start:
         pc = int(tally.fail_pc[f])
         path = paths[pc] if pc >= 0 else ""
         out.append(Failure(int(f), FAILURE_KINDS[tally.status[f]], int(tally.fail_at[f] - frames.starts[f]), path))
@@ -225,36 +240,24 @@ def _unexpected_nulls(message: MessageType, tally: Tally, good: NDArray[np.int64
     return tuple(UnexpectedNull(int(f), message.programs.paths[tally.null_pc[f]]) for f in with_null)
 
 
-def _decodes(
-    message: MessageType,
-    buf: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    versions: NDArray[np.int64],
-) -> NDArray[np.bool_]:
-    frames = Frames(starts, ends, _entries(message, versions))
+def _decodes(message: MessageType, frames: Frames, versions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    frames = _as_versions(message, frames, versions)
     tally = new_tally(message, frames)
-    no_limit = np.iinfo(np.int64).max
-    _run(message, buf, frames, empty_cells(len(message.slots)), tally, 0, (no_limit, FRAME_BYTES, 0))
+    _run(message, frames, empty_cells(len(message.slots)), tally, 0, Limits(_NO_LIMIT, FRAME_BYTES))
     return np.asarray(tally.status == OK)
 
 
-def _with_fallback(
-    message: MessageType,
-    buf: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    versions: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _with_fallback(message: MessageType, frames: Frames, versions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Versions to decode as: the asked one, or the fallback where only that decodes, or where both do and the error
     is 35.
 
     The rule of Kafka's ApiVersionsResponse.parse and NetworkClient. The error code stands right after the 4-byte
     header in every version.
     """
+    buf, starts, ends = frames.buf, frames.starts, frames.ends
     fallback = np.full(len(versions), message.fallback_version, np.int64)
-    as_asked = _decodes(message, buf, starts, ends, versions)
-    as_fallback = _decodes(message, buf, starts, ends, fallback)
+    as_asked = _decodes(message, frames, versions)
+    as_fallback = _decodes(message, frames, fallback)
     at = np.where(ends - starts >= 6, starts + 4, 0)
     code = (buf[at].astype(np.int64) << 8) | buf[at + 1] if len(buf) > 1 else np.zeros(len(at), np.int64)
     refused = (ends - starts >= 6) & (code == UNSUPPORTED_VERSION)
@@ -262,18 +265,13 @@ def _with_fallback(
 
 
 def _with_former_layout(
-    message: MessageType,
-    buf: NDArray[np.uint8],
-    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    versions: NDArray[np.int64],
-    layouts: tuple[int, int],
+    message: MessageType, frames: Frames, versions: NDArray[np.int64], version: int, former: int
 ) -> NDArray[np.int64]:
     """Versions to decode as: the number of the former layout where a frame of that version decodes only so. A frame
     must be used up to its last byte, so hardly any decodes both ways but those without what changed.
     """
-    version, former = layouts
     if not (versions == version).any():
         return versions
-    as_asked = _decodes(message, buf, *spans, versions)
-    as_former = _decodes(message, buf, *spans, np.where(versions == version, former, versions))
+    as_asked = _decodes(message, frames, versions)
+    as_former = _decodes(message, frames, np.where(versions == version, former, versions))
     return np.where((versions == version) & as_former & ~as_asked, former, versions)

@@ -46,11 +46,27 @@ UNKNOWN_VERSION, TOO_LARGE = 8, 9
 
 
 class Frames(NamedTuple):
-    """int64 starts and ends in the buffer, int64 first operation of each frame's version."""
+    """A buffer, int64 starts and ends in it, int64 first operation of each frame's version."""
 
+    buf: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     entry: NDArray[np.int64]
+
+
+class Program(NamedTuple):
+    """The operations of one message, and its tags (see `schema.program`)."""
+
+    code: NDArray[np.int32]
+    tags: NDArray[np.int32]
+
+
+class Limits(NamedTuple):
+    """Bytes of columns of a batch and of one frame; keeps_failing: 1 to keep the rows of failing frames."""
+
+    batch_bytes: int
+    frame_bytes: int
+    keeps_failing: int = 0
 
 
 class Cells(NamedTuple):
@@ -150,9 +166,8 @@ def _length(buf, p, end, width):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-def]
-    """Store n big-endian integers of one width in the column of a slot."""
-    o = cells.base[slot, 0] + row
+def _integers(buf, p, n, width, cells, o):  # type: ignore[no-untyped-def]
+    """Store n big-endian integers of one width in a column, from its cell o on."""
     for i in range(n):
         if width == 4:
             cells.v32[o + i] = _int32(buf, p + 4 * i)
@@ -167,14 +182,15 @@ def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-de
 # One function of some 180 lines: the operations share the position, the program counter and the stack, and a call for
 # each operation, or for each frame with all these arrays, costs more than what it does.
 @kernel
-def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
+def run(frames, program, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
     """Run frames from `begin` on, in order; gives the first frame not run.
 
-    limits = (bytes of columns of the batch, of one frame, 1 to keep the rows of failing frames). The batch ends before
-    the frame that would exceed its limit, unless that is its first; a frame that exceeds its own fails as TOO_LARGE.
-    Where rows are kept, a failing frame has its row on level 0 like any other, with the fields before the failure.
+    The batch ends before the frame that would exceed its limit, unless that is its first; a frame that exceeds its own
+    fails as TOO_LARGE. Where rows are kept, a failing frame has its row on level 0 like any other, with the fields
+    before the failure.
     """
-    starts, ends, entry = frames
+    buf, starts, ends, entry = frames
+    code, tags = program
     base, v8, v16, v32, v64 = cells
     statuses, fail_at, fail_pc, null_pc, reached, counts, weights, saved, stack = tally
     used = np.int64(0)
@@ -265,7 +281,7 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
                 if op >= FARRAY:
                     if n > 0:
                         if base[code[pc, 7], 0] >= 0:
-                            _integers(buf, pos, n, least, cells, code[pc, 7], counts[inner])
+                            _integers(buf, pos, n, least, cells, base[code[pc, 7], 0] + counts[inner])
                         counts[inner] += n
                         pos += n * least
                     pc += 1
@@ -383,9 +399,9 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
         cost = np.int64(0)
         for k in range(len(counts)):
             cost += (counts[k] - saved[k]) * weights[k]
-        if status == OK and cost > limits[1]:
+        if status == OK and cost > limits.frame_bytes:
             status = np.int64(TOO_LARGE)
-        if status == OK and used > 0 and used + cost > limits[0]:
+        if status == OK and used > 0 and used + cost > limits.batch_bytes:
             for k in range(len(counts)):
                 counts[k] = saved[k]
             return f
@@ -397,5 +413,5 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
             fail_pc[f] = pc
             for k in range(len(counts)):
                 counts[k] = saved[k]
-            counts[0] += limits[2]
+            counts[0] += limits.keeps_failing
     return len(starts)

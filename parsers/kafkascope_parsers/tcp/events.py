@@ -1,14 +1,27 @@
-"""Writes rows of EVENT. Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, event the row to be written next."""
+"""Writes rows of EVENT. Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row the one to be written next."""
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kafkascope_parsers.kernels import kernel
 
 
+class Event(NamedTuple):
+    """What happened (an E_ constant), in which direction, at which offset of its stream, and how many bytes it is
+    about.
+    """
+
+    kind: int
+    direction: int
+    stream_offset: int | np.int64
+    bytes: int
+
+
 @kernel
-def note_event(seg: Any, n: Any, event: Any, what: tuple[int, int, int, int]) -> None:
-    """Writes an event of the segment: kind, direction, stream offset, bytes."""
+def note_event(seg: Any, n: Any, row: Any, event: Event) -> None:
+    """Writes an event of the segment into the row."""
     n.events += 1
-    event.kind, direction, event.stream_offset, event.bytes = what
-    event.connection, event.side = direction >> 1, direction & 1
-    event.ts_ns, event.packet_no = seg.ts_ns, seg.packet_no
+    row.kind, row.stream_offset, row.bytes = event.kind, event.stream_offset, event.bytes
+    row.connection, row.side = event.direction >> 1, event.direction & 1
+    row.ts_ns, row.packet_no = seg.ts_ns, seg.packet_no

@@ -7,7 +7,7 @@ what is found; between blocks the bytes that may still be asked for are copied.
 Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,19 @@ from kafkascope_parsers.tcp.state import (
 )
 
 
+class FirstCopy(NamedTuple):
+    """Bytes of a stream that came first: their stream offset, how many, and their place in which source of bytes."""
+
+    stream_offset: int
+    length: int
+    at: int
+    source: int | np.int64
+
+
 @kernel
-def differences(seg: Any, start: int, first: tuple[int, int, int, int], held: Payloads) -> Any:
-    """Compares the segment, whose payload begins at stream offset `start`, with a first copy (stream offset, length,
-    place, source). Returns the stream offset of the first byte that differs (-1: none) and how many do."""
+def differences(seg: Any, start: int, first: FirstCopy, held: Payloads) -> Any:
+    """Compares the segment, whose payload begins at stream offset `start`, with a first copy. Returns the stream offset
+    of the first byte that differs (-1: none) and how many do."""
     offset, length, at, source = first
     a, b = max(start, offset), min(start + seg.captured, offset + length)
     if source == NOWHERE or a >= b:
@@ -65,7 +74,7 @@ def delivered_differences(
             break
         chunk = rows[k]
         if chunk.position > n.position - FIRST_COPY_BYTES:
-            copy = (chunk.stream_offset, chunk.length, chunk.at, np.int64(chunk.source))
+            copy = FirstCopy(chunk.stream_offset, chunk.length, chunk.at, np.int64(chunk.source))
             offset, found = differences(seg, start, copy, held)
             first = offset if found else first
             total += found

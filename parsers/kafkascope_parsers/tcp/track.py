@@ -6,13 +6,13 @@ The others go through `waiting`.
 Arguments are records, as in `lifecycle`; work is all arrays that are written.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.link.segments import SegmentArrays
-from kafkascope_parsers.tcp.events import note_event
+from kafkascope_parsers.tcp.events import Event, note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
 from kafkascope_parsers.tcp.lifecycle import (
     distance,
@@ -133,13 +133,22 @@ def offset_of(seg: Any, me: Any) -> Any:
     return me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
 
 
+class Room(NamedTuple):
+    """How many rows of each kind there is room for."""
+
+    chunks: int
+    events: int
+    parts: int
+    spans: int
+
+
 @kernel
-def stops_for_room(needed: int, n: Any, room: tuple[int, int, int, int]) -> Any:
+def stops_for_room(needed: int, n: Any, room: Room) -> Any:
     """Whether there are fewer rows of chunks, events, parts and spans than needed; notes how many are."""
     n.needed = needed
-    if n.spans + SPANS_PER_SEGMENT > room[3]:
+    if n.spans + SPANS_PER_SEGMENT > room.spans:
         return True
-    return n.chunks + needed >= room[0] or n.events + needed >= room[1] or n.parts + needed >= room[2]
+    return n.chunks + needed >= room.chunks or n.events + needed >= room.events or n.parts + needed >= room.parts
 
 
 @kernel
@@ -154,7 +163,7 @@ def take_payload(seg: Any, carries: Any, sides: tuple[Any, Any], n: Any, d: int,
     if verdict == IN_SEQUENCE:
         add_chunk(seg, me, n, work.chunks[n.chunks], d)
     elif verdict == KEEPALIVE:
-        note_event(seg, n, work.events[n.events], (E_KEEPALIVE, d, max(at, 0), seg.length))
+        note_event(seg, n, work.events[n.events], Event(E_KEEPALIVE, d, max(at, 0), seg.length))
     elif verdict != DROPPED:
         at = jump(seg, at - before, me, d, work) if verdict == FAR else at
         take_disordered(seg, at, me, d, work)
@@ -175,7 +184,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
     seg, n = t.scratch[0], t.n[0]
     held, bucket, n_buckets = place
     work = Work(t.parts, taken.chunks, taken.events, t.n, held)
-    room = (len(taken.chunks), len(taken.events), len(t.parts), len(taken.spans))
+    room = Room(len(taken.chunks), len(taken.events), len(t.parts), len(taken.spans))
     for i in range(first, len(s.ts_ns)):
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
@@ -209,14 +218,14 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         carries = count_segment(seg, c, me)
         follow_liveness(seg, d, t.liveness, n, taken.spans)
         if seg.tcp_flags & SYN:
-            note_event(seg, n, taken.events[n.events], (take_syn(seg, c, me, peer, d & 1), d, 0, 0))
+            note_event(seg, n, taken.events[n.events], Event(take_syn(seg, c, me, peer, d & 1), d, 0, 0))
         if carries or seg.tcp_flags & (FIN | RST) == FIN:
             set_base(me, seg.seq)
         if closes_window(seg, me):
-            note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
+            note_event(seg, n, taken.events[n.events], Event(E_ZERO_WINDOW, d, me.next, 0))
         at = take_payload(seg, carries, (me, peer), n, d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:
-                note_event(seg, n, taken.events[n.events], (kind, d, max(at + seg.length, 0), 0))
+                note_event(seg, n, taken.events[n.events], Event(kind, d, max(at + seg.length, 0), 0))
     return len(s.ts_ns)

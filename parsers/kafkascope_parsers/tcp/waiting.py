@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.assemble import copy_bytes
-from kafkascope_parsers.tcp.events import note_event
-from kafkascope_parsers.tcp.first_copies import delivered_differences, differences
+from kafkascope_parsers.tcp.events import Event, note_event
+from kafkascope_parsers.tcp.first_copies import FirstCopy, delivered_differences, differences
 from kafkascope_parsers.tcp.state import (
     ACKED_SEGMENTS,
     E_DIFFERS,
@@ -117,7 +117,7 @@ def deliver_ready(me: Any, direction: int, work: Work) -> None:
 def give_up_hole(seg: Any, me: Any, direction: int, work: Work) -> None:
     """Makes the first hole a gap, which the segment decided, and goes on behind it."""
     n, to = work.n[0], work.parts[me.first_waiting].start
-    note_event(seg, n, work.events[n.events], (E_GAP, direction, me.next, to - me.next))
+    note_event(seg, n, work.events[n.events], Event(E_GAP, direction, me.next, to - me.next))
     move_on(me, to)
     me.gap_kind = GAP_LOST
     deliver_ready(me, direction, work)
@@ -151,7 +151,7 @@ def hold_limits(seg: Any, me: Any, direction: int, work: Work) -> None:
     while me.first_waiting >= 0 and (
         me.waiting_bytes > WAITING_BYTES or me.waiting > WAITING_SEGMENTS or n.waiting_bytes > n.waiting_limit
     ):
-        note_event(seg, n, work.events[n.events], (E_LIMIT, direction, me.next, me.waiting_bytes))
+        note_event(seg, n, work.events[n.events], Event(E_LIMIT, direction, me.next, me.waiting_bytes))
         give_up_hole(seg, me, direction, work)
 
 
@@ -172,7 +172,7 @@ def jump(seg: Any, ahead: int, me: Any, direction: int, work: Work) -> Any:
     me.far = 0
     give_up_all(seg, me, direction, work)
     if to > me.next:
-        note_event(seg, n, work.events[n.events], (E_GAP, direction, me.next, to - me.next))
+        note_event(seg, n, work.events[n.events], Event(E_GAP, direction, me.next, to - me.next))
         move_on(me, to)
         me.gap_kind = GAP_LOST
     return to
@@ -233,7 +233,7 @@ def insert_fresh(seg: Any, start: int, me: Any, work: Work) -> Any:
         else:
             part = parts[p]
             if part.position > n.position - FIRST_COPY_BYTES:
-                copy = (part.start, part.end - part.start, part.at, np.int64(part.source))
+                copy = FirstCopy(part.start, part.end - part.start, part.at, np.int64(part.source))
                 offset, found = differences(seg, start, copy, work.held)
                 first = offset if total == 0 and found else first
                 total += found
@@ -253,10 +253,11 @@ def take_disordered(seg: Any, start: int, me: Any, direction: int, work: Work) -
     me.bytes += fresh
     if fresh < seg.length:
         me.retransmitted += 1
-        what = (E_RETRANSMIT, direction, max(start, 0), seg.length - fresh)
-        note_event(seg, n, work.events[n.events], what)
+        event = Event(E_RETRANSMIT, direction, max(start, 0), seg.length - fresh)
+        note_event(seg, n, work.events[n.events], event)
         if total + more > 0:
-            note_event(seg, n, work.events[n.events], (E_DIFFERS, direction, first if total else later, total + more))
+            event = Event(E_DIFFERS, direction, first if total else later, total + more)
+            note_event(seg, n, work.events[n.events], event)
     elif disordered:
         me.out_of_order += 1
     deliver_ready(me, direction, work)

@@ -21,7 +21,7 @@ def test_segments_belong_to_their_flow_both_ways() -> None:
     ips = ["10.0.0.1", "10.0.0.2", "::1", "2001:db8::7", "192.168.1.1"]
     every = [(a, chance.randrange(3), b, chance.randrange(3)) for a in ips for b in ips for _ in range(6)]
     wanted = list(dict.fromkeys((min((a, p), (b, q)), max((a, p), (b, q))) for a, p, b, q in every))[::2]
-    flows = Flows([(*one, *other) for one, other in wanted])
+    flows = Flows(wanted)
     expected = [
         wanted.index(pair) if (pair := (min((a, p), (b, q)), max((a, p), (b, q)))) in wanted else -1
         for a, p, b, q in every

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkascope_parsers.machine import Columns, decode_messages
+from kafkascope_parsers.machine import Columns, DecodeOptions, decode_messages
 from kafkascope_parsers.schema import MessageType
 
 VECTORS = Path(__file__).resolve().parents[3] / "fixtures" / "vectors"
@@ -36,7 +36,7 @@ def batches(message: MessageType, raws: list[bytes], versions: list[int], **limi
     buf = np.frombuffer(bytearray(b"\x01" + b"\x01".join(raws) + b"\x01"), np.uint8)
     lengths = np.array([len(r) for r in raws], np.int64)
     ends = np.cumsum(lengths + 1)
-    return decode_messages(message, buf, ends - lengths, ends, np.array(versions, np.int16), **limits)
+    return decode_messages(message, buf, ends - lengths, ends, np.array(versions, np.int16), DecodeOptions(**limits))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkascope_parsers.machine import Columns, decode_messages, to_rows
+from kafkascope_parsers.machine import Columns, DecodeOptions, decode_messages, to_rows
 from kafkascope_parsers.schema import MessageType, message_type
 from kafkascope_parsers.schema.by_definition import MessageError, decode_by_definition
 
@@ -56,7 +56,8 @@ def by_machine(message: MessageType, raws: list[bytes], versions: list[int]) -> 
     ends = np.cumsum(lengths + 1) - 1
     out: dict[int, Any] = {}
     columns: Columns
-    for columns in decode_messages(message, buf, ends - lengths, ends, np.array(versions, np.int16), batch_bytes=5000):
+    options = DecodeOptions(batch_bytes=5000)
+    for columns in decode_messages(message, buf, ends - lengths, ends, np.array(versions, np.int16), options):
         out |= {f: plain(row) for f, row in zip(columns.frame.tolist(), to_rows(columns), strict=True)}
         out |= {f.frame: (f.kind, f.offset, f.path) for f in columns.failures}
     return out

@@ -15,19 +15,22 @@ CONTROLS = (
     "kraft_voters",
     "other",
 )
+_FRAME_AND_PARTITION = (
+    REQUEST,
+    CONN,
+    *time("", "first byte of the frame"),
+    i16("api_key", "API key"),
+    text("direction", "which frame carries it", "request", "response"),
+    text("topic", "topic name, looked up by the topic id where the frame has only that"),
+    text("topic_id", "topic id, 22 characters"),
+    i32("partition", "partition"),
+)
 
 RECORD_BATCHES = Table(
     "record_batches",
     "record batch in Produce, Fetch or ShareFetch, as its header says",
     (
-        REQUEST,
-        CONN,
-        *time("", "first byte of the frame"),
-        i16("api_key", "API key"),
-        text("direction", "which frame carries it", "request", "response"),
-        text("topic", "topic name, looked up by the topic id where the frame has only that"),
-        text("topic_id", "topic id, 22 characters"),
-        i32("partition", "partition"),
+        *_FRAME_AND_PARTITION,
         i64("base_offset", "offset of the first record (of the last one, in a compressed message of magic 0 or 1)"),
         i64("n_records", "records; null for a compressed message of magic 0 or 1, which must be opened to count them"),
         i16("magic", "format: 0, 1 or 2"),
@@ -50,14 +53,7 @@ RECORDS = Table(
     "records",
     "record in Produce, Fetch or ShareFetch; empty unless asked for with --records",
     (
-        REQUEST,
-        CONN,
-        *time("", "first byte of the frame"),
-        i16("api_key", "API key"),
-        text("direction", "which frame carries it", "request", "response"),
-        text("topic", "topic name, looked up by the topic id where the frame has only that"),
-        text("topic_id", "topic id, 22 characters"),
-        i32("partition", "partition"),
+        *_FRAME_AND_PARTITION,
         i64("batch_offset", "base offset of its batch"),
         i64("offset", "its offset"),
         i64("timestamp_ms", "its timestamp, milliseconds since the epoch"),

@@ -5,15 +5,19 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+_RUN = [
+    ("topic", pa.string()),
+    ("partition", pa.int32()),
+    ("node_id", pa.int32()),
+    ("request_id", pa.string()),
+    ("last_request_id", pa.string()),
+    ("n", pa.int64()),
+]
+"""n requests about a topic-partition at a broker: the first and the last of them."""
 SERVICE_KINDS: Mapping[str, pa.StructType] = {
     "produce_wait": pa.struct(
         [
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("node_id", pa.int32()),
-            ("request_id", pa.string()),
-            ("last_request_id", pa.string()),
-            ("n", pa.int64()),
+            *_RUN,
             ("created_ns", pa.int64()),
             ("sent_ns", pa.int64()),
             ("last_sent_ns", pa.int64()),
@@ -25,12 +29,7 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
     ),
     "fetch_run": pa.struct(
         [
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("node_id", pa.int32()),
-            ("request_id", pa.string()),
-            ("last_request_id", pa.string()),
-            ("n", pa.int64()),
+            *_RUN,
             ("n_records", pa.int64()),
             ("first_ns", pa.int64()),
             ("last_ns", pa.int64()),

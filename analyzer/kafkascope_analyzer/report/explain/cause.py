@@ -51,11 +51,7 @@ def load_cause(dataset: Dataset, cause_id: str) -> Cause:
     ids = sorted({row.client_instance_id for row in found})
     clients = named_clients(dataset, ids)
     brokers = {identity for identity, client in clients.items() if client.kind == "broker"}
-
-    def weight(row: Recovery) -> tuple[bool, bool, int, str]:
-        took_ms = row.time_to_recover_ms or 0
-        return row.client_instance_id in brokers, not row.is_unwell, -took_ms, row.recovery_id
-
+    by_id = sorted(found, key=lambda row: row.recovery_id)
     affected = [clients.get(identity) for identity in ids if identity not in brokers]
     return Cause(
         cause_id=cause_id,
@@ -69,5 +65,5 @@ def load_cause(dataset: Dataset, cause_id: str) -> Cause:
         n_wasted_requests=sum(row.n_wasted_requests or 0 for row in found),
         start_ns=min(row.since_ns for row in found),
         end_ns=max(row.recovered_ns or row.start_ns or 0 for row in found),
-        worst_recovery_id=min(found, key=weight).recovery_id,
+        worst_recovery_id=min(by_id, key=lambda row: (row.client_instance_id in brokers, *row.severity)).recovery_id,
     )

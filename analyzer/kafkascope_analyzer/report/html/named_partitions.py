@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.report.html.names import Names
@@ -61,7 +62,7 @@ def _first_few(parts: list[Columns]) -> Columns:
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.lexsort((-rows["offset"], -rows["error"], rows["partition"], rows["topic"], rows["row"]))
     keys = np.stack([rows["row"], rows["topic"], rows["partition"]])[:, order]
-    first = np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]) if len(order) else np.empty(0, bool)
+    first = first_of_runs(*keys)
     rows = {name: column[order[first]] for name, column in rows.items()}
     again = np.zeros(len(rows["row"]), bool)  # the topic was named by the row before, and of the same request
     again[1:] = (rows["row"][1:] == rows["row"][:-1]) & (rows["topic"][1:] == rows["topic"][:-1])

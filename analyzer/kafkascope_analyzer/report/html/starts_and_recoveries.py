@@ -36,6 +36,11 @@ class PageStart(Start):
     slowest_text: str = ""
     to_ns: int | None = None
 
+    @property
+    def is_well(self) -> bool:
+        """Whether it became ready, or the capture does not have all of it."""
+        return self.outcome in ("ready", "cut")
+
 
 @dataclass(frozen=True, slots=True)
 class PageRecoveryStep(RecoveryStep):
@@ -75,12 +80,8 @@ class PageRecoveries:
 
 def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> PageStarts:
     """The starts by time, those that went wrong or took longest where there are too many, brokers' own last."""
-
-    def weight(row: PageStart) -> tuple[bool, bool, int, str]:
-        well = row.outcome in ("ready", "cut")
-        return row.client_instance_id in brokers, well, -(row.total_us or 0), row.startup_id
-
-    everyone = sorted(read(dataset, PageStart), key=weight)
+    everyone = sorted(read(dataset, PageStart), key=lambda row: row.startup_id)
+    everyone.sort(key=lambda row: (row.client_instance_id in brokers, row.is_well, -(row.total_us or 0)))
     chosen = everyone[:MOST_STARTS]
     known = {start.startup_id: start for start in with_steps(dataset, chosen[:MOST_STARTS_WITH_STEPS])}
     listed = [worded_start(row, known.get(row.startup_id, row), start_ns) for row in chosen]
@@ -114,11 +115,8 @@ def _with_few_requests(step: StartStep) -> StartStep:
 
 def load_recoveries(dataset: Dataset, start_ns: int) -> PageRecoveries:
     """The recoveries by time, those that did not end well or took longest where there are too many."""
-
-    def weight(row: PageRecovery) -> tuple[bool, int, int, str]:
-        return not row.is_unwell, -(row.time_to_recover_ms or 0), -(row.n_errors or 0), row.recovery_id
-
-    everyone = sorted(read(dataset, PageRecovery), key=weight)
+    everyone = sorted(read(dataset, PageRecovery), key=lambda row: row.recovery_id)
+    everyone.sort(key=lambda row: (*row.severity, -(row.n_errors or 0)))
     chosen = everyone[:MOST_EPISODES]
     wanted = [row.recovery_id for row in chosen[:MOST_EPISODES_WITH_STEPS]]
     found = sorted(read(dataset, PageRecoveryStep, one_of("recovery_id", wanted)), key=lambda step: step.seq)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_parsers.api_keys import STEADY_APIS
 
 BUDGET = 500_000
@@ -90,7 +91,7 @@ class Kept:
         stretch = np.where(data, self._stretch(since, self.stretches.data), self._stretch(since, self.stretches.other))
         stretch = np.where((stretch < 0) | (data & _is_edge(rows)), apart, stretch)
         slowest = np.lexsort((rows["number"], -rows["latency_us"], stretch, *(rows[name] for name in KEY)))
-        begins = np.flatnonzero(_changes([stretch, *(rows[name] for name in KEY)], slowest))
+        begins = np.flatnonzero(first_of_runs(stretch[slowest], *(rows[name][slowest] for name in KEY)))
         kept = slowest[begins]
         weight = np.add.reduceat(rows["weight"][slowest], begins, dtype=np.int32)
         return {name: rows.pop(name)[kept] for name in list(rows)} | {"weight": weight}
@@ -110,21 +111,11 @@ def is_data(rows: Columns) -> NDArray[np.bool_]:
 def _is_edge(rows: Columns) -> NDArray[np.bool_]:
     """Which requests are the first or the last of their connection and API."""
     order = np.lexsort((rows["number"], rows["ts"], rows["api_key"], rows["conn"]))
-    begins = _changes([rows["conn"], rows["api_key"]], order)
+    begins = first_of_runs(rows["conn"][order], rows["api_key"][order])
     edge = np.zeros(len(order), bool)
     edge[order[begins]] = True
     edge[order[np.append(begins[1:], True)]] = True
     return edge
-
-
-def _changes(columns: list[NDArray[Any]], order: Ints) -> NDArray[np.bool_]:
-    """Whether a row in this order differs in one of the columns from the row before; the first does."""
-    change = np.zeros(len(order), bool)
-    change[:1] = True
-    for column in columns:
-        ordered = column[order]
-        change[1:] |= ordered[1:] != ordered[:-1]
-    return change
 
 
 def _joined(parts: list[Columns]) -> Columns:

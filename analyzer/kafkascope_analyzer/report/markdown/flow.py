@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafkascope_analyzer.report.formatting import count
-from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.flow import Flow
 from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 
@@ -15,13 +14,10 @@ def markdown_flow(found: Flow) -> Iterator[str]:
     if not found.n:
         return
     yield from ("", "## Topics: latency from end to end, and lag", "")
-    yield f"| topic | read by | {' | '.join(FLOW_FIGURES)} |"
-    yield f"|---|---|{'--:|' * len(FLOW_FIGURES)}"
+    columns = (("topic", ""), ("read by", ""), *((name, "r") for name in FLOW_FIGURES))
     listed = found.listed[:MOST_TOPICS]
-    for row in listed:
-        yield f"| {code(row.topic)} | {code(row.reader)} | {' | '.join(flow_figures(row))} |"
-    if found.n > len(listed):
-        yield from ("", f"… and {count(found.n - len(listed), 'topic and reader', 'topics and readers')} more.")
+    yield from table(columns, ((code(row.topic), code(row.reader), *flow_figures(row)) for row in listed))
+    yield from more(found.n - len(listed), "topic and reader", "topics and readers")
     yield from ("", f"{FLOW_LEGEND}.")
     notes = [row for row in listed if row.note]
     if notes:

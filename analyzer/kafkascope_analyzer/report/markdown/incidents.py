@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kafkascope_analyzer.report.formatting import count, sentence
-from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
 from kafkascope_analyzer.report.model.report import Report
@@ -32,7 +32,7 @@ def markdown_incidents(model: Report) -> Iterator[str]:
         yield from ("", f"## Incidents ({found.n:,})")
     for incident in found.listed[:MOST_INCIDENTS]:
         yield from _incident(incident, findings)
-    yield from _more(found.n - min(MOST_INCIDENTS, len(found.listed)), "incident")
+    yield from more(found.n - min(MOST_INCIDENTS, len(found.listed)), "incident")
     if found.n_unassigned:
         yield from ("", "Stalls that belong to no incident:", "")
         yield from _waits(found.unassigned, found.n_unassigned)
@@ -63,10 +63,10 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
 
 
 def _waits(waits: Sequence[Wait], n_waits: int) -> Iterator[str]:
-    yield from ("| who stood still | waited for | from | for | state |", "|---|---|--:|--:|---|")
-    for wait in waits[:MOST_WAITS]:
-        yield f"| {code(wait.who)} | {code(wait.what)} | {wait.at} | {wait.lasted} | {wait.state} |"
-    yield from _more(n_waits - min(MOST_WAITS, len(waits)), "such line")
+    columns = (("who stood still", ""), ("waited for", ""), ("from", "r"), ("for", "r"), ("state", ""))
+    shown = waits[:MOST_WAITS]
+    yield from table(columns, ((code(w.who), code(w.what), w.at, w.lasted, w.state) for w in shown))
+    yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line")
 
 
 def markdown_findings(model: Report) -> Iterator[str]:
@@ -84,7 +84,7 @@ def markdown_findings(model: Report) -> Iterator[str]:
     yield from ("", f"## {'Other findings' if under else 'Findings'}{f': {counted}' if counted else ''}", "")
     for row in alone[:MOST_FINDINGS]:
         yield from _finding(row)
-    yield from _more(n_alone - min(MOST_FINDINGS, len(alone)), "finding")
+    yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding")
     yield from ("", f"What a rule looks at: {code('kafkascope rules NAME')}.")
 
 
@@ -94,8 +94,3 @@ def _finding(row: Finding) -> Iterator[str]:
         yield f"  - do: {prose(sentence(row.advice))}"
     proof = row.packets
     yield f"  - {proof + ': ' if proof else ''}{code(row.cut)}"
-
-
-def _more(n_left: int, one: str) -> Iterator[str]:
-    if n_left > 0:
-        yield from ("", f"… and {count(n_left, one)} more.")

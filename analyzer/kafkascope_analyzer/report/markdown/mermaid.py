@@ -15,13 +15,12 @@ def worst_episode(model: Report) -> tuple[Client, RecoveredCause] | None:
     None where nothing broke, or no steps are known.
     """
     pairs = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
-    return min(pairs, key=lambda pair: _order(pair[1]), default=None)
+    pairs.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].recovery_id))
+    return min(pairs, key=lambda pair: _severity(pair[1]), default=None)
 
 
-def _order(recovery: RecoveredCause) -> tuple[bool, int, int, str]:
-    unwell = recovery.outcome in NOT_RECOVERED
-    took = recovery.time_to_recover_ms or 0
-    return not unwell, -(took or recovery.n_errors), recovery.start_ns or 0, recovery.recovery_id
+def _severity(recovery: RecoveredCause) -> tuple[bool, int]:
+    return recovery.outcome not in NOT_RECOVERED, -(recovery.time_to_recover_ms or recovery.n_errors)
 
 
 def sequence(client: Client, recovery: RecoveredCause) -> list[str]:

@@ -9,7 +9,7 @@ from kafkascope_analyzer.report.formatting import clock, count, list_of, outcome
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
 from kafkascope_analyzer.report.markdown.mermaid import sequence, worst_episode
-from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.report import Report
 
 MOST_FILES = 6
@@ -58,11 +58,10 @@ def _restarts(model: Report) -> Iterator[str]:
     if not found.n:
         return
     yield from ("", "## Restarts of brokers", "", prose(found.sentence), "")
-    yield from ("| broker | down at | for | release | who waited |", "|---|--:|--:|---|---|")
-    for row in found.listed[:MOST_RESTARTS]:
-        cells = (code(row.broker), row.at, row.lasted, row.release, prose(row.cost))
-        yield f"| {' | '.join(cells)} |"
-    yield from _more(found.n - min(MOST_RESTARTS, len(found.listed)), "restart")
+    columns = (("broker", ""), ("down at", "r"), ("for", "r"), ("release", ""), ("who waited", ""))
+    shown = found.listed[:MOST_RESTARTS]
+    yield from table(columns, ((code(r.broker), r.at, r.lasted, r.release, prose(r.cost)) for r in shown))
+    yield from more(found.n - min(MOST_RESTARTS, len(found.listed)), "restart")
 
 
 def _starts(model: Report) -> Iterator[str]:
@@ -80,7 +79,7 @@ def _starts(model: Report) -> Iterator[str]:
         at = clock((start.start_ns or start_ns) - start_ns)
         kind = (client.kind or "unknown").replace("_", " ")
         yield f"| {at} | {code(client.client_id)} | {kind} | {outcome} | {took} | {slowest} |"
-    yield from _more(len(listed) - MOST_STARTS, "start")
+    yield from more(len(listed) - MOST_STARTS, "start")
 
 
 def _recoveries(model: Report) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _recoveries(model: Report) -> Iterator[str]:
             f"{recovery.n_errors:,}",
         )
         yield f"| {' | '.join(cells)} |"
-    yield from _more(len(listed) - MOST_RECOVERIES, "recovery", "recoveries")
+    yield from more(len(listed) - MOST_RECOVERIES, "recovery", "recoveries")
 
 
 def _rebalances(model: Report) -> Iterator[str]:
@@ -118,7 +117,7 @@ def _rebalances(model: Report) -> Iterator[str]:
         unread = "" if group.unread_ms is None else span(1000 * group.unread_ms)
         times = f"{span(1000 * group.longest_ms)} | {unread}"
         yield f"| {code(group.group_id)} | {group.n:,} | {because} | {times} |"
-    yield from _more(found.n_groups - min(MOST_GROUPS, len(found.groups)), "group")
+    yield from more(found.n_groups - min(MOST_GROUPS, len(found.groups)), "group")
 
 
 def _transactions(model: Report) -> Iterator[str]:
@@ -126,13 +125,13 @@ def _transactions(model: Report) -> Iterator[str]:
     if not found.n:
         return
     outcomes = [outcome for outcome, n in found.outcomes.items() if n]
-    yield from ("", "## Transactions", "", f"| transactional id | {' | '.join(outcomes)} | p50 | longest |")
-    yield f"|---|{'--:|' * (len(outcomes) + 2)}"
+    yield from ("", "## Transactions", "")
+    rows = []
     for row in found.ids[:MOST_IDS]:
         figures = [f"{row.outcomes[outcome]:,}" for outcome in outcomes]
-        cells = [code(row.transactional_id), *figures, span(row.p50_us), span(row.max_us)]
-        yield f"| {' | '.join(cells)} |"
-    yield from _more(found.n_ids - min(MOST_IDS, len(found.ids)), "transactional id")
+        rows.append([code(row.transactional_id), *figures, span(row.p50_us), span(row.max_us)])
+    yield from table((("transactional id", ""), *((name, "r") for name in (*outcomes, "p50", "longest"))), rows)
+    yield from more(found.n_ids - min(MOST_IDS, len(found.ids)), "transactional id")
 
 
 def _worst(model: Report) -> Iterator[str]:
@@ -147,9 +146,3 @@ def _worst(model: Report) -> Iterator[str]:
     yield f"{code(client.client_id)}, {what}: {outcome}{took}."
     yield f"{code('kafkascope explain OUT.kscope ' + recovery.recovery_id)} explains it with packet numbers."
     yield from ("", "```mermaid", *sequence(client, recovery), "```")
-
-
-def _more(n_left: int, one: str, many: str | None = None) -> Iterator[str]:
-    if n_left > 0:
-        yield ""
-        yield f"… and {count(n_left, one, many)} more."

@@ -5,8 +5,9 @@ plain prose do. In tables a vertical bar is shown as an escape: how `\\\\|` is r
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from kafkascope_analyzer.report.formatting import safe, visible
+from kafkascope_analyzer.report.formatting import count, safe, visible
 
 _PROSE = re.compile(r"[A-Za-z0-9,.;:'%()/µ→…·-]+")
 """A word of these characters alone is no markup wherever it stands after the first of a line."""
@@ -48,3 +49,17 @@ def label(text: object) -> str:
     shown = shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
     plain = "".join(c if _MERMAID_PLAIN.fullmatch(c) else f"#{ord(c)};" for c in shown)
     return _MERMAID_KEYWORD.sub(lambda match: f"#{ord(match[0][0])};{match[0][1:]}", plain)
+
+
+def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table; a column is (title, `r` for right-aligned or nothing)."""
+    yield f"| {' | '.join(title for title, _ in columns)} |"
+    yield f"|{''.join('--:|' if options else '---|' for _, options in columns)}"
+    for cells in rows:
+        yield f"| {' | '.join(cells)} |"
+
+
+def more(n_left: int, one: str, many: str | None = None) -> Iterator[str]:
+    """The line that says how many are not shown (one, many: their noun); nothing where all are."""
+    if n_left > 0:
+        yield from ("", f"… and {count(n_left, one, many)} more.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
-from kafkascope_analyzer.report.model.latency import Percentiles, percentiles_sql
+from kafkascope_analyzer.report.model.latency import percentiles_sql
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
@@ -52,24 +52,6 @@ class BrokerLatency:
     listed: Annotated[tuple[LatencyPair, ...], "pairs, those with most requests first, at most 500"]
 
 
-@dataclass(frozen=True, slots=True)
-class _OfServer(Percentiles):
-    node_id: int | None
-    address: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _OfPair(Percentiles):
-    api_name: str
-    node_id: int | None
-    address: str | None
-
-    @property
-    def key(self) -> tuple[str, int | None, str | None]:
-        """The API and the broker."""
-        return self.api_name, self.node_id, self.address
-
-
 _SERVER = {
     "node_id": "node_id",
     "address": f"case when node_id is null then {ADDRESS_SQL.format(ip='server_ip', port='server_port')} end",
@@ -81,32 +63,24 @@ _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 
 
+_PAIRS = f"""
+with broker as ({percentiles_sql(_PAIR, "latency_us", _ANSWERED)}),
+network as ({percentiles_sql(_PAIR, _NETWORK, _ANSWERED)})
+select b.api_name, b.node_id, b.address, b.n, b.p50_us as broker_p50_us, b.p99_us as broker_p99_us,
+    w.p50_us as network_p50_us, w.p99_us as network_p99_us, b.max_us
+from broker b join network w on b.api_name = w.api_name and b.node_id is not distinct from w.node_id
+    and b.address is not distinct from w.address
+"""
+_ROUND_TRIPS = f"""
+select node_id, address, n as n_handshakes, p50_us as round_trip_p50_us, p99_us as round_trip_p99_us
+from ({percentiles_sql(_SERVER, "handshake_us", "(from connections where protocol = 'kafka')")})
+"""
+
+
 def broker_latency(database: Database) -> BrokerLatency:
     """Round trips by broker, and the pairs of API and broker with most requests first."""
-    brokers = select(database, percentiles_sql(_PAIR, "latency_us", _ANSWERED), _OfPair)
-    networks = {row.key: row for row in select(database, percentiles_sql(_PAIR, _NETWORK, _ANSWERED), _OfPair)}
-    listed = [_pair(row, networks[row.key]) for row in brokers]
+    brokers = select(database, _ROUND_TRIPS, RoundTrip)
+    brokers.sort(key=lambda row: (row.node_id is None, row.node_id or 0, row.address or ""))
+    listed = select(database, _PAIRS, LatencyPair)
     listed.sort(key=lambda row: (-row.n, row.api_name, row.node_id or -1, row.address or ""))
-    return BrokerLatency(_round_trips(database), len(listed), tuple(listed[:MOST_PAIRS]))
-
-
-def _pair(broker: _OfPair, network: _OfPair) -> LatencyPair:
-    return LatencyPair(
-        api_name=broker.api_name,
-        node_id=broker.node_id,
-        address=broker.address,
-        n=broker.n,
-        broker_p50_us=broker.p50_us,
-        broker_p99_us=broker.p99_us,
-        network_p50_us=network.p50_us,
-        network_p99_us=network.p99_us,
-        max_us=broker.max_us,
-    )
-
-
-def _round_trips(database: Database) -> tuple[RoundTrip, ...]:
-    """Handshakes by broker: how many, median and 99th percentile."""
-    kafka = "(from connections where protocol = 'kafka')"
-    found = select(database, percentiles_sql(_SERVER, "handshake_us", kafka), _OfServer)
-    found.sort(key=lambda row: (row.node_id is None, row.node_id or 0, row.address or ""))
-    return tuple(RoundTrip(row.node_id, row.address, row.n, row.p50_us, row.p99_us) for row in found[:MOST_PAIRS])
+    return BrokerLatency(tuple(brokers[:MOST_PAIRS]), len(listed), tuple(listed[:MOST_PAIRS]))

@@ -57,19 +57,6 @@ class DataQuality:
     limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Partial:
-    """Counts of connections that the capture has only in part."""
-
-    n_connections: int
-    n_without_start: int
-    n_still_open: int
-    n_with_gaps: int
-    missing_bytes: int
-    n_one_direction: int
-    n_encrypted: int
-
-
 _UNDECODED = f"""
 with details as (
     select coalesce(nullif(reason, ''), '{NO_REASON}') as reason, nullif(detail, '') as detail, count(*) as n,
@@ -83,7 +70,7 @@ from details group by reason order by bytes desc, reason
 _PARTIAL = """
 select count(*) as n_connections, count(*) filter (syn_ns is null) as n_without_start,
     count(*) filter (close_kind = 'open') as n_still_open, count(*) filter (missing_bytes <> 0) as n_with_gaps,
-    sum(missing_bytes)::bigint as missing_bytes,
+    coalesce(sum(missing_bytes), 0)::bigint as missing_bytes,
     count(*) filter ((coalesce(client_segments, 0) = 0) <> (coalesce(server_segments, 0) = 0)
         and coalesce(close_kind, '') not in ('refused', 'unanswered')) as n_one_direction,
     count(*) filter (protocol = 'tls') as n_encrypted
@@ -94,17 +81,11 @@ _EVENTS = "select event, count(*) as n from tcp_events group by event"
 
 def data_quality(database: Database) -> DataQuality:
     """Stretches by reason, missing bytes, connections of which the capture has only a part, limits that were hit."""
-    (partial,) = select(database, _PARTIAL, _Partial)
+    names, (counts,) = database.query(_PARTIAL)
     events = {row.event: row for row in select(database, _EVENTS, EventCount)}
     return DataQuality(
         undecoded=tuple(select(database, _UNDECODED, UndecodedReason)),
-        n_connections=partial.n_connections,
-        n_without_start=partial.n_without_start,
-        n_still_open=partial.n_still_open,
-        n_with_gaps=partial.n_with_gaps,
-        missing_bytes=partial.missing_bytes,
-        n_one_direction=partial.n_one_direction,
-        n_encrypted=partial.n_encrypted,
+        **dict(zip(names, counts, strict=True)),
         tcp_events=tuple(events[name] for name in _TROUBLE if name in events),
         limits_hit=limits_hit(database.dataset),
     )

@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.report.commands import cut_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
+from kafkascope_analyzer.report.model.presence import Presence
 from kafkascope_analyzer.report.model.proofs import Proof, packets_text, proofs_of
 from kafkascope_analyzer.report.rows import Row
 
@@ -77,11 +78,9 @@ class FindingRow(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Presence):
     """What is wrong, what to change, and the proof."""
 
-    present: Annotated[bool, "whether the dataset has the table"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
     n: Annotated[int, "findings"]
     by_severity: Annotated[dict[str, int], "findings by severity"]
     listed: Annotated[tuple[Finding, ...], "findings, the gravest first, at most 200"]

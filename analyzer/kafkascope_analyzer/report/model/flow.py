@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.formatting import NS_PER_MS, clock, count, list_of
 from kafkascope_analyzer.report.model.client_names import client_ids
-from kafkascope_analyzer.report.model.presence import presence
+from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.rows import Row, read
 
 MOST_TOPICS = 100
@@ -76,11 +76,9 @@ class TopicFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Presence):
     """How records passed through all topics."""
 
-    present: Annotated[bool, "whether the dataset has the table"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
     slice_ms: Annotated[int | None, "length of a slice, milliseconds"]
     slice_length: Annotated[str, "the same in words"]
     n: Annotated[int, "pairs of topic and reader"]

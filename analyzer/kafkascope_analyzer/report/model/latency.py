@@ -4,8 +4,6 @@ DuckDB counts latencies in steps, 128 for each doubling: a percentile is the low
 the true value. (A t-digest would be smaller, but its percentiles depend on the order of its input.)
 """
 
-from dataclasses import dataclass
-
 STEPS_LOG2 = 7
 _WHOLE = 2 << STEPS_LOG2
 _SHIFT = f"(floor(log2({{us}}))::integer - {STEPS_LOG2})"
@@ -13,19 +11,10 @@ STEP_SQL = f"case when {{us}} < {_WHOLE} then greatest({{us}}, 0) else (({{us}})
 """The lower edge of the step that the expression `us`, a bigint, is in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """How long something took, microseconds."""
-
-    n: int
-    p50_us: int
-    p99_us: int
-    max_us: int
-
-
 def percentiles_sql(keys: dict[str, str], us: str, source: str) -> str:
-    """The query that gives the fields of Percentiles for each group; keys: name and expression of what groups; us: the
-    expression of the duration, where it is not null.
+    """The query that gives for each group how many durations there are (n), and p50_us, p99_us and max_us of them.
+
+    keys: name and expression of what groups; us: the expression of the duration, where it is not null.
     """
     named = ", ".join(f"{expression} as {name}" for name, expression in keys.items())
     names = ", ".join(keys)

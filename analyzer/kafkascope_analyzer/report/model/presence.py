@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether Spark's stories are in the dataset."""
+    """Whether Spark's stories are in the dataset, or those that a section of the report is made from."""
 
     present: Annotated[bool, "whether the dataset has the table"]
     why_not: Annotated[str | None, "why it has not, and what to do"]

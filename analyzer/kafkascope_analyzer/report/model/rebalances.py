@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.model.client_names import client_ids
-from kafkascope_analyzer.report.model.presence import presence
+from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, most_unread_text, with_unread
 from kafkascope_analyzer.report.rows import grouped, read
 
@@ -36,11 +36,9 @@ class GroupRebalances:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalances:
+class Rebalances(Presence):
     """Generations and group epochs."""
 
-    present: Annotated[bool, "whether the dataset has the table"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
     n: Annotated[int, "rebalances"]
     n_groups: Annotated[int, "groups that rebalanced"]
     groups: Annotated[

@@ -106,6 +106,11 @@ class Recovery(Row):
         return self.outcome in NOT_RECOVERED
 
     @property
+    def severity(self) -> tuple[bool, int]:
+        """To sort by: what did not end well comes first, then what took longest."""
+        return not self.is_unwell, -(self.time_to_recover_ms or 0)
+
+    @property
     def outcome_text(self) -> str:
         """How it ended, in words."""
         return outcome_text(self.outcome)
@@ -181,7 +186,7 @@ def steps_of(dataset: Dataset, recovery_ids: list[str]) -> dict[str, list[Recove
 
 def worst_of_cause(episodes: Iterable[R]) -> R:
     """The recovery that stands for all of one cause: one that did not end well, else the longest."""
-    return max(episodes, key=lambda row: (row.is_unwell, row.time_to_recover_ms or 0, row.n_errors or 0))
+    return min(episodes, key=lambda row: (*row.severity, -(row.n_errors or 0)))
 
 
 def _with_steps(cause: RecoveredCause, steps: dict[str, list[RecoveryStep]]) -> RecoveredCause:

@@ -83,8 +83,7 @@ def _present(here: Presence, summary: Summary) -> Presence:
 def _findings(dataset: Dataset, summary: Summary) -> Findings:
     here, found = _present(presence(dataset, FINDINGS), summary), summary.findings
     return Findings(
-        present=here.present,
-        why_not=here.why_not,
+        **arguments_of(here),
         n=len(found),
         by_severity=counted(found),
         listed=found[:MOST_FINDINGS],

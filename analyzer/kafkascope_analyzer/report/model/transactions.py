@@ -9,9 +9,9 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.report.model.client_names import client_ids
-from kafkascope_analyzer.report.model.latency import Percentiles, percentiles_sql
-from kafkascope_analyzer.report.model.presence import presence
-from kafkascope_analyzer.report.plain import CLIPPED
+from kafkascope_analyzer.report.model.latency import percentiles_sql
+from kafkascope_analyzer.report.model.presence import Presence, presence
+from kafkascope_analyzer.report.plain import CLIPPED, arguments_of
 from kafkascope_analyzer.report.rows import Row, column_names, grouped, select
 from kafkascope_analyzer.sql.database import Database
 
@@ -107,11 +107,9 @@ class TransactionalId:
 
 
 @dataclass(frozen=True, slots=True)
-class Transactions:
+class Transactions(Presence):
     """Transactions of each transactional id."""
 
-    present: Annotated[bool, "whether the dataset has the table"]
-    why_not: Annotated[str | None, "why it has not, and what to do"]
     n: Annotated[int, "transactions"]
     outcomes: Annotated[dict[str, int], "transactions by how they ended"]
     n_ids: Annotated[int, "transactional ids"]
@@ -119,35 +117,34 @@ class Transactions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The transactions of an id that ended in one way."""
+class _Summed:
+    """All transactions of an id."""
 
     name: str
-    outcome: str
-    n: int
+    outcomes: dict[str, int]
     protocols: tuple[str, ...]
     clients: tuple[str, ...]
     n_records: int
     n_markers: int
+    p50_us: int | None
+    max_us: int | None
     first_ns: int | None
     last_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Took(Percentiles):
-    name: str
-
-
 _NAME = "coalesce(transactional_id, '')"
-_OUTCOMES = f"""
-select {_NAME} as name, coalesce(nullif(outcome, ''), 'cut') as outcome, count(*) as n,
-    coalesce(list(distinct transactions) filter (transactions <> ''), []) as protocols,
-    coalesce(list(distinct client_instance_id) filter (client_instance_id <> ''), []) as clients,
-    sum(n_records)::bigint as n_records, sum(n_markers)::bigint as n_markers,
-    least(min(begin_ns), min(end_ns)) as first_ns, greatest(max(begin_ns), max(end_ns)) as last_ns
-from transactions group by 1, 2
-"""
 _TOOK = "case when begin_ns is not null then (end_ns - begin_ns) // 1000 end"
+_SUMMED = f"""
+with took as ({percentiles_sql({"name": _NAME}, _TOOK, "transactions")}), summed as (
+    select {_NAME} as name, histogram(coalesce(nullif(outcome, ''), 'cut')) as outcomes,
+        list_sort(list(distinct transactions) filter (transactions <> '')) as protocols,
+        list_sort(list(distinct client_instance_id) filter (client_instance_id <> '')) as clients,
+        sum(n_records)::bigint as n_records, sum(n_markers)::bigint as n_markers,
+        least(min(begin_ns), min(end_ns)) as first_ns, greatest(max(begin_ns), max(end_ns)) as last_ns
+    from transactions group by 1
+)
+select summed.*, p50_us, max_us from summed left join took using (name)
+"""
 _GRAVITY = f"list_position([{', '.join(map(repr, _NOT_WELL))}], outcome)"
 _UNWELL = f"""
 select {column_names(Transaction)} from transactions where {_GRAVITY} is not null
@@ -159,19 +156,15 @@ order by coalesce(begin_ns, 0), {_GRAVITY}, coalesce(transaction_no, 0)
 
 def transactions(database: Database) -> Transactions:
     """Transactional ids, those in trouble first."""
-    outcomes = grouped(select(database, _OUTCOMES, _Outcome), lambda row: row.name)
-    took = {row.name: row for row in select(database, percentiles_sql({"name": _NAME}, _TOOK, "transactions"), _Took)}
     unwell = grouped(select(database, _UNWELL, Transaction), lambda row: row.transactional_id or "")
-    found = [_id(rows, took.get(name), unwell.get(name, [])) for name, rows in outcomes.items()]
+    found = [_id(row, unwell.get(row.name, [])) for row in select(database, _SUMMED, _Summed)]
     found.sort(key=lambda one: (-_weight(one), one.first_ns or 0, one.transactional_id))
     ids = {client.client_instance_id for one in found[:MOST_IDS] for client in one.clients}
     ids |= {row.fenced_by for one in found[:MOST_IDS] for row in one.unwell if row.fenced_by}
     names = client_ids(database.dataset, ids)
     total = {outcome: sum(one.outcomes[outcome] for one in found) for outcome in OUTCOMES}
-    here = presence(database.dataset, TRANSACTIONS)
     return Transactions(
-        present=here.present,
-        why_not=here.why_not,
+        **arguments_of(presence(database.dataset, TRANSACTIONS)),
         n=sum(one.n for one in found),
         outcomes=total,
         n_ids=len(found),
@@ -179,21 +172,20 @@ def transactions(database: Database) -> Transactions:
     )
 
 
-def _id(rows: list[_Outcome], took: _Took | None, unwell: list[Transaction]) -> TransactionalId:
-    counts = Counter({row.outcome: row.n for row in rows})
-    clients = sorted({client for row in rows for client in row.clients})
+def _id(row: _Summed, unwell: list[Transaction]) -> TransactionalId:
+    counts = Counter(row.outcomes)
     return TransactionalId(
-        transactional_id=rows[0].name,
+        transactional_id=row.name,
         n=counts.total(),
         outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
-        transactions=tuple(sorted({protocol for row in rows for protocol in row.protocols})),
-        clients=tuple(TransactionClient(client, None) for client in clients),
-        n_records=sum(row.n_records for row in rows),
-        n_markers=sum(row.n_markers for row in rows),
-        p50_us=None if took is None else took.p50_us,
-        max_us=None if took is None else took.max_us,
-        first_ns=min((row.first_ns for row in rows if row.first_ns is not None), default=None),
-        last_ns=max((row.last_ns for row in rows if row.last_ns is not None), default=None),
+        transactions=row.protocols,
+        clients=tuple(TransactionClient(client, None) for client in row.clients),
+        n_records=row.n_records,
+        n_markers=row.n_markers,
+        p50_us=row.p50_us,
+        max_us=row.max_us,
+        first_ns=row.first_ns,
+        last_ns=row.last_ns,
         n_unwell=sum(counts[outcome] for outcome in _NOT_WELL),
         unwell=tuple(unwell),
     )

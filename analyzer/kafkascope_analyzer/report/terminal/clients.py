@@ -1,6 +1,7 @@
 """The clients on a terminal: what they are, where they connect, how they started, how they recovered."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,6 +14,7 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
+from kafkascope_analyzer.report.terminal.groups import PROTOCOL
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
@@ -37,12 +39,6 @@ _STYLE = {
     "wrong_reaction": "bold red",
     "still_open": "bold yellow",
     "cut": "yellow",
-}
-_GROUP_PROTOCOL = {
-    "classic": "classic protocol",
-    "consumer": "consumer protocol (KIP-848)",
-    "share": "share group",
-    "streams": "streams protocol",
 }
 
 
@@ -154,7 +150,7 @@ def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Rendera
 
 def _facts(client: Client) -> Iterator[str]:
     if client.group_id:
-        protocol = _GROUP_PROTOCOL.get(client.group_protocol or "")
+        protocol = PROTOCOL.get(client.group_protocol or "")
         static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""
         yield f"group {safe(client.group_id)}{static}" + (f" · {protocol}" if protocol else "")
     if client.transactional_id:
@@ -356,15 +352,6 @@ def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
 
 def _without_repeats(steps: Sequence[RecoveryStep]) -> list[tuple[int, RecoveryStep]]:
     """Steps, those that say the same of one request only once, with how often."""
-    found: list[tuple[int, RecoveryStep]] = []
-    for step in steps:
-        if found and _said(found[-1][1]) == _said(step):
-            found[-1] = found[-1][0] + 1, found[-1][1]
-        else:
-            found.append((1, step))
-    return found
-
-
-def _said(step: RecoveryStep) -> tuple[int | None, str, int | None, str | None]:
-    """What a line says of a step."""
-    return step.ts_ns, step.step, step.node_id, step.error_name
+    alike = groupby(steps, key=lambda step: (step.ts_ns, step.step, step.node_id, step.error_name))
+    runs = (list(run) for _, run in alike)
+    return [(len(run), run[0]) for run in runs]

@@ -1,0 +1,19 @@
+"""Rows that stand group by group: where a group begins, and the place of a row in its group."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def first_of_runs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Whether each row differs from the one before it in any of the columns, of one length; the first row does."""
+    first = np.zeros(len(columns[0]), np.bool_)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
+
+
+def rank_in_group(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The place of each row in its group, from 0. The rows of a group have the same keys."""
+    place = np.arange(len(keys[0]))
+    return np.asarray(place - np.maximum.accumulate(np.where(first_of_runs(*keys), place, 0)), np.int64)
