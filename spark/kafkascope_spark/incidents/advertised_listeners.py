@@ -12,7 +12,8 @@ from kafkascope_spark.incidents.failure import Failure, Row
 def join_listeners(failures: Iterable[Failure], clients: Iterable[Row]) -> list[Failure]:
     """The failures, those of kind `listener` joined where a client learned their addresses together and tried them.
     clients: rows of affected_client."""
-    others, unreachable = [], []
+    others: list[Failure] = []
+    unreachable: list[Failure] = []
     for failure in failures:
         (unreachable if failure.kind == "listener" else others).append(failure)
     if len(unreachable) < 2:
