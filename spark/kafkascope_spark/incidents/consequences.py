@@ -112,12 +112,12 @@ def _met(failure: Failure) -> _Met:
     names = {s["group_id"] for s in failure.stalls if s["kind"] in _OF_MEMBERS}
     names |= {s["transactional_id"] for s in failure.stalls}
     names |= {r["resource"] for r in failure.recoveries if r["resource_kind"] in _OF_COORDINATORS}
-    subjects = {failure.server, *failure.resources, *(failure.misuse.servers if failure.misuse is not None else ())}
+    of_misuse = failure.misuse.servers if failure.misuse is not None else ()
     until = end_ns(failure)
     return _Met(
         clients=frozenset(clients_of(failure)),
         names=frozenset(names - {None}),
-        subjects=frozenset(name for name in subjects if name is not None),
+        subjects=failure.servers | failure.resources | frozenset(of_misuse),
         start_ns=failure.start_ns,
         end_ns=FOREVER if until is None else until,
     )
