@@ -44,7 +44,7 @@ test: .stamps/installed-test java
 # archive for executors that is unpacked without Spark, the sentence for each lack, the connector's settings and ingest
 # from S3 to S3, kills of ingest and what `clean` removes.
 slow: .stamps/installed-test java
-	$(BIN)/python -m pytest -q -m slow
+	$(PYTEST) -m slow
 
 # Kernels with every index checked, and as plain Python. A cache of its own (that of make fuzz): numba does not tell such
 # kernels apart. The path is absolute, as some tests start processes elsewhere.
