@@ -402,3 +402,24 @@ def test_events_out_of_order_are_refused(trace):
 
     with pytest.raises(ValueError, match="out of order"):
         list(BrokerStates((0, 1)).feed(trace.rows))
+
+
+def test_a_host_that_was_down_itself_was_not_served_meanwhile(trace):
+    """Two brokers are killed, one second apart. The first asks the second again 25 s later, when it is back."""
+    for host, kind in (("a", "client"), ("b", "client"), ("other", "broker")):
+        trace.host(host, kind)
+    for host in ("a", "b"):
+        trace.signs((0.1, 10.0), (42.0, 59.0), host=host)
+        trace.lost(host, "rst_server", 0.1, 10.0)
+        trace.lost(host, "refused", 12.0, 12.0)
+        trace.lost(host, "refused", 36.0, 36.0)
+    trace.signs((0.1, 9.0), (43.0, 59.0), host="other")
+    trace.lost("other", "refused", 35.0, 35.0)
+    trace.payload((0.1, 10.0), (42.0, 59.0))
+    of_other = [state for state in trace.states() if state[0] == "other"]
+    assert of_other == [
+        ("other", "serving", 0.1, 10.0),
+        ("other", "unknown", 10.0, 35.0),
+        ("other", "down", 35.0, 42.0),
+        ("other", "serving", 42.0, None),
+    ]
