@@ -30,8 +30,8 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
 def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """Of hosts that lost nothing when the server went down, as they had closed their connections before (followers,
     after a controlled shutdown; a host may first be seen by the end of what it had left): the time in which it sent
-    nothing to anybody. They did not need it, and it did not serve them. Of a host that never comes back nothing is
-    known from then on."""
+    nothing to anybody. They did not need it, and it did not serve them; a host that was down itself needs it later. Of
+    a host that never comes back nothing is known from then on."""
     found = []
     by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
     for stretch in down:
@@ -41,10 +41,12 @@ def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
         first = min(stretch.begin for stretch in stretches)
         gap = server.runs("server", "payload").gap_from(first.ts_ns)
         begin = first if gap.before is None else max(first, gap.before)
-        losers = {stretch.host for stretch in stretches}
+        lost = {stretch.host: stretch.begin for stretch in sorted(stretches, key=lambda each: each.begin, reverse=True)}
         met = [host for host in hosts if host.first is not None and (end is None or host.first < end)]
         gone = {host.host for host in met if server.last_seen_ns[host.host] < begin.ts_ns}
-        found += [_idle(host, begin, None if host.host in gone else end) for host in met if host.host not in losers]
+        found += [_idle(host, begin, None if host.host in gone else end) for host in met if host.host not in lost]
+        late = (host for host in met if lost.get(host.host, begin).ts_ns - begin.ts_ns > SOON_NS)
+        found += [_idle(host, begin, lost[host.host]) for host in late]
         hosts = [host for host in hosts if host.host not in gone]
     return found
 

@@ -14,6 +14,12 @@ from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, by_host
 
 Row = dict[str, Any]
 _MOST_EVIDENCE = 32
+_UNACKNOWLEDGED = {
+    frozenset({"packet"}): "host",
+    frozenset({"delivery"}): "broker",
+    frozenset({"packet", "delivery"}): "both",
+}
+"""By the layers of the waits that show a silence: whose packets were not acknowledged."""
 
 
 def state_rows(server: ServerRecord) -> Iterator[Row]:
@@ -37,6 +43,7 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
     for stretch in sorted(stretches, key=lambda each: (each.begin, each.state)):
         last = kept[-1] if kept else None
         if last is not None and (last.end is None or (stretch.end is not None and stretch.end <= last.end)):
+            last.layers |= stretch.layers
             continue
         if last is not None and last.end is not None and stretch.begin < last.end:
             stretch.begin = last.end
@@ -95,6 +102,7 @@ def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
         "host": host.host,
         "host_kind": host.kind,
         "state": stretch.state,
+        "unacknowledged": _UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
         "from_ns": stretch.begin.ts_ns,
         "to_ns": None if end is None else end.ts_ns,
         "n_waiting": stretch.n_waiting,

@@ -65,10 +65,26 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     end: Moment | None = gap.after
     if server.end_ns(gap.after) - last.ts_ns > patience_ns(asked.ts_ns, last.ts_ns):
         end = _silent_to_all(server, host, begin, last) or last
+    layers = {wait.layer for wait in waits}
+    if end is not None and layers == {"delivery"}:
+        end = max(end, _first_delivered(server, host, end) or end)
+        if not server.runs("from_host", "packet", host).has_packets(begin.ts_ns, end.ts_ns):
+            layers = set()  # the host sent nothing either
     moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
     n = len({wait.conn_id for wait in (*waits, *more)})
-    return Stretch(host, "silent", begin, end, end is not None and end == gap.after, n, moments, requests)
+    resumed = end is not None and gap.after is not None and end >= gap.after
+    return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers)
+
+
+def _first_delivered(server: ServerRecord, host: str, since: Moment) -> Moment | None:
+    """The first payload of the server from a moment on that the host acknowledged in time. An attempt to connect says
+    that the host is there, and not that anything reaches it."""
+    waits = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
+    moment = server.runs("host", "payload", host).after(since.ts_ns)
+    while moment is not None and any(0 <= asked - moment.ts_ns < SECOND_NS for asked in waits):
+        moment = server.runs("host", "payload", host).after(moment.ts_ns + 1)
+    return moment
 
 
 def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:

@@ -17,7 +17,8 @@ SOON_NS = 1_500_000_000
 @dataclass(slots=True)
 class Stretch:
     """A stretch of one state. end: None where it lasts to the end of the capture; resumed: its end is a packet of the
-    server, so it is known how the server looked afterwards."""
+    server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
+    it."""
 
     host: str
     state: str
@@ -27,6 +28,7 @@ class Stretch:
     n_waiting: int
     moments: list[Moment] = field(default_factory=list)
     requests: list[tuple[int, str]] = field(default_factory=list)
+    layers: set[str] = field(default_factory=set)
 
     def join(self, other: "Stretch") -> None:
         """Goes on with a later stretch of the same state."""
@@ -34,6 +36,7 @@ class Stretch:
         self.n_waiting = max(self.n_waiting, other.n_waiting)
         self.moments += other.moments
         self.requests += other.requests
+        self.layers |= other.layers
 
 
 class Stretches:

@@ -82,6 +82,16 @@ def without_coordinator(stall: Row, failures: Sequence[Failure]) -> Failure | No
     return min(of_group, key=lambda each: (each[0]["from_ns"], each[0]["stall_id"]))[1] if of_group else None
 
 
+def beside_cut_path(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failed path of the client's host for most of the stall: a client that waits for one broker, most often its
+    coordinator, may ask the others for nothing meanwhile (kafkajs awaits the response to each heartbeat)."""
+    paths = [f for f in failures if f.kind == "path" and f.reaches(stall["client_ip"])]
+    longest = _longest_overlap(stall, paths)
+    if longest is None or 2 * _overlap_of(stall, longest) < stall["waited_ms"] * 1_000_000:
+        return None
+    return longest
+
+
 def _began_during(stall: Row, other: Row) -> bool:
     return bool(other["from_ns"] <= stall["from_ns"] and (other["to_ns"] is None or stall["from_ns"] < other["to_ns"]))
 
@@ -160,7 +170,7 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
-BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator,)
+BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path)
 """For what is left when the other stalls belong to failures."""
 
 

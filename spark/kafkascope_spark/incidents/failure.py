@@ -106,6 +106,11 @@ class Failure:
         """Whether packets were lost, and arrived when they were sent again."""
         return any(state["state"] == "lossy" for state in self.states)
 
+    @property
+    def is_only_from_broker(self) -> bool:
+        """Whether only the broker's packets were lost on the way: it acknowledged what the hosts sent."""
+        return bool(self.states) and all(state["unacknowledged"] == "broker" for state in self.states)
+
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
         """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
         nothing."""

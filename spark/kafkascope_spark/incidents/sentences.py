@@ -166,8 +166,12 @@ def _path(failure: Failure, times: Times) -> str:
     if failure.is_lossy:
         between = f"Packets between {hosts} and {failure.subject} were lost {times.of(failure)}"
         return f"{between}: the same had to be sent again, several times in a row, before it arrived"
+    if failure.is_only_from_broker:
+        lost = f"Packets of {failure.subject} did not reach {hosts} {times.of(failure)}"
+        other = f"{hosts} acknowledged none of them, while its own reached the broker"
+        return f"{lost}: {other}, which served other hosts"
     how = {
-        "silent": "no packet of it arrived",
+        "silent": "it acknowledged nothing of what was sent to it",
         "refusing": "connections were refused",
         "down": "connections were refused",
     }

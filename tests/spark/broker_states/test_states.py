@@ -75,6 +75,32 @@ def test_what_a_living_host_does_not_acknowledge(trace):
     assert trace.states()[1] == ("a", "silent", 10.0, 25.0)
 
 
+def test_what_the_broker_sends_does_not_arrive_though_it_hears_the_host(trace):
+    """As recorded: packets to the host are dropped for 10 s. The broker acknowledges what the host sends, and answers
+    its attempts to connect; the host acknowledges nothing until one of these arrives."""
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.0, 59.0), host="a", layer="payload")
+    trace.signs((0.1, 11.9), (16.0, 16.0), (17.0, 17.0), (20.0, 59.0), host="a", layer="packet")
+    trace.signs((0.1, 10.0), (16.0, 16.0), (17.0, 17.0), (20.0, 59.0), host="a", scope="from_host", layer="packet")
+    for asked in (9.5, 9.9, 10.0):
+        trace.wait("a", asked, 23.0 + asked / 10, "delivery", last=22.9)
+    trace.wait("a", 16.0, 17.0, "delivery", ended_by="syn_ack")
+    rows = [row for row in trace.table() if row["state"] == "silent"]
+    assert [(row["from_ns"] / 1e9, row["to_ns"] / 1e9, row["unacknowledged"]) for row in rows] == [
+        (10.0, 20.0, "broker")
+    ]
+
+
+@pytest.mark.parametrize(("layers", "whose"), [(("packet",), "host"), (("packet", "delivery"), "both")])
+def test_whose_packets_were_not_acknowledged(trace, layers, whose):
+    trace.host("a")
+    trace.signs((0.1, 10.0), (25.0, 59.0), host="a")
+    trace.signs((0.1, 10.0), (15.0, 15.0), (25.0, 59.0), host="a", scope="from_host", layer="packet")
+    for layer in layers:
+        trace.wait("a", 10.1, 25.0, layer, last=20.0)
+    assert [row["unacknowledged"] for row in trace.table()] == [None, whose, None]
+
+
 def frozen(trace, proof=True, hosts=("a", "b")):
     for host in hosts:
         trace.host(host)
@@ -402,3 +428,24 @@ def test_events_out_of_order_are_refused(trace):
 
     with pytest.raises(ValueError, match="out of order"):
         list(BrokerStates((0, 1)).feed(trace.rows))
+
+
+def test_a_host_that_was_down_itself_was_not_served_meanwhile(trace):
+    """Two brokers are killed, one second apart. The first asks the second again 25 s later, when it is back."""
+    for host, kind in (("a", "client"), ("b", "client"), ("other", "broker")):
+        trace.host(host, kind)
+    for host in ("a", "b"):
+        trace.signs((0.1, 10.0), (42.0, 59.0), host=host)
+        trace.lost(host, "rst_server", 0.1, 10.0)
+        trace.lost(host, "refused", 12.0, 12.0)
+        trace.lost(host, "refused", 36.0, 36.0)
+    trace.signs((0.1, 9.0), (43.0, 59.0), host="other")
+    trace.lost("other", "refused", 35.0, 35.0)
+    trace.payload((0.1, 10.0), (42.0, 59.0))
+    of_other = [state for state in trace.states() if state[0] == "other"]
+    assert of_other == [
+        ("other", "serving", 0.1, 10.0),
+        ("other", "unknown", 10.0, 35.0),
+        ("other", "down", 35.0, 42.0),
+        ("other", "serving", 42.0, None),
+    ]

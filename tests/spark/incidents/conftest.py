@@ -27,6 +27,7 @@ def state() -> MakeRow:
             "host": f"10.0.0.{host}",
             "host_kind": kind,
             "state": name,
+            "unacknowledged": "host" if name == "silent" else None,
             "from_ns": ns(start),
             "to_ns": ns(end),
             "n_waiting": 1,

@@ -117,6 +117,27 @@ def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow
     assert (path["clients"], path["hosts"]) == (["ci-21"], ["10.0.0.21"])
 
 
+def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(state: MakeRow, stall: MakeRow) -> None:
+    """As recorded: kafkajs awaits the response to a heartbeat at node 2 for 14 s, and fetches nothing from node 1."""
+    states = [state(2, 21, "silent", 5, 20), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 20, 60)]
+    states += [state(1, host, "serving", 0, 60) for host in (21, 22)]
+    mine, other = (stall("consume", host, 1, 5.3, 20, group_id="orders-app") for host in (21, 22))
+    later = stall("consume", 21, 1, 19, 25, group_id="orders-app")
+    _, kinds = tell(states, [mine, other, later])
+    assert kinds == {mine["stall_id"]: "path", other["stall_id"]: "unexplained", later["stall_id"]: "unexplained"}
+
+
+def test_a_path_that_fails_in_one_direction_says_which(state: MakeRow) -> None:
+    rows = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    (to_broker,), _ = tell(rows)
+    assert "10.0.0.21 did not reach node 2 (10.0.0.2:9092) from" in to_broker["sentence"]
+    assert "it acknowledged nothing of what was sent to it" in to_broker["sentence"]
+    rows[0]["unacknowledged"] = "broker"
+    (to_host,), _ = tell(rows)
+    assert to_host["sentence"].startswith("Packets of node 2 (10.0.0.2:9092) did not reach 10.0.0.21 from")
+    assert "acknowledged none of them, while its own reached the broker" in to_host["sentence"]
+
+
 def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(state: MakeRow, stall: MakeRow) -> None:
     """A response that is lost after the point of capture looks as if it had come. What did wait on that path meanwhile
     waited because of it."""

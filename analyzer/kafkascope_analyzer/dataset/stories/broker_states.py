@@ -6,6 +6,7 @@ from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, text, 
 
 STATES = ("serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown")
 HOST_KINDS = ("client", "broker", "controller")
+UNACKNOWLEDGED = ("host", "broker", "both")
 
 BROKER_STATES = Table(
     "broker_states",
@@ -27,6 +28,12 @@ BROKER_STATES = Table(
             "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
             "a bad stretch)",
             *STATES,
+        ),
+        text(
+            "unacknowledged",
+            "of state silent, whose packets were captured and not acknowledged: host, broker (which acknowledged what "
+            "the host sent meanwhile), both; null where the capture does not show that, and for other states",
+            *UNACKNOWLEDGED,
         ),
         *time("from", "last packet of the state before; of down and refusing, the first FIN or RST"),
         *time("to", "first packet of the next state; null where none is seen before the end of the capture"),
