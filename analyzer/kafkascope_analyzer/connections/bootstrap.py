@@ -68,6 +68,7 @@ class Askers:
         self.client_ids, self._software = DictionaryColumn[str | None](n, None), DictionaryColumn[str | None](n, None)
         self._asked_ns, self._metadata_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
         self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
+        self._named, self._greeted = np.full(n, NEVER, np.int64), np.full(n, NEVER, np.int64)
         self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._only_asked = np.ones(n, np.bool_)
 
@@ -88,8 +89,8 @@ class Askers:
             kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
         self._last_asked_ns[conn] = np.maximum(self._last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
         self._n_asked[conn] += _numbers(grouped["asked_count"], 0)
-        put_texts(self.client_ids, conn, grouped["client_id_first"])
-        put_texts(self._software, conn, grouped["software_first"])
+        _put_first(self.client_ids, self._named, conn, (grouped["named_min"], grouped["client_id_first"]))
+        _put_first(self._software, self._greeted, conn, (grouped["greeted_min"], grouped["software_first"]))
 
     def bootstraps(self) -> list[pa.Table]:
         """The connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
@@ -132,11 +133,14 @@ class Askers:
 
 
 def _by_connection(rows: pa.Table) -> pa.Table:
-    """Requests, by connection: least and greatest of what they show."""
+    """Requests, by connection: least and greatest of what they show, and the first texts in the order of the requests
+    (they come in the order in which they are settled)."""
+    rows = rows.sort_by("number")
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)
     answered = pc.equal(rows["api_key"], _METADATA)
+    software = pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"])
     columns = {
         "conn": rows["conn"],
         "id": pc.if_else(own, ids, None),
@@ -144,7 +148,9 @@ def _by_connection(rows: pa.Table) -> pa.Table:
         "number": pc.if_else(asking, rows["number"], None),
         "metadata": pc.if_else(answered, rows["response_last_ns"], None),
         "client_id": rows["client_id"],
-        "software": pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"]),
+        "software": software,
+        "named": pc.if_else(pc.is_valid(rows["client_id"]), rows["number"], None),
+        "greeted": pc.if_else(pc.is_valid(software), rows["number"], None),
     }
     sums = [
         ("id", "min"),
@@ -155,8 +161,26 @@ def _by_connection(rows: pa.Table) -> pa.Table:
         ("metadata", "min"),
         ("client_id", "first"),
         ("software", "first"),
+        ("named", "min"),
+        ("greeted", "min"),
     ]
     return pa.table(columns).group_by(["conn"], use_threads=False).aggregate(sums)
+
+
+def _put_first(
+    texts: DictionaryColumn[str | None],
+    numbers: NDArray[np.int64],
+    conn: NDArray[np.int64],
+    found: tuple[pa.ChunkedArray, pa.ChunkedArray],
+) -> None:
+    """Keeps the text of each connection's earliest request that has one. numbers: of the requests whose texts are kept,
+    by connection; found: of the connections `conn`, the number of the earliest request with a text, and the text."""
+    number = _numbers(found[0], NEVER)
+    earlier = number < numbers[conn]
+    rows = conn[earlier]
+    numbers[rows] = number[earlier]
+    texts.codes[rows] = 0
+    put_texts(texts, rows, found[1].filter(pa.array(earlier)))
 
 
 def _numbers(column: pa.ChunkedArray, none: int) -> NDArray[np.int64]:

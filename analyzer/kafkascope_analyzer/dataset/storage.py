@@ -152,9 +152,9 @@ class Storage:
                     target.write(part)
             self._publish(relative)
 
-    def read_range(self, relative: str, first: int, end: int) -> bytearray:
-        """The bytes [first, end) of a file. Raises UsageError, also where the file ends before."""
-        data = bytearray(end - first)
+    def read_range(self, relative: str, first: int, target: memoryview) -> None:
+        """Fills target (bytes) with what a file holds from its byte `first` on. Raises UsageError, also where the file
+        ends before target is full."""
         with self.failures(relative):
             with (
                 (Path(self.path) / relative).open("rb", buffering=0)
@@ -162,12 +162,10 @@ class Storage:
                 else self.filesystem.open_input_file(self.inside(relative))
             ) as file:
                 file.seek(first)
-                rest = memoryview(data)
-                while rest and (n := file.readinto(rest)):
-                    rest = rest[n:]
-            if rest:
-                raise OSError(f"the file ends before byte {end}")
-        return data
+                while target and (n := file.readinto(target)):
+                    target = target[n:]
+            if target:
+                raise OSError(f"the file ends {len(target)} bytes too early")
 
     def has_folder(self) -> bool:
         """Whether the bucket or container (locally: the folder) is there. Raises UsageError, unreachable."""

@@ -20,6 +20,7 @@ from kafkascope_parsers.framing.layout import (
     REASON_SNAPLEN,
     START,
     SYNC,
+    UNDECIDED_LIMIT,
 )
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
@@ -27,14 +28,16 @@ from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 class Cut(NamedTuple):
     """Where kernels write: frames and stretches, and how many of each there are (n[0], n[1]); entered: uint8 per run,
-    1 when the gap before it was taken note of; consumed: int64 per run, how far it was read in data, which the readers
-    of requests and of responses share.
+    1 when the gap before it was taken note of; mode, reason: uint8 per run, what its direction had when it was entered;
+    consumed: int64 per run, how far it was read in data, which the readers of requests and of responses share.
     """
 
     frames: NDArray[np.void]
     stretches: NDArray[np.void]
     n: NDArray[np.int64]
     entered: NDArray[np.uint8]
+    mode: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
     consumed: NDArray[np.int64]
 
 
@@ -172,8 +175,23 @@ def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.vo
 def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
     """Takes note of the gap before a run, once in a block."""
     if not cut.entered[run]:
+        k = s.direction[run]
         cut.entered[run] = 1
-        enter_run(s, run, d, s.direction[run])
+        enter_run(s, run, d, k)
+        cut.mode[run], cut.reason[run] = d[k].mode, d[k].reason
+
+
+@kernel
+def return_to(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
+    """Gives a direction the state that it had when the run was entered. A search looks at all runs of a block before it
+    is known which of them are read: gaps behind the run that is read first must not be noted before it."""
+    k = s.direction[run]
+    enter_once(s, cut, run, d)
+    d[k].mode, d[k].reason = cut.mode[run], cut.reason[run]
+    later = run + 1
+    while later < len(s.direction) and s.direction[later] == k:
+        cut.entered[later] = 0
+        later += 1
 
 
 @kernel
@@ -182,3 +200,35 @@ def packet_start(s: Streams, run: int, at: int) -> int:
     that what begins a packet is the same in any blocks.
     """
     return max(s.start[run], s.piece_start[piece_at(s, at)])
+
+
+@kernel
+def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
+    """Gives up the bytes of an undecided run, which was entered, before `to`."""
+    d = f.directions[s.direction[run]]
+    if to > cut.consumed[run]:
+        add_stretch(s, cut, run, cut.consumed[run], to, cut.reason[run])
+        cut.consumed[run] = to
+        if d.mode == START:
+            d.mode = HUNT
+
+
+@kernel
+def keep_recent(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
+    """Gives up whole packets that lie UNDECIDED_LIMIT before `to` or earlier."""
+    if to - UNDECIDED_LIMIT > s.start[run]:
+        pass_over(s, cut, run, packet_start(s, run, to - UNDECIDED_LIMIT), f)
+
+
+@kernel
+def pass_over_before(s: Streams, cut: Cut, run: int, at: int, f: Framing) -> None:
+    """Gives up what the direction of an undecided run brought before `at`: earlier runs, too, which a smaller block
+    would have given up."""
+    first = run
+    while first > 0 and s.direction[first - 1] == s.direction[run]:
+        first -= 1
+    for earlier in range(first, run):
+        enter_once(s, cut, earlier, f.directions)
+        pass_over(s, cut, earlier, s.end[earlier], f)
+    return_to(s, cut, run, f.directions)
+    pass_over(s, cut, run, at, f)

@@ -145,6 +145,8 @@ def _room(streams: Streams, consumed: NDArray[np.int64]) -> Cut:
         np.empty(n_stretches, STRETCH),
         np.zeros(2, np.int64),
         np.zeros(len(streams.start), np.uint8),
+        np.zeros(len(streams.start), np.uint8),
+        np.zeros(len(streams.start), np.uint8),
         consumed,
     )
 

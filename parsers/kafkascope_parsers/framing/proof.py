@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 from kafkascope_parsers.framing.cutting import (
     Cut,
     Framing,
-    add_stretch,
     begins_packet,
     enter_once,
     has_later_run,
-    packet_start,
+    keep_recent,
+    pass_over,
+    pass_over_before,
     piece_at,
+    return_to,
 )
 from kafkascope_parsers.framing.header import MORE, NO, YES, int16_at, int32_at, looks_like_request
 from kafkascope_parsers.framing.layout import (
@@ -40,7 +42,6 @@ from kafkascope_parsers.framing.layout import (
     CLIENT_ID_AT,
     FRAME_LIMIT,
     HTTP,
-    HUNT,
     KAFKA,
     OTHER,
     START,
@@ -235,24 +236,6 @@ def undecided(s: Streams, run: int, f: Framing) -> bool:
 
 
 @kernel
-def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
-    """Gives up the bytes of an undecided run before `to`."""
-    d = f.directions[s.direction[run]]
-    if to > cut.consumed[run]:
-        add_stretch(s, cut, run, cut.consumed[run], to, d.reason)
-        cut.consumed[run] = to
-        if d.mode == START:
-            d.mode = HUNT
-
-
-@kernel
-def keep_recent(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
-    """Gives up whole packets that lie UNDECIDED_LIMIT before `to` or earlier."""
-    if to - UNDECIDED_LIMIT > s.start[run]:
-        pass_over(s, cut, run, packet_start(s, run, to - UNDECIDED_LIMIT), f)
-
-
-@kernel
 def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) -> None:
     """The request at place[0] proves its connection, by bytes up to place[1].
 
@@ -266,19 +249,22 @@ def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) ->
         c.client_side = k & 1
         c.client_side_by = BY_FIRST_REQUEST
     c.protocol = KAFKA
-    pass_over(s, cut, run, at, f)
+    pass_over_before(s, cut, run, at, f)
     d.mode = SYNC
     then = s.piece_ts_ns[piece_at(s, min(proof_end, s.end[run]) - 1)]
-    step = 1 if k & 1 == 0 else -1
-    other = run + step
-    while 0 <= other < len(s.direction) and s.direction[other] >> 1 == k >> 1:
-        if s.direction[other] == k ^ 1:
-            enter_once(s, cut, other, f.directions)
-            if has_later_run(s, other) and s.piece_ts_ns[piece_at(s, s.start[other + 1])] <= then:
-                pass_over(s, cut, other, s.end[other], f)
-            else:
-                keep_recent(s, cut, other, _seen_until(s, other, then), f)
-        other += step
+    other = run
+    while other > 0 and s.direction[other - 1] >> 1 == k >> 1:
+        other -= 1
+    while other < len(s.direction) and s.direction[other] == k:
+        other += 1
+    while other < len(s.direction) and s.direction[other] == k ^ 1:
+        enter_once(s, cut, other, f.directions)
+        if not has_later_run(s, other) or s.piece_ts_ns[piece_at(s, s.start[other + 1])] > then:
+            return_to(s, cut, other, f.directions)
+            keep_recent(s, cut, other, _seen_until(s, other, then), f)
+            return
+        pass_over(s, cut, other, s.end[other], f)
+        other += 1
 
 
 @kernel

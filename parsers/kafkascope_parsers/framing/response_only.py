@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers import api_keys
-from kafkascope_parsers.framing.cutting import Cut, Framing, add_stretch, begins_packet, enter_once
+from kafkascope_parsers.framing.cutting import Cut, Framing, begins_packet, pass_over_before
 from kafkascope_parsers.framing.header import int32_at
 from kafkascope_parsers.framing.layout import (
     BY_FIRST_REQUEST,
@@ -97,7 +97,5 @@ def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telli
         if f.connections[k >> 1].client_side < 0:
             f.connections[k >> 1].client_side = 1 - (k & 1)
             f.connections[k >> 1].client_side_by = BY_FIRST_REQUEST
-        enter_once(s, cut, run, f.directions)
-        add_stretch(s, cut, run, cut.consumed[run], rows[n].start[0], f.directions[k].reason)
-        cut.consumed[run] = max(cut.consumed[run], rows[n].start[0])
+        pass_over_before(s, cut, run, rows[n].start[0], f)
         f.directions[k].mode = SYNC

@@ -140,7 +140,8 @@ def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> I
 
 def _read_share(storage: Storage, source: BlockSource, span: Longs) -> ReadBlock:
     first, end, *of_datagrams = span.tolist()
-    data = np.frombuffer(storage.read_range(source.place, first, end), np.uint8)
+    data = np.empty(end - first, np.uint8)
+    storage.read_range(source.place, first, data.data)
     n, at = int(data[:_COUNT_BYTES].view(np.int64)[0]), _COUNT_BYTES
     columns = {}
     for name, (dtype, width) in _LAYOUT:
@@ -155,7 +156,9 @@ def _read_share(storage: Storage, source: BlockSource, span: Longs) -> ReadBlock
 
 def _read_datagrams(storage: Storage, source: BlockSource, first: int, end: int) -> Iterator[Datagram]:
     if end > first:
-        rows = pa.ipc.open_stream(bytes(storage.read_range(source.place, first, end))).read_all()
+        packed = np.empty(end - first, np.uint8)
+        storage.read_range(source.place, first, packed.data)
+        rows = pa.ipc.open_stream(pa.py_buffer(packed)).read_all()
         for row in rows.to_pylist():
             yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
 

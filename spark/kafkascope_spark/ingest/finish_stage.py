@@ -14,10 +14,10 @@ from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned
 from kafkascope_analyzer.workers.worker import added_counts
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, put_tables, task_folder
+from kafkascope_spark.ingest.worker_process import task_at_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) 
     """Finishes the jobs whose numbers are the rows. Gives report_rows.REPORT, a `Finished` a row."""
 
     def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        prepare_kernel_cache()
-        known: Learned | None = None
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                known = known or load_learned(run, learned)
-                yield report_row(_finished(run, jobs[number], known))
+        with task_at_work():
+            known: Learned | None = None
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    known = known or load_learned(run, learned)
+                    yield report_row(_finished(run, jobs[number], known))
 
     return finish
 

@@ -13,9 +13,9 @@ from kafkascope_analyzer.read.range_reading import RangeReading, RangeSummary
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_spark.ingest.block_files import BlockFile, write_block
-from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import TaskRun
+from kafkascope_spark.ingest.worker_process import task_at_work
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What Spark's workers run over a partition."""
@@ -42,10 +42,10 @@ def read_stage(run: TaskRun, ranges: Sequence[CaptureRange], block_bytes: int) -
     """Reads the ranges whose numbers are the rows. Gives report_rows.REPORT, a `RangeReport` a row."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        prepare_kernel_cache()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield report_row(_read_range(run, ranges[number], block_bytes))
+        with task_at_work():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield report_row(_read_range(run, ranges[number], block_bytes))
 
     return read
 
@@ -55,11 +55,13 @@ def points_stage(run: TaskRun, points: CapturePoints, block_bytes: int) -> Stage
     points saw at its time. Gives report_rows.REPORT, one `PointsReport`."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        prepare_kernel_cache()
-        for _ in batches:
-            reading = PointsReading(points, OneBuffer(block_bytes))
-            blocks = [write_block(run, block, 0, place, block.series) for place, block in enumerate(reading.blocks())]
-            yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks))
+        with task_at_work():
+            for _ in batches:
+                reading = PointsReading(points, OneBuffer(block_bytes))
+                blocks = [
+                    write_block(run, block, 0, place, block.series) for place, block in enumerate(reading.blocks())
+                ]
+                yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks))
 
     return read
 

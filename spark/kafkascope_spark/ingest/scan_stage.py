@@ -18,12 +18,10 @@ from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
 from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, read_blocks
-from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, put_spill, put_tables, task_folder
-
-_LONG_BYTES = 8
+from kafkascope_spark.ingest.worker_process import task_at_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,10 @@ def scan_stage(run: TaskRun, blocks: Blocks, block_bytes: int) -> Stage:
     """Scans the buckets whose numbers are the rows. Gives report_rows.REPORT, a `ScanReport` a row."""
 
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        prepare_kernel_cache()
-        for batch in batches:
-            for bucket in batch.column(0).to_pylist():
-                yield report_row(_scanned(run, bucket, blocks, block_bytes))
+        with task_at_work():
+            for batch in batches:
+                for bucket in batch.column(0).to_pylist():
+                    yield report_row(_scanned(run, bucket, blocks, block_bytes))
 
     return scan
 
@@ -110,9 +108,9 @@ def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> NDArray[np.int64]:
 
     def rows(first: int, end: int) -> NDArray[np.int64]:
         """For places [first, end) in BlockFile.ends, where they lie in each file."""
-        row_bytes = _LONG_BYTES * len(blocks.sources)
-        data = run.storage.read_range(blocks.ends, first * row_bytes, end * row_bytes)
-        return np.frombuffer(data, np.int64).reshape(end - first, -1)
+        found = np.empty((end - first, len(blocks.sources)), np.int64)
+        run.storage.read_range(blocks.ends, first * found[0].nbytes, found.reshape(-1).view(np.uint8).data)
+        return found
 
     spans = np.zeros((4, len(blocks.sources)), np.int64)
     if len(blocks.sources):

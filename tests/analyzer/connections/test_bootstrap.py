@@ -97,6 +97,17 @@ def test_a_client_of_two_buckets_is_one_client(together):
     assert in_second.to_pylist() == [proven]
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_connection_is_of_the_client_that_its_first_request_names(together):
+    """Requests come when they are settled: one that waits long for its response comes after later ones."""
+    askers = Askers([connections(("a", "192.0.2.9", S, 9 * S, True))])
+    settled = [(0, 1, 2 * S, 1, "second", None), (0, 2, 3 * S, 2, "third", "other"), (0, 0, S, 0, "first", JAVA)]
+    for batch in [settled] if together else [[request] for request in settled]:
+        askers.note_requests(0, asked(*batch))
+    assert askers.client_ids[0] == "first"
+    assert askers.bootstraps()[0]["is_proven"].to_pylist() == [True]
+
+
 def test_one_connection_of_the_java_client_makes_all_of_its_name_java():
     rows = connections(("a", "192.0.2.9", S, 9 * S, True), ("b", "192.0.2.9", 2 * S, 9 * S, True))
     askers = Askers([rows])

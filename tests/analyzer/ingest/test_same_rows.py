@@ -19,6 +19,7 @@ CAPTURES = {
     "follower_fetch": "pieces/follower_fetch_start.pcap.zst",
     "mid_stream": "mid_stream-any.pcap.zst",
     "snaplen": "mid_stream-snap96.pcap.zst",
+    "first_response": "pieces/mid_stream_cut.pcap.zst",
     "tls": "pieces/tls_hellos.pcap.zst",
     "dns": "pieces/dns_names.pcap.zst",
     "groups": "../groups/rebalance.pcap.zst",
@@ -45,6 +46,7 @@ SHARED_OUT = [(3, small(64 << 10))]
 """(jobs, limits); compared with one job and the usual limits."""
 SHARED_OUT_OF = {
     "late_reports": [(2, small(4 << 10)), (1, small(16 << 10))],
+    "first_response": [(1, small(2 << 10)), (2, small(16 << 10))],
     "leader_move": [(3, small(256 << 10))],
     "groups": [(3, small(256 << 10))],
 }

@@ -1,8 +1,9 @@
 """Ingest by Spark's tasks writes the tables that one process writes, row for row, for any number of buckets and ranges;
 what tasks leave for each other is gone at the end."""
 
+import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -40,8 +41,8 @@ def unpacked(name: str | pathlib.Path) -> bytes:
 
 def on_spark(
     spark: Any,
-    paths: Sequence[pathlib.Path],
-    out: pathlib.Path,
+    paths: Sequence[pathlib.Path | str],
+    out: pathlib.Path | str,
     n_buckets: int,
     range_bytes: int = 200_000,
     block_bytes: int = 48 << 20,
@@ -124,6 +125,31 @@ def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: path
     assert_same_tables(Dataset.open(grown), Dataset.open(tmp_path / "once.kscope"))
     files = {path.relative_to(grown).as_posix() for path in grown.rglob("*") if path.is_file()}
     assert files == {*Dataset.open(grown).manifest.paths, "_dataset.json"}
+
+
+def test_three_days_are_appended_from_store_to_store(
+    spark: Any,
+    bucket: Callable[[], Any],
+    raw: bytes,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A day's capture that was appended is not opened again: it may be gone from the store."""
+    for name in filter(lambda name: name.startswith("AWS_"), os.environ):
+        monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
+    days, store = rotated(raw, tmp_path, 3), bucket()
+    ingest(days, tmp_path / "once.kscope", OPTIONS)
+    for day in days:
+        store.put(f"mirror/{day.name}", day.read_bytes())
+        on_spark(spark, [f"{store.uri}/mirror/{day.name}"], f"{store.uri}/week.kscope", 2, append=True)
+        store.remove(f"mirror/{day.name}")
+    found, expected = Dataset.open(f"{store.uri}/week.kscope"), Dataset.open(tmp_path / "once.kscope")
+    for table in set(expected.tables) - {"captures"}:  # it has their paths
+        mine, theirs = (sorted(map(repr, dataset.read(table).to_pylist())) for dataset in (found, expected))
+        assert mine == theirs, table
+    assert found.manifest.ledger == expected.manifest.ledger
+    left = {name.removeprefix("week.kscope/") for name in store.keys("week.kscope/")}
+    assert left == {*found.manifest.paths, "_dataset.json"}
 
 
 def test_what_this_machine_has_begun_spark_goes_on_with(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:
