@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Quiet
+from kafkascope_analyzer.cli.options import From, Quiet, To
 
 _Names = list[str] | None
 
@@ -66,11 +66,8 @@ def cut(
             help="Packet numbers, as Wireshark counts them in a file; with several files as CAPTURE_ID:100-250.",
         ),
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")] = None,
+    start: From = None,
+    end: To = None,
     margin: Annotated[
         float,
         typer.Option("--margin", min=0, max=86400, metavar="SECONDS", help="Before and after what is selected."),

@@ -162,6 +162,11 @@ Ignore = Annotated[
         show_default=False,
     ),
 ]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
+]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")]
 DatasetUri = Annotated[
     str,
     typer.Argument(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Format, FormatOption
+from kafkascope_analyzer.cli.options import Format, FormatOption, From, To
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ def timeline(
     group: Annotated[
         str | None, typer.Option("--group", metavar="NAME", help="Only this group.", show_default=False)
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")] = None,
+    start: From = None,
+    end: To = None,
     starts: Annotated[
         bool, typer.Option("--start", help="Instead: starts of clients as waterfalls, step by step, or the one of ID.")
     ] = False,

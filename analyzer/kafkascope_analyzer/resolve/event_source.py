@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, MOMENT, RANKS
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
 """Takes a message (`JoinGroup/request`) or a table that is finished (`partitions`), and columns; gives the bucket's

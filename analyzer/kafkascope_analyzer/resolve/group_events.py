@@ -102,7 +102,14 @@ def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
 def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
     """Rows of `events`. more: columns of the struct that the rows do not have."""
     columns = {name: rows[name] for name in rows.column_names} | dict(more or {})
-    about = (columns[name] for name in ("group_id", "client_ip", "conn_id", "ts_ns"))
-    section = GROUP_SECTIONS[kind]
-    place = EventPlace("group", *about, columns.get("packet_no"), columns["number"], section)
+    place = EventPlace(
+        key_kind="group",
+        key=columns["group_id"],
+        client_ip=columns["client_ip"],
+        conn_id=columns["conn_id"],
+        ts_ns=columns["ts_ns"],
+        packet_no=columns.get("packet_no"),
+        seq=columns["number"],
+        section=GROUP_SECTIONS[kind],
+    )
     return event_table(kind, place, columns)

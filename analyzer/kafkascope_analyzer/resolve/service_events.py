@@ -73,8 +73,9 @@ class ServiceEvents(EventSource):
         columns |= {name: flat(known[name]) for name in known.column_names}
         columns["topic"] = columns["topic"].cast(pa.string())
         key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
-        about = (columns[name] for name in ("client_ip", "conn_id", "ts_ns"))
-        place = EventPlace("partition", key, *about, seq=columns["number"].cast(pa.int32(), safe=False))
+        seq = columns["number"].cast(pa.int32(), safe=False)
+        client_ip, conn_id = columns["client_ip"], columns["conn_id"]
+        place = EventPlace("partition", key, client_ip, conn_id, columns["ts_ns"], seq=seq)
         return event_table(kind, place, columns)
 
 

@@ -40,6 +40,6 @@ def events_of_kind(kind: str, rows: pa.Table, connections: pa.Table | None) -> p
     else:
         which = pc.index_in(flat(rows["conn_id"]), flat(connections["conn_id"]))
         client_ip = flat(connections["client_ip"]).take(which)
-    about = (rows[name] for name in ("conn_id", "ts_ns"))
-    place = EventPlace("transaction", rows["key"], client_ip, *about, body.get("packet_no"), rows["seq"])
+    conn_id, packet_no = body["conn_id"], body.get("packet_no")
+    place = EventPlace("transaction", body["key"], client_ip, conn_id, body["ts_ns"], packet_no, body["seq"])
     return event_table(kind, place, body)

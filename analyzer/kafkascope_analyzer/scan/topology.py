@@ -48,6 +48,8 @@ _NO_ERROR = 0
 
 Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
 """Takes (decoded columns, frame of each decoded row)."""
+Stated = Callable[[Columns, Node], NDArray[np.bool_]]
+"""Takes the node of a field; says which of its instances state a fact."""
 
 
 def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str, direction: Direction) -> pa.Table:
@@ -65,27 +67,65 @@ def _one(columns: Columns, path: str) -> Node | None:
     return nodes[0] if nodes and columns.has(nodes[0]) else None
 
 
-def _ints(columns: Columns, leaf: Node, path: str, keep: NDArray[np.int64]) -> pa.Array:
-    """An int32 that stands at or above leaf's level, for the kept instances of leaf's level."""
+def _column(columns: Columns, leaf: Node, keep: NDArray[np.int64], field: pa.Field, path: str) -> pa.Array:
+    """Values of a path that stands at or above leaf's level, for the kept instances of leaf's level."""
     node = _one(columns, path)
+    if pa.types.is_string(field.type):
+        return outer_text(columns, leaf, node, keep)
     if node is None:
-        return pa.nulls(len(keep), pa.int32())
+        return pa.nulls(len(keep), field.type)
     index = instances_above(columns, leaf, node.level)[keep]
     return pa.array(columns.values(node)[index].astype(np.int32), mask=columns.is_null(node)[index])
 
 
-def _texts(columns: Columns, leaf: Node, path: str, keep: NDArray[np.int64]) -> pa.Array:
-    return outer_text(columns, leaf, _one(columns, path), keep)
+def _facts(kind: str, leaf_path: str, stated: Stated, **paths: str) -> Reader:
+    """A reader of the facts of a kind, of which a message has one per instance of a field. paths: of the columns; a
+    message that lacks the node id states none.
+    """
+
+    def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
+        leaf = _one(columns, leaf_path)
+        if leaf is None or ("node_id" in paths and _one(columns, paths["node_id"]) is None):
+            return NO_TOPOLOGY
+        keep = np.flatnonzero(stated(columns, leaf))
+        n = len(keep)
+        known = {
+            "row": pa.array(frames[columns.row(leaf)[keep]]),
+            "kind": pa.repeat(pa.scalar(kind), n),
+            "from_controller": pa.repeat(columns.message.direction == "request", n),
+        }
+        known |= {name: _column(columns, leaf, keep, SPILL_SCHEMA.field(name), path) for name, path in paths.items()}
+        return pa.table([known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA], SPILL_SCHEMA)
+
+    return read
 
 
-def _facts(
-    columns: Columns, frames: NDArray[np.int64], leaf: Node, keep: NDArray[np.int64], kind: str, **known: pa.Array
-) -> pa.Table:
-    n = len(keep)
-    known["row"] = pa.array(frames[columns.row(leaf)[keep]])
-    known["kind"] = pa.repeat(pa.scalar(kind), n)
-    known["from_controller"] = pa.repeat(columns.message.direction == "request", n)
-    return pa.table([known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA], SPILL_SCHEMA)
+def _is_known(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
+    return np.asarray(~columns.is_null(leaf))
+
+
+def _is_node(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
+    return _is_known(columns, leaf) & (columns.values(leaf).astype(np.int64) >= 0)
+
+
+def _is_text(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
+    return np.asarray(columns.lengths(leaf) >= 0)
+
+
+def _is_name(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
+    return np.asarray(columns.lengths(leaf) > 0)
+
+
+def _brokers(node_id: str, host: str, port: str, **rack: str) -> Reader:
+    """A reader of the brokers that a message lists: paths of the node id, and of the host, port and rack beside or
+    around it. One row is read per host.
+    """
+    return _facts("broker", host, _is_text, node_id=node_id, host=host, port=port, cluster_id="cluster_id", **rack)
+
+
+def _broker_list(array: str, node_id: str) -> Reader:
+    """A reader of an array that has one element per broker."""
+    return _brokers(f"{array}[].{node_id}", f"{array}[].host", f"{array}[].port", rack=f"{array}[].rack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,112 +137,17 @@ class _Places:
     partition: str
 
 
-@dataclass(frozen=True, slots=True)
-class _BrokerPaths:
-    """Where a message lists brokers: the paths of the node id, and of the host, port and rack beside or around it. One
-    row is read per host.
-    """
-
-    node_id: str
-    host: str
-    port: str
-    rack: str
-
-    @classmethod
-    def of_list(cls, array: str, node_id: str) -> "_BrokerPaths":
-        """The paths of an array that has one element per broker."""
-        return cls(f"{array}[].{node_id}", f"{array}[].host", f"{array}[].port", f"{array}[].rack")
-
-
-def _brokers(paths: _BrokerPaths) -> Reader:
-    """A reader of the brokers that a message lists."""
-
-    def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-        leaf = _one(columns, paths.host)
-        if leaf is None or _one(columns, paths.node_id) is None:
-            return NO_TOPOLOGY
-        keep = np.flatnonzero(columns.lengths(leaf) >= 0)
-        return _facts(
-            columns,
-            frames,
-            leaf,
-            keep,
-            "broker",
-            node_id=_ints(columns, leaf, paths.node_id, keep),
-            host=_texts(columns, leaf, paths.host, keep),
-            port=_ints(columns, leaf, paths.port, keep),
-            rack=_texts(columns, leaf, paths.rack, keep),
-            cluster_id=_texts(columns, leaf, "cluster_id", keep),
-        )
-
-    return read
-
-
-def _controller(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    leaf = _one(columns, "controller_id")
-    if leaf is None:
-        return NO_TOPOLOGY
-    keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
-    return _facts(
-        columns,
-        frames,
-        leaf,
-        keep,
-        "controller",
-        node_id=_ints(columns, leaf, "controller_id", keep),
-        leader_epoch=_ints(columns, leaf, "controller_epoch", keep),
-        cluster_id=_texts(columns, leaf, "cluster_id", keep),
-    )
-
-
-def _cluster(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    leaf = _one(columns, "cluster_id")
-    if leaf is None:
-        return NO_TOPOLOGY
-    keep = np.flatnonzero(columns.lengths(leaf) > 0)
-    return _facts(columns, frames, leaf, keep, "cluster", cluster_id=_texts(columns, leaf, "cluster_id", keep))
-
-
-def _listed_leaders(places: _Places, leader: str) -> Reader:
-    """A reader of the leaders that a message lists; leader: the path of the leader's id."""
-
-    def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-        leaf = _one(columns, leader)
-        if leaf is None:
-            return NO_TOPOLOGY
-        keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
-        return _leaders(columns, frames, (leaf, keep), places)
-
-    return read
+def _leaders(places: _Places, leader: str, stated: Stated = _is_node) -> Reader:
+    """A reader of the leaders that a message names; leader: the path of the leader's id."""
+    about = {"topic": places.topic, "topic_id": places.topic_id, "partition": places.partition}
+    return _facts("leader", leader, stated, node_id=leader, leader_epoch=f"{leader.removesuffix('_id')}_epoch", **about)
 
 
 def _topic_leaders(topic: str) -> Reader:
     """A reader of the leaders that an answer lists by topic; topic: the field that names the topic."""
     partition = "topics[].partitions[]"
     places = _Places(f"topics[].{topic}", "topics[].topic_id", f"{partition}.partition_index")
-    return _listed_leaders(places, f"{partition}.leader_id")
-
-
-def _leaders(
-    columns: Columns,
-    frames: NDArray[np.int64],
-    leader: tuple[Node, NDArray[np.int64]],
-    places: _Places,
-) -> pa.Table:
-    """Leader facts. leader: the leader's id, and which of its instances to take."""
-    leaf, keep = leader
-    return _facts(
-        columns,
-        frames,
-        leaf,
-        keep,
-        "leader",
-        node_id=_ints(columns, leaf, leaf.path, keep),
-        topic=_texts(columns, leaf, places.topic, keep),
-        topic_id=_texts(columns, leaf, places.topic_id, keep),
-        partition=_ints(columns, leaf, places.partition, keep),
-        leader_epoch=_ints(columns, leaf, leaf.path.removesuffix("_id") + "_epoch", keep),
-    )
+    return _leaders(places, f"{partition}.leader_id")
 
 
 def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader:
@@ -210,60 +155,26 @@ def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = 
     that the leader moved (KIP-951). Without one, ShareFetch and ShareAcknowledge hold node 0, which is nobody.
     """
 
-    def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-        leaf = _one(columns, f"{prefix}.current_leader.leader_id")
-        if leaf is None:
-            return NO_TOPOLOGY
+    def has_leader(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
         codes = [code for code in result_codes(columns.message.node(prefix)) if columns.has(code)]
         moved = [np.isin(columns.values(code), codes_with_leader) for code in codes]
-        has_leader = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
-        keep = np.flatnonzero(has_leader & np.logical_or.reduce(moved))
-        return _leaders(columns, frames, (leaf, keep), places)
+        return np.asarray(_is_node(columns, leaf) & np.logical_or.reduce(moved))
 
-    return read
+    return _leaders(places, f"{prefix}.current_leader.leader_id", has_leader)
 
 
-def _topics(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    leaf = _one(columns, "topics[].topic_id")
-    if leaf is None:
-        return NO_TOPOLOGY
-    keep = np.flatnonzero(~columns.is_null(leaf))
-    return _facts(
-        columns,
-        frames,
-        leaf,
-        keep,
-        "topic",
-        topic=_texts(columns, leaf, "topics[].name", keep),
-        topic_id=_texts(columns, leaf, leaf.path, keep),
-    )
+def _coordinators(prefix: str = "") -> Reader:
+    """A reader of coordinators. FindCoordinator from v4 on names its keys; before, the key is the request's, which the
+    caller knows.
+    """
 
-
-def _coordinators(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    """FindCoordinator from v4 on names its keys; before, the key is the request's, which the caller knows."""
-    found = []
-    for prefix in ("", "coordinators[]."):
-        leaf = _one(columns, f"{prefix}node_id")
+    def is_found(columns: Columns, leaf: Node) -> NDArray[np.bool_]:
         code = _one(columns, f"{prefix}error_code")
-        if leaf is None or code is None:
-            continue
-        keep = np.flatnonzero(
-            ~columns.is_null(leaf) & (columns.values(code) == 0) & (columns.values(leaf).astype(np.int64) >= 0)
-        )
-        found.append(
-            _facts(
-                columns,
-                frames,
-                leaf,
-                keep,
-                "coordinator",
-                node_id=_ints(columns, leaf, leaf.path, keep),
-                host=_texts(columns, leaf, f"{prefix}host", keep),
-                port=_ints(columns, leaf, f"{prefix}port", keep),
-                coordinator_key=_texts(columns, leaf, f"{prefix}key", keep),
-            )
-        )
-    return pa.concat_tables(found) if found else NO_TOPOLOGY
+        return _is_node(columns, leaf) & (False if code is None else columns.values(code) == 0)
+
+    node_id, key = f"{prefix}node_id", f"{prefix}key"
+    place = {"host": f"{prefix}host", "port": f"{prefix}port"}
+    return _facts("coordinator", node_id, is_found, node_id=node_id, coordinator_key=key, **place)
 
 
 def _topic_states() -> tuple[Reader, ...]:
@@ -271,39 +182,43 @@ def _topic_states() -> tuple[Reader, ...]:
     alone, nested = "ungrouped_partition_states[]", "topic_states[].partition_states[]"
     names = ((f"{alone}.topic_name", alone), ("topic_states[].topic_name", nested))
     return tuple(
-        _listed_leaders(_Places(topic, "topic_states[].topic_id", f"{state}.partition_index"), f"{state}.leader")
+        _leaders(_Places(topic, "topic_states[].topic_id", f"{state}.partition_index"), f"{state}.leader")
         for topic, state in names
     )
 
 
-_ENDPOINTS = _brokers(_BrokerPaths.of_list("node_endpoints", "node_id"))
+_CONTROLLER = _facts(
+    "controller",
+    "controller_id",
+    _is_node,
+    node_id="controller_id",
+    leader_epoch="controller_epoch",
+    cluster_id="cluster_id",
+)
+_CLUSTER = _facts("cluster", "cluster_id", _is_name, cluster_id="cluster_id")
+_TOPICS = _facts("topic", "topics[].topic_id", _is_known, topic="topics[].name", topic_id="topics[].topic_id")
+_ENDPOINTS = _broker_list("node_endpoints", "node_id")
 _PRODUCED, _FETCHED = "responses[].partition_responses[]", "responses[].partitions[]"
 _FETCHED_PLACES = _Places("responses[].topic", "responses[].topic_id", f"{_FETCHED}.partition_index")
 _PRODUCED_PLACES = _Places("responses[].name", "responses[].topic_id", f"{_PRODUCED}.index")
 _SHARE_HINTS = _hints(_FETCHED, _FETCHED_PLACES)
 _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "Metadata": (
-        _brokers(_BrokerPaths.of_list("brokers", "node_id")),
-        _cluster,
-        _controller,
+        _broker_list("brokers", "node_id"),
+        _CLUSTER,
+        _CONTROLLER,
         _topic_leaders("name"),
-        _topics,
+        _TOPICS,
     ),
-    "DescribeCluster": (_brokers(_BrokerPaths.of_list("brokers", "broker_id")), _cluster, _controller),
-    "DescribeTopicPartitions": (_topic_leaders("name"), _topics),
+    "DescribeCluster": (_broker_list("brokers", "broker_id"), _CLUSTER, _CONTROLLER),
+    "DescribeTopicPartitions": (_topic_leaders("name"), _TOPICS),
     "DescribeQuorum": (_topic_leaders("topic_name"),),
-    "FindCoordinator": (_coordinators,),
-    "Produce": (
-        _ENDPOINTS,
-        _hints(_PRODUCED, _PRODUCED_PLACES),
-    ),
-    "Fetch": (
-        _ENDPOINTS,
-        _hints(_FETCHED, _FETCHED_PLACES, np.append(_MOVED, _NO_ERROR)),
-    ),
+    "FindCoordinator": (_coordinators(), _coordinators("coordinators[].")),
+    "Produce": (_ENDPOINTS, _hints(_PRODUCED, _PRODUCED_PLACES)),
+    "Fetch": (_ENDPOINTS, _hints(_FETCHED, _FETCHED_PLACES, np.append(_MOVED, _NO_ERROR))),
     "ShareFetch": (_ENDPOINTS, _SHARE_HINTS),
     "ShareAcknowledge": (_ENDPOINTS, _SHARE_HINTS),
-    "CreateTopics": (_topics,),
+    "CreateTopics": (_TOPICS,),
 }
 """Where answers name brokers, leaders, coordinators, controllers, the cluster and topics. The raft log's leader, which
 DescribeQuorum names, is the active controller; it names itself also in each answer to a Fetch of that log, and is all
@@ -312,21 +227,17 @@ that shows which controller answers before 3.9, which has no endpoints in these 
 _LIVE_BROKERS = "live_brokers[].endpoints[]"
 _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
     "LeaderAndIsr": (
-        _controller,
+        _CONTROLLER,
         *_topic_states(),
-        _brokers(
-            _BrokerPaths("live_leaders[].broker_id", "live_leaders[].host_name", "live_leaders[].port", "no rack")
-        ),
+        _brokers("live_leaders[].broker_id", "live_leaders[].host_name", "live_leaders[].port"),
     ),
     "UpdateMetadata": (
-        _controller,
+        _CONTROLLER,
         *_topic_states(),
-        _brokers(
-            _BrokerPaths("live_brokers[].id", f"{_LIVE_BROKERS}.host", f"{_LIVE_BROKERS}.port", "live_brokers[].rack")
-        ),
-        _brokers(_BrokerPaths("live_brokers[].id", "live_brokers[].v0_host", "live_brokers[].v0_port", "no rack")),
+        _brokers("live_brokers[].id", f"{_LIVE_BROKERS}.host", f"{_LIVE_BROKERS}.port", rack="live_brokers[].rack"),
+        _brokers("live_brokers[].id", "live_brokers[].v0_host", "live_brokers[].v0_port"),
     ),
-    "StopReplica": (_controller,),
+    "StopReplica": (_CONTROLLER,),
 }
 """What the controller of a ZooKeeper cluster, or of one that migrates, sends to its brokers."""
 _READERS: dict[Direction, dict[str, tuple[Reader, ...]]] = {

@@ -140,8 +140,8 @@ def _frames(
     low, high = message.versions
     asked = np.asarray(versions, np.int64)
     used = np.where((asked >= low) & (asked <= high), asked, low - 1)
-    spans = (read_only(np.asarray(places, np.int64)) for places in (starts, ends))
-    return Frames(read_only(np.asarray(buf, np.uint8)), *spans, _entries(message, used)), used
+    starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
+    return Frames(read_only(np.asarray(buf, np.uint8)), starts, ends, _entries(message, used)), used
 
 
 def _as_versions(message: MessageType, frames: Frames, versions: NDArray[np.int64]) -> Frames:

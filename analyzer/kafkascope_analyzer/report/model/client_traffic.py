@@ -5,8 +5,6 @@ A client is an address and a client id, so that this needs no stories. A Produce
 (`--record-batches`).
 """
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -15,7 +13,6 @@ from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 MOST_CLIENTS = 200
-ClientKey = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +70,28 @@ class AllClientTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class _Alike:
-    """Requests of a client of one API and with one setting of each parameter; other APIs together."""
+class _Sums:
+    """What requests of some APIs carried."""
 
-    client_ip: str | None
-    client_id: str | None
-    api_key: int | None
-    acks: int | None
-    max_wait_ms: int | None
-    min_bytes: int | None
     n: int
     n_records: int
     record_bytes: int
     n_partitions: int
     n_empty: int
 
-    @property
-    def client(self) -> ClientKey:
-        """Address and client id."""
-        return self.client_ip, self.client_id
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """Requests of a client: of all APIs, of Produce, of Fetch; and how many of them have each value of a setting."""
+
+    client_ip: str | None
+    client_id: str | None
+    n: int
+    produce: _Sums
+    fetch: _Sums
+    acks: dict[int, int]
+    max_wait_ms: dict[int, int]
+    min_bytes: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,16 @@ class _Codec:
     n: int
 
 
+_SUMS = """{{
+    'n': count(*) filter ({which}), 'n_records': (sum(n_records) filter ({which}))::bigint,
+    'record_bytes': (sum(record_bytes) filter ({which}))::bigint,
+    'n_partitions': (sum(n_partitions) filter ({which}))::bigint,
+    'n_empty': count(*) filter ({which} and coalesce(n_records, 0) = 0)}}"""
 _REQUESTS = f"""
-with sent as (
-    select * replace (case when api_key in ({PRODUCE}, {FETCH}, {SHARE_FETCH}) then api_key end as api_key)
-    from requests where coalesce(replica_id, -1) < 0
-)
-select client_ip, client_id, api_key, acks, max_wait_ms, min_bytes, count(*) as n, sum(n_records)::bigint as n_records,
-    sum(record_bytes)::bigint as record_bytes, sum(n_partitions)::bigint as n_partitions,
-    count(*) filter (coalesce(n_records, 0) = 0) as n_empty
-from sent group by all order by all
+select client_ip, client_id, count(*) as n, {_SUMS.format(which=f"api_key = {PRODUCE}")} as produce,
+    {_SUMS.format(which=f"api_key in ({FETCH}, {SHARE_FETCH})")} as fetch,
+    histogram(acks) as acks, histogram(max_wait_ms) as max_wait_ms, histogram(min_bytes) as min_bytes
+from requests where coalesce(replica_id, -1) < 0 group by client_ip, client_id
 """
 """Without followers' fetches."""
 _CODECS = f"""
@@ -125,63 +126,51 @@ group by all order by codec
 def client_traffic(database: Database) -> AllClientTraffic:
     """Clients by the bytes of records that they moved; `codecs_known` says whether compression was read."""
     codecs = grouped(select(database, _CODECS, _Codec), lambda row: (row.client_ip, row.client_id))
-    clients = grouped(select(database, _REQUESTS, _Alike), lambda row: row.client)
-    found = [_traffic(rows, {row.codec: row.n for row in codecs.get(client, ())}) for client, rows in clients.items()]
+    found = [
+        _traffic(row, {one.codec: one.n for one in codecs.get((row.client_ip, row.client_id), ())})
+        for row in select(database, _REQUESTS, _Client)
+    ]
     listed = [traffic for traffic in found if traffic.produce or traffic.fetch]
     listed.sort(key=lambda row: (-row.record_bytes, str(row.client_ip), str(row.client_id)))
     return AllClientTraffic(bool(codecs), len(listed), tuple(listed[:MOST_CLIENTS]))
 
 
-def _traffic(rows: list[_Alike], codecs: dict[str, int]) -> ClientTraffic:
-    n, sent = sum(row.n for row in rows), [row for row in rows if row.api_key == PRODUCE]
-    got = [row for row in rows if row.api_key in (FETCH, SHARE_FETCH)]
+def _traffic(row: _Client, codecs: dict[str, int]) -> ClientTraffic:
     return ClientTraffic(
-        client_ip=rows[0].client_ip,
-        client_id=rows[0].client_id,
-        n_requests=n,
-        produce=_produce(sent, _used(rows, lambda row: row.acks), codecs) if sent else None,
-        fetch=_fetch(got, rows) if got else None,
-        requests_a_record=_ratio(n, sum(row.n_records for row in (*sent, *got))),
+        client_ip=row.client_ip,
+        client_id=row.client_id,
+        n_requests=row.n,
+        produce=_produce(row, codecs) if row.produce.n else None,
+        fetch=_fetch(row) if row.fetch.n else None,
+        requests_a_record=_ratio(row.n, row.produce.n_records + row.fetch.n_records),
     )
 
 
-def _used(rows: list[_Alike], setting: Callable[[_Alike], int | None]) -> dict[int, int]:
-    """How many requests had each value of a setting, by value."""
-    found: Counter[int] = Counter()
-    for row in rows:
-        value = setting(row)
-        if value is not None:
-            found[value] += row.n
-    return dict(sorted(found.items()))
-
-
-def _produce(rows: list[_Alike], acks: dict[int, int], codecs: dict[str, int]) -> ProduceTraffic:
-    n, n_partitions = sum(row.n for row in rows), sum(row.n_partitions for row in rows)
-    n_records, record_bytes = sum(row.n_records for row in rows), sum(row.record_bytes for row in rows)
+def _produce(row: _Client, codecs: dict[str, int]) -> ProduceTraffic:
+    sums = row.produce
     return ProduceTraffic(
-        n=n,
-        n_records=n_records,
-        record_bytes=record_bytes,
-        records_a_request=_ratio(n_records, n),
-        bytes_a_request=record_bytes // n,
-        bytes_a_batch=record_bytes // n_partitions if n_partitions else None,
-        acks={str(value): used for value, used in acks.items()},
+        n=sums.n,
+        n_records=sums.n_records,
+        record_bytes=sums.record_bytes,
+        records_a_request=_ratio(sums.n_records, sums.n),
+        bytes_a_request=sums.record_bytes // sums.n,
+        bytes_a_batch=sums.record_bytes // sums.n_partitions if sums.n_partitions else None,
+        acks={str(value): n for value, n in sorted(row.acks.items())},
         codecs=codecs,
     )
 
 
-def _fetch(rows: list[_Alike], of_client: list[_Alike]) -> FetchTraffic:
-    n, n_records = sum(row.n for row in rows), sum(row.n_records for row in rows)
-    record_bytes = sum(row.record_bytes for row in rows)
+def _fetch(row: _Client) -> FetchTraffic:
+    sums = row.fetch
     return FetchTraffic(
-        n=n,
-        n_records=n_records,
-        record_bytes=record_bytes,
-        records_a_request=_ratio(n_records, n),
-        bytes_a_request=record_bytes // n,
-        n_empty=sum(row.n_empty for row in rows),
-        max_wait_ms=_commonest(_used(of_client, lambda row: row.max_wait_ms)),
-        min_bytes=_commonest(_used(of_client, lambda row: row.min_bytes)),
+        n=sums.n,
+        n_records=sums.n_records,
+        record_bytes=sums.record_bytes,
+        records_a_request=_ratio(sums.n_records, sums.n),
+        bytes_a_request=sums.record_bytes // sums.n,
+        n_empty=sums.n_empty,
+        max_wait_ms=_commonest(row.max_wait_ms),
+        min_bytes=_commonest(row.min_bytes),
     )
 
 

@@ -401,7 +401,7 @@ export interface EventCount {
   n: number;
 }
 
-/** whether Spark's stories are in the dataset */
+/** whether Spark's stories are in the dataset, or those that a section of the report is made from */
 export interface Presence {
   /** whether the dataset has the table */
   present: boolean;
