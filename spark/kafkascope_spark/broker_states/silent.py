@@ -8,6 +8,8 @@ from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, patience_
 
 _SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
+_ACKNOWLEDGED = frozenset({"ack", "data"})
+"""What ends a wait for an acknowledgment because one came."""
 _LEAST_NS = SECOND_NS
 _AT_ONCE_NS = 500_000_000
 """A packet for which the host waits when the server falls silent was sent at most so long before."""
@@ -67,7 +69,7 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
         end = _silent_to_all(server, host, begin, last) or last
     layers = {wait.layer for wait in waits}
     if end is not None and layers == {"delivery"}:
-        end = max(end, _first_delivered(server, host, end) or end)
+        end = max(end, _first_delivered(server, waits, end))
         if not server.runs("from_host", "packet", host).has_packets(begin.ts_ns, end.ts_ns):
             layers = set()  # the host sent nothing either
     moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
@@ -77,14 +79,17 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers)
 
 
-def _first_delivered(server: ServerRecord, host: str, since: Moment) -> Moment | None:
-    """The first payload of the server from a moment on that the host acknowledged in time. An attempt to connect says
-    that the host is there, and not that anything reaches it."""
-    waits = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
-    moment = server.runs("host", "payload", host).after(since.ts_ns)
-    while moment is not None and any(0 <= asked - moment.ts_ns < SECOND_NS for asked in waits):
-        moment = server.runs("host", "payload", host).after(moment.ts_ns + 1)
-    return moment
+def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:
+    """From a moment on, the first that shows that packets of the server reach the host: it acknowledges what one of the
+    waits was for, or new payload at once; the moment itself where nothing shows it. An attempt to connect says that
+    the host is there, and not that anything reaches it."""
+    host = waits[0].host
+    found = [wait.until for wait in waits if wait.until is not None and wait.ended_by in _ACKNOWLEDGED]
+    sent = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
+    payload = server.runs("host", "payload", host).after(since.ts_ns)
+    while payload is not None and any(0 <= asked - payload.ts_ns < SECOND_NS for asked in sent):
+        payload = server.runs("host", "payload", host).after(payload.ts_ns + 1)
+    return min([*found, payload] if payload is not None else found, default=since)
 
 
 def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from typing import Any
 
-from kafkascope_spark.incidents.failure import FOREVER, Failure, server_of
+from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure, server_of
 
 Row = dict[str, Any]
 Span = tuple[int, int]
@@ -173,8 +173,12 @@ def _united(spans: Iterable[Span]) -> list[Span]:
 
 
 def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
-    """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all."""
-    until = min(stretch.to_ns, served[-1][1] if served else 0)
+    """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all. Who
+    is served for a moment longer, and nobody later, loses the same broker."""
+    last_served_ns = served[-1][1] if served else 0
+    if last_served_ns < min(stretch.to_ns, stretch.from_ns + SECOND):
+        return 0.0
+    until = min(stretch.to_ns, last_served_ns)
     first = max(bisect_right(served, (stretch.from_ns, FOREVER)) - 1, 0)
     if stretch.to_ns == stretch.from_ns:  # a single attempt
         return float(any(lo <= stretch.from_ns < hi for lo, hi in islice(served, first, first + 1)))

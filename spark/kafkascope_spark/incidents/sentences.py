@@ -1,5 +1,6 @@
 """What an incident says: what failed, from when to when, how the packets show it."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from kafkascope_spark.recoveries.resources import PRODUCER_IDS
 
 Row = dict[str, Any]
 
+_SEVERAL = 2
+"""Of so many stalls the sentence says where they waited."""
 UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 """Outcomes of recoveries whose clients were not served, there or elsewhere."""
 
@@ -266,8 +269,17 @@ def _unexplained(failure: Failure, times: Times) -> str:
     }
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
-    why = f"the errors were {listed(errors)}" if errors else "nothing in the capture shows why"
+    why = f"the errors were {listed(errors)}" if errors else f"nothing in the capture shows why{_waited_on(failure)}"
     return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
+
+
+def _waited_on(failure: Failure) -> str:
+    """The brokers that were waited on, where several stalls have one, those of most stalls first."""
+    nodes = Counter(stall["node_id"] for stall in failure.stalls if stall["node_id"] is not None)
+    if sum(nodes.values()) < _SEVERAL:
+        return ""
+    ordered = sorted(nodes, key=lambda node: (-nodes[node], node))
+    return f" (stalls by the broker that was waited on: {', '.join(f'node {node}: {nodes[node]}' for node in ordered)})"
 
 
 def _waited_for(failure: Failure) -> str:

@@ -204,3 +204,13 @@ def test_what_one_host_alone_shows_may_be_its_path(
         rows += [state(2, host, "serving", 0, 5), state(2, host, name, 5, 20), state(2, host, "serving", 20, 50)]
     (failure,) = broker_failures(rows)
     assert sentence_of(failure, failure.end_ns, 0).endswith(DOUBT) == is_in_doubt
+
+
+def test_who_loses_a_broker_a_moment_later_was_not_served_beside_the_others(state: MakeRow) -> None:
+    """Recorded: two brokers are killed; the one that was first comes back and meets the other one down 18 s later than
+    the rest. Nobody talks to that one again before the capture ends."""
+    rows = [state(3, host, "serving", 0, 10) for host in (21, 22)]
+    rows += [state(3, host, "down", 10, 42) for host in (21, 22)] + [state(3, 23, "serving", 0, 10.01, "broker")]
+    rows += [state(3, 23, "unknown", 10.01, 28, "broker"), state(3, 23, "down", 28, 42, "broker")]
+    (failure,) = broker_failures(rows)
+    assert (failure.kind, failure.start_ns, failure.end_ns) == ("broker_down", 10 * NS, 42 * NS)

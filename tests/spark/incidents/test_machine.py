@@ -88,6 +88,14 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     )
 
 
+def test_what_is_not_explained_says_which_brokers_were_waited_on(stall: MakeRow) -> None:
+    """Recorded: a broker that runs for 60 ms of each 900 ms holds up the others too, as acks=all waits for it."""
+    rows = [stall("produce", 21, 3, 1, 4), stall("produce", 22, 3, 1.1, 3), stall("produce", 23, 2, 1.2, 4)]
+    (incident,), _ = tell(stalls=rows)
+    brokers = "(stalls by the broker that was waited on: node 3: 2, node 2: 1)"
+    assert f"; nothing in the capture shows why {brokers}." in incident["sentence"]
+
+
 def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
     (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["KAFKA_STORAGE_ERROR"])])
     assert "; the errors were KAFKA_STORAGE_ERROR." in incident["sentence"]
