@@ -12,7 +12,7 @@ from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of
 from kafkascope_spark.model import Connection, Request
-from kafkascope_spark.session import open_session
+from kafkascope_spark.session import class_archive, open_session
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
@@ -21,14 +21,31 @@ FOLDERS = tuple(FIXTURES / name for name in ("captures", "starts", "findings", "
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    session = open_session()
+    """The embedded session. Its JVM uses an archive of Spark's classes and writes none: writing takes longer than the
+    start, and this JVM ends when nothing follows."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(class_archive, "_claim", lambda claim: False)
+        session = open_session()
     yield session
     session.stop()
 
 
 @pytest.fixture(scope="session")
-def dataset_of(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
-    """The dataset of a fixture capture, with its stories; made once, by that process which asks first."""
+def every_rule() -> tuple[str, ...]:
+    """The names of all rules. Stories that ignore them take a third of the processor time of those with findings."""
+    from kafkascope_spark.findings.rules import RULES
+
+    return tuple(rule.name for rule in RULES)
+
+
+@pytest.fixture(scope="session")
+def dataset_of(
+    request: Any, tmp_path_factory: pytest.TempPathFactory, every_rule: tuple[str, ...]
+) -> Callable[..., pathlib.Path]:
+    """The dataset of a fixture capture, with its stories; made once, by that process which asks first.
+
+    `findings=True` where a test reads the table findings: without it, the dataset may have none.
+    """
     from kafkascope_analyzer.ingest.options import IngestOptions
     from kafkascope_analyzer.ingest.run import ingest
     from kafkascope_spark.stories import write_stories
@@ -37,16 +54,19 @@ def dataset_of(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callab
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dataset_of"
     folder.mkdir(exist_ok=True)
 
-    def make(name: str) -> pathlib.Path:
-        dataset, done = folder / f"{name}.kscope", folder / f"{name}.done"
+    def make(name: str, *, findings: bool = False) -> pathlib.Path:
+        dataset, done, complete = (folder / f"{name}.{what}" for what in ("kscope", "done", "complete"))
         with (folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not done.exists():
-                request.getfixturevalue("spark")  # only here: the cluster needs none of its own
                 place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
                 ingest([place], dataset, IngestOptions(jobs=1))
-                write_stories(dataset)
+            if not done.exists() or (findings and not complete.exists()):
+                request.getfixturevalue("spark")  # only here: the cluster needs none of its own
+                write_stories(dataset, ignored=() if findings else every_rule)
                 done.touch()
+                if findings:
+                    complete.touch()
         return dataset
 
     return make

@@ -33,7 +33,7 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK_OPTIONS = {"spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
 SUBMIT = " ".join((*(f"--conf {name}={value}" for name, value in SPARK_OPTIONS.items()), "pyspark-shell"))
 CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
-DatasetOf = Callable[[str], pathlib.Path]
+DatasetOf = Callable[..., pathlib.Path]
 
 
 class Daemons:
@@ -147,7 +147,7 @@ def test_a_master_with_two_workers_writes_the_same_stories(
     cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
-    dataset = dataset_of("healthy_basic")
+    dataset = dataset_of("healthy_basic", findings=True)
     assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
 
 
@@ -179,7 +179,9 @@ def test_a_master_with_two_workers_ingests_the_same_tables(
     cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
-    assert_ingests_the_same_tables(daemons, tmp_path / "a.kscope", {"--master": master}, dataset_of("healthy_basic"))
+    assert_ingests_the_same_tables(
+        daemons, tmp_path / "a.kscope", {"--master": master}, dataset_of("healthy_basic", findings=True)
+    )
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")
@@ -202,7 +204,7 @@ def test_a_connect_server_writes_the_same_tables_and_stories(
         until="Spark Connect server started at",
     )
     url = f"sc://127.0.0.1:{port}"
-    dataset = dataset_of("healthy_basic")
+    dataset = dataset_of("healthy_basic", findings=True)
     try:
         assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
         assert_ingests_the_same_tables(daemons, tmp_path / "ingested.kscope", {"SPARK_REMOTE": url}, dataset)

@@ -1,12 +1,13 @@
-"""Failures of a real Spark: each ends with one sentence on standard error and exit code 4, Ctrl-C with 130."""
+"""Failures of a real Spark: each ends with one sentence on standard error and exit code 4.
+
+A heap that is exhausted, and Ctrl-C during a job, are tried with `analyze` (tests/analyzer/cli/test_analyze.py).
+"""
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -93,44 +94,6 @@ def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
     for sentence, part in zip(sentences, expected, strict=True):
         assert sentence.startswith("kafkascope: Spark failed: ")
         assert part in sentence
-
-
-@pytest.mark.spark
-def test_a_heap_that_is_exhausted() -> None:
-    codes, sentences = outcome("""
-        text = "repeat('x', 2000000000)"
-        ended(lambda: session.range(4).selectExpr(f"length({text}) + length(concat({text}, 'y')) as n").collect())
-    """)
-    assert codes == ["4"]
-    assert len(sentences) == 1, sentences
-    assert "the heap of Spark's JVM is exhausted" in sentences[0]
-
-
-@pytest.mark.spark
-def test_ctrl_c_during_a_job_prints_no_traceback(tmp_path: pathlib.Path) -> None:
-    started = tmp_path / "started"
-    program = f"""
-        def waits(batches):
-            import time
-            open({str(started)!r}, "w").close()
-            time.sleep(60)
-            yield from batches
-
-        ended(lambda: job(session, waits))
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + textwrap.dedent(program)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no thread here
-    ) as running:
-        patience_ends = time.monotonic() + TIMEOUT_S
-        while not started.exists() and time.monotonic() < patience_ends and running.poll() is None:
-            time.sleep(0.1)
-        os.kill(running.pid, signal.SIGINT)
-        printed, complained = running.communicate(timeout=60)
-    assert (printed, complained) == ("130\n", "kafkascope: interrupted: nothing was written\n")
 
 
 @pytest.mark.spark

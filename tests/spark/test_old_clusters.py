@@ -55,9 +55,9 @@ class Piece:
 
 
 @pytest.fixture
-def piece(dataset_of: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Piece]:
+def piece(dataset_of: Callable[..., Path], tmp_path: Path) -> Callable[[str], Piece]:
     def make(name: str) -> Piece:
-        return Piece(name, dataset_of(name), tmp_path)
+        return Piece(name, dataset_of(name, findings=name == "zk_offset_reset"), tmp_path)
 
     return make
 

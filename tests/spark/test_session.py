@@ -92,10 +92,14 @@ def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: 
     assert first is not None
     assert first.startswith("-XX:ArchiveClassesAtExit=")
     part = pathlib.Path(first.partition("=")[2])
-    part.write_bytes(b"archive")
+    assert class_archive_option("/usr/bin/java", ("-cp", "a")) is None, "another JVM writes it"
+    part.write_bytes(bytes(64) + b"regions")
+    assert class_archive_option("/usr/bin/java", ("-cp", "a")) is None, "it is not complete"
+    (claim,) = part.parent.glob("*.claim")
+    os.utime(claim, (0, 0))
     again = class_archive_option("/usr/bin/java", ("-cp", "a"))
-    assert str(again).startswith("-XX:ArchiveClassesAtExit="), "the JVM may still be writing"
-    os.utime(part, (0, 0))
+    assert str(again).startswith("-XX:ArchiveClassesAtExit="), "the other JVM was killed"
+    part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
     assert str(class_archive_option("/usr/bin/java", ("-cp", "a"))).startswith("-XX:SharedArchiveFile=")
     assert not part.exists()
     other = class_archive_option("/usr/bin/java", ("-cp", "b"))

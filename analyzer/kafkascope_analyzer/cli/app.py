@@ -25,9 +25,21 @@ from kafkascope_analyzer.cli.tables import tables
 from kafkascope_analyzer.cli.timeline import timeline
 from kafkascope_analyzer.cli.topology import topology
 
+_VALIDATOR_PREFIX = "Value error, "
+"""What pydantic, by which Typer 0.29 converts the values of options, writes before its sentences."""
+
 
 class _Commands(TyperGroup):
-    """The group of all commands: its help prints the first paragraph of each command's help whole."""
+    """The group of all commands: its help prints the first paragraph of each command's help whole, and a value that
+    does not fit is one sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command; raises BadParameter without the prefix of the library that has checked the value."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(_VALIDATOR_PREFIX)
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the table of commands; the default is one line of each description."""

@@ -14,14 +14,17 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-WRITE_TIME_S = 60
-"""A JVM writes its archive within some 10 s. A file that has not changed for so long is complete; if it is damaged, the
-next JVM ignores it."""
+CLAIM_S = 120
+"""For so long after one process has had its JVM write the archive no other does: writing takes twice the processor time
+of a start without an archive. A JVM that works longer than that and one that was killed are not waited for."""
+_MAGIC_BYTES = 4
+"""An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
+its place free), so a file that begins with zeros is not complete."""
 
 
 def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None:
     """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; None where
-    there is no cache to keep it in.
+    there is no cache to keep it in, and where the JVM of another process writes it.
 
     java: the java command; launch_options: the class path and the module options, which an archive must fit.
     """
@@ -35,7 +38,7 @@ def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None
     _rename_complete(folder, name, archive)
     if archive.exists():
         return f"-XX:SharedArchiveFile={archive}"
-    if not os.access(folder, os.W_OK):
+    if not os.access(folder, os.W_OK) or not _claim(folder / f"{name}.claim"):
         return None
     return f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}"
 
@@ -44,8 +47,24 @@ def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> 
     """Give a finished archive its final name: the JVM writes it after this process has ended."""
     for part in sorted(folder.glob(f"{name}.*.part")):
         with contextlib.suppress(OSError):
-            if time.time() - part.stat().st_mtime > WRITE_TIME_S:
+            if _is_complete(part):
                 part.replace(archive)
+
+
+def _claim(claim: pathlib.Path) -> bool:
+    """Whether no other process has had its JVM write the archive within CLAIM_S; others see then that this one has."""
+    with contextlib.suppress(OSError):
+        if time.time() - claim.stat().st_mtime < CLAIM_S:
+            return False
+    with contextlib.suppress(OSError):
+        claim.touch()
+    return True
+
+
+def _is_complete(part: pathlib.Path) -> bool:
+    """Whether the JVM has written all of an archive."""
+    with part.open("rb") as file:
+        return any(file.read(_MAGIC_BYTES))
 
 
 def _fingerprint(java: str, launch_options: Sequence[str]) -> str:

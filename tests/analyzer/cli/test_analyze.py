@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+OF_TABLES = ("connections", "cluster", "apis", "errors", "request_rates", "latency", "leaders", "client_traffic")
+"""Parts of a report that need no stories."""
+
+
 def run(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
@@ -38,40 +43,84 @@ def command(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "kafkascope_analyzer.cli", *map(str, args)]
 
 
+THE_WHOLE_WAY = f"""
+import json, sys
+from pathlib import Path
+from typer.testing import CliRunner
+from kafkascope_analyzer.cli import main, startup
+from kafkascope_analyzer.cli.app import app
+
+later, end_process = Path(sys.argv[1]), startup.end_process
+
+def run(*arguments):
+    done = CliRunner().invoke(app, arguments)
+    return [done.exit_code, done.stdout, done.stderr]
+
+def add_stories_later(code):
+    dataset = str(later / "later.kscope")
+    done = [run("ingest", {str(CAPTURE)!r}, "-q", "-o", dataset), run("stories", dataset, "-q", "--format", "plain")]
+    (later / "done.json").write_text(json.dumps(done))
+    end_process(code)
+
+startup.end_process = add_stories_later
+sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "--format", "json"]
+main()
+"""
+"""`analyze`, and where it would end `ingest` and `stories` into another folder: they use the session that is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzed:
+    """What THE_WHOLE_WAY did. folder: in which the capture was analyzed with default options; process: what that
+    printed; later: the folder of the dataset to which `stories` added the stories; steps: exit code, standard output
+    and standard error of `ingest` and of `stories`."""
+
+    folder: Path
+    process: subprocess.CompletedProcess[str]
+    later: Path
+
+    @property
+    def datasets(self) -> tuple[Path, Path]:
+        return self.folder / "healthy_basic.kscope", self.later / "later.kscope"
+
+    @property
+    def steps(self) -> list[tuple[int, str, str]]:
+        return [tuple(step) for step in json.loads((self.later / "done.json").read_text())]
+
+
 @pytest.fixture(scope="module")
-def analyzed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """A folder in which the capture was analyzed with default options, and what was printed."""
-    folder = tmp_path_factory.mktemp("analyzed")
-    analyze = command("analyze", CAPTURE, "--format", "json")
-    return folder, subprocess.run(analyze, cwd=folder, capture_output=True, text=True, check=False)
+def analyzed(tmp_path_factory: pytest.TempPathFactory) -> Analyzed:
+    folder, later = tmp_path_factory.mktemp("analyzed"), tmp_path_factory.mktemp("later")
+    program = [sys.executable, "-c", THE_WHOLE_WAY, str(later)]
+    return Analyzed(folder, subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False), later)
 
 
 @pytest.mark.spark
-def test_the_whole_way(here: Path, analyzed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    folder, done = analyzed
+def test_the_whole_way(analyzed: Analyzed) -> None:
+    folder, done = analyzed.folder, analyzed.process
     assert (done.returncode, done.stderr.splitlines()) == (
         0,
         ["dataset: healthy_basic.kscope, report: healthy_basic.kscope/report.json"],
     )
-    report = folder / "healthy_basic.kscope" / "report.json"
+    report = analyzed.datasets[0] / "report.json"
     assert done.stdout == report.read_text()
     assert list(Draft202012Validator(packaged_schema()).iter_errors(json.loads(done.stdout))) == []
     output = {client["client_id"]: client for client in json.loads(done.stdout)["clients"]["listed"]}
     assert {name: client["kind"] for name, client in output.items()} == CLIENTS
     assert {client["starts"][0]["outcome"] for client in output.values()} == {"ready"}
     assert [p.name for p in folder.iterdir()] == ["healthy_basic.kscope"]
-    assert stories_added_later(here) == report.read_text()
 
 
-def stories_added_later(here: Path) -> str:
-    """The report of the same capture by `ingest` and then `stories`; what it prints is a page in ASCII."""
-    assert run("ingest", CAPTURE, "-q", "-o", "later.kscope").exit_code == 0
-    adding = command("stories", "later.kscope", "-q", "--format", "plain")
-    done = subprocess.run(adding, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert done.stdout.isascii()
-    assert "start: ready after" in done.stdout
-    return (here / "later.kscope" / "report.json").read_text()
+@pytest.mark.spark
+def test_stories_that_are_added_later_are_the_same(analyzed: Analyzed) -> None:
+    """What `stories` prints is a page in ASCII."""
+    ingested, (code, page, complaints) = analyzed.steps
+    assert ingested[0] == 0
+    assert (code, complaints) == (0, "")
+    assert page.isascii()
+    assert "start: ready after" in page
+    reports = [place / "report.json" for place in analyzed.datasets]
+    assert reports[0].read_text() == reports[1].read_text()
 
 
 def test_without_java_the_tables_and_the_report_are_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,30 +166,54 @@ def test_a_failure_of_spark_keeps_the_tables_and_their_report(here: Path, monkey
     assert run("info", "healthy_basic.kscope").exit_code == 0
 
 
-@pytest.mark.spark
-def test_a_jvm_that_is_killed_ends_analyze_with_one_sentence(here: Path) -> None:
-    """The stories replaced by a job that kills the JVM; all the rest is the real command."""
-    program = f"""
-import os, signal, sys
+A_JVM_THAT_ENDS = f"""
+import sys
 import kafkascope_spark.stories
+import kafkascope_analyzer.ingest.run
 from kafkascope_spark.session import open_session
-from kafkascope_spark.session.gateway import current_jvm
 
-def kill_the_jvm(*_, **__):
-    session = open_session()
-    os.kill(current_jvm().process.pid, signal.SIGKILL)
-    session.range(4).toArrow()
+def exhaust_the_heap(*_, **__):
+    open_session().range(4).selectExpr("length(repeat(cast(id as string), 2000000000)) as n").toArrow()
 
-kafkascope_spark.stories.make_stories = kill_the_jvm
+kafkascope_spark.stories.make_stories = exhaust_the_heap
+kafkascope_analyzer.ingest.run.BYTES_PER_WORKER = 1 << 18
 from kafkascope_analyzer.cli import main
-sys.argv = ["kafkascope", "analyze", {str(CAPTURE)!r}, "-q", "--format", "json"]
+sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "-q", "--jobs", "2", "--format", "json"]
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+"""`analyze` whose two processes are forked while the JVM starts, with a job that ends the JVM in place of the stories;
+all the rest is the real command."""
+
+
+@pytest.fixture(scope="module")
+def without_jvm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder with the dataset that A_JVM_THAT_ENDS made, and what was printed."""
+    folder = tmp_path_factory.mktemp("without_jvm")
+    program = [sys.executable, "-c", A_JVM_THAT_ENDS]
+    return folder, subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.spark
+def test_a_jvm_that_ends_is_one_sentence(without_jvm: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    """Of a heap that is exhausted; tests/spark/test_failures.py kills a JVM."""
+    _, done = without_jvm
     assert (done.returncode, len(done.stderr.splitlines())) == (4, 1), done.stderr
-    assert "its JVM was killed by SIGKILL" in done.stderr
+    assert "the heap of Spark's JVM is exhausted" in done.stderr
     assert "`kafkascope stories healthy_basic.kscope` tries again" in done.stderr
     assert json.loads(done.stdout)["stories"]["present"] is False
+
+
+@pytest.mark.spark
+def test_processes_are_forked_beside_a_jvm_that_starts(
+    without_jvm: tuple[Path, subprocess.CompletedProcess[str]], analyzed: Analyzed
+) -> None:
+    """Two processes read, while the JVM is already there: the report is that of one process."""
+    folder, done = without_jvm
+    places = (analyzed.datasets[0], folder / "healthy_basic.kscope")
+    buckets = [json.loads((place / "_dataset.json").read_text())["options"]["buckets"] for place in places]
+    assert buckets == [1, 2]
+    two, one = json.loads(done.stdout), json.loads(analyzed.process.stdout)
+    assert {key: two[key] for key in OF_TABLES} == {key: one[key] for key in OF_TABLES}
 
 
 def heed_interrupts() -> None:
@@ -149,23 +222,28 @@ def heed_interrupts() -> None:
 
 
 STOPPED_IN_THE_STORIES = f"""
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 import kafkascope_spark.stories
+from kafkascope_spark.session import open_session
 
-sign = getattr(signal, sys.argv[1])
+sign, command = getattr(signal, sys.argv[1]), os.getpid()
 
-def stop(*_, **__):
+def stops_the_command(batches):
+    os.kill(command, sign)
+    time.sleep(60)
+    yield from batches
+
+def run_a_job(*_, **__):
     assert list(Path("healthy_basic.kscope/stories/clients").iterdir())
-    os.kill(os.getpid(), sign)
-    signal.pause()
+    open_session().range(0, 1, 1, 1).mapInArrow(stops_the_command, "id long").toArrow()
 
-kafkascope_spark.stories.write_findings = stop
+kafkascope_spark.stories.write_findings = run_a_job
 from kafkascope_analyzer.cli import main
 sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "-q"]
 main()
 """
-"""`analyze` that gets a signal once Spark has written the stories of clients, and waits for its end."""
+"""`analyze` that gets a signal in the middle of a job of Spark, whose tasks have written the stories of clients."""
 
 
 def stopped_in_the_stories(sign: str) -> subprocess.CompletedProcess[str]:
@@ -183,7 +261,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.spark
-def test_interrupted_in_the_stories_leaves_nothing(here: Path) -> None:
+def test_interrupted_in_the_stories_leaves_nothing_and_prints_no_traceback(here: Path) -> None:
     """So does `stories`, beside which nothing happens but that (tests/spark/test_stories.py)."""
     done = stopped_in_the_stories("SIGINT")
     assert (done.returncode, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")
@@ -243,18 +321,3 @@ def test_the_connection_waits_for_the_first_block(
         after_block()
         after_block()
     assert len(opened) == 1
-
-
-@pytest.mark.spark
-def test_processes_are_forked_beside_a_jvm_that_starts(
-    here: Path, analyzed: tuple[Path, subprocess.CompletedProcess[str]]
-) -> None:
-    """Two processes read, while the JVM is already there: the report is that of one process."""
-    monkey = "import kafkascope_analyzer.ingest.run as run; run.BYTES_PER_WORKER = 1 << 18; "
-    main = "import sys; from kafkascope_analyzer.cli import main; sys.argv[0] = 'kafkascope'; main()"
-    arguments = ["analyze", str(CAPTURE), "-q", "--jobs", "2", "--format", "json", "-o", "two.kscope"]
-    done = subprocess.run([sys.executable, "-c", monkey + main, *arguments], capture_output=True, check=True)
-    by_one, places = analyzed[1].stdout, (analyzed[0] / "healthy_basic.kscope", here / "two.kscope")
-    buckets = [json.loads((place / "_dataset.json").read_text())["options"]["buckets"] for place in places]
-    assert buckets == [1, 2]
-    assert json.loads(done.stdout)["clients"] == json.loads(by_one)["clients"]

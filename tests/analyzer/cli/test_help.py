@@ -58,6 +58,12 @@ def test_wrong_usage_is_exit_code_2(args: list[str]) -> None:
     assert CliRunner().invoke(app, args).exit_code == 2
 
 
+def test_a_value_that_does_not_fit_is_one_sentence() -> None:
+    """Without the name of the exception that the library has for it."""
+    printed = CliRunner().invoke(app, ["info", "--format", "nope", "x"]).output
+    assert "Invalid value for '--format': 'nope' is not one of 'rich', 'plain', 'json'." in printed
+
+
 def test_nothing_heavy_is_imported_for_the_help() -> None:
     program = "import sys, kafkascope_analyzer.cli.app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

@@ -104,9 +104,9 @@ def test_conditions_are_pushed_down_and_change_no_row(load: Callable[..., Any], 
 
 @pytest.mark.spark
 def test_a_dataset_gives_its_tables_a_partition_a_file(
-    load: Callable[..., Any], dataset_of: Callable[[str], pathlib.Path], spark: Any
+    load: Callable[..., Any], dataset_of: Callable[..., pathlib.Path], spark: Any
 ) -> None:
-    place = dataset_of("healthy_basic")
+    place = dataset_of("healthy_basic", findings=True)
     dataset = Dataset.open(place)
     for name, stored in (("connections", "connections"), (CLIENTS.name, f"stories/{CLIENTS.name}")):
         frame = load(str(place), table=name)

@@ -3,6 +3,7 @@
 import pathlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -48,6 +49,12 @@ NAMED = {
 }
 """Settings and offsets that the lab gave, which sentences have to name."""
 DatasetOf = Callable[[str], pathlib.Path]
+
+
+@pytest.fixture(scope="module")
+def dataset_of(dataset_of: DatasetOf) -> DatasetOf:
+    """With findings."""
+    return partial(dataset_of, findings=True)
 
 
 def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:

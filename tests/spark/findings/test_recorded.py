@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -45,6 +46,12 @@ EXPECTED = {
     "old_versions": {("old_versions", c) for c in ("svc-b-1", "indexer-3", "order-api-4", "indexer-8")},
 }
 DatasetOf = Callable[[str], pathlib.Path]
+
+
+@pytest.fixture(scope="module")
+def dataset_of(dataset_of: DatasetOf) -> DatasetOf:
+    """With findings."""
+    return partial(dataset_of, findings=True)
 
 
 def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:

@@ -18,10 +18,10 @@ KINDS = {"producer": "producer", "consumer": "consumer"}
 
 
 @pytest.fixture(scope="module")
-def dataset(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def dataset(spark: Any, every_rule: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     place = tmp_path_factory.mktemp("clients") / "same_names.kscope"
     ingest([CLIENTS / "same_names.pcap.zst"], place, IngestOptions(jobs=1))
-    write_stories(place)
+    write_stories(place, ignored=every_rule)
     return place
 
 
@@ -51,12 +51,14 @@ def test_each_process_is_one_client_and_each_client_one_process(dataset: pathlib
         assert (client["software_from"], client["end"]) == ("api_versions", "closed")
 
 
-def test_records_of_one_producer_id_are_of_one_client(spark: Any, tmp_path: pathlib.Path) -> None:
+def test_records_of_one_producer_id_are_of_one_client(
+    spark: Any, every_rule: tuple[str, ...], tmp_path: pathlib.Path
+) -> None:
     """One kafka-python producer, whose process took 13 ms to close its connections: begin and end of all four. Only on
     one of them it asked for its producer id, 1000; the headers of its batches carry that id on three (read as hex)."""
     place = tmp_path / "slow_close.kscope"
     ingest([CLIENTS / "slow_close.pcap.zst"], place, IngestOptions(jobs=1))
-    write_stories(place)
+    write_stories(place, ignored=every_rule)
     ports = {c["conn_id"]: c["client_port"] for c in pq.read_table(place / CONNECTIONS.name).to_pylist()}
     rows = pq.read_table(place / PARTITIONS.name).to_pylist()
     written = {(ports[row["conn_id"]], row["producer_id"]) for row in rows if row["producer_id"] is not None}

@@ -172,9 +172,9 @@ def test_the_same_rows_for_any_number_of_machines(
 
 @pytest.mark.spark
 def test_findings_are_on_those_clients_at_that_time(
-    dataset_of: Callable[[str], pathlib.Path], truth: dict[str, Any], by_producer: dict[str, Rows]
+    dataset_of: Callable[..., pathlib.Path], truth: dict[str, Any], by_producer: dict[str, Rows]
 ) -> None:
-    stories = dataset_of("txn") / "stories"
+    stories = dataset_of("txn", findings=True) / "stories"
     clients = {c["client_instance_id"]: c for c in pq.read_table(stories / CLIENTS.name).to_pylist()}
     found = pq.read_table(stories / FINDINGS.name).to_pylist()
     about = {rule: [f for f in found if f["rule"] == rule] for rule in ("fenced_producer", "hanging_transaction")}
