@@ -119,6 +119,33 @@ def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathl
     assert "kafkascope: the executors have no pyarrow: install it there (pip install pyarrow)" in done.stderr
 
 
+INTERRUPTED_LAUNCH = """
+import os, signal, subprocess, sys
+from kafkascope_spark.session import gateway
+
+class Interrupted(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGINT)
+
+gateway.subprocess.Popen = Interrupted
+signal.signal(signal.SIGINT, signal.default_int_handler)
+gateway.launch(sys.argv[1], ())
+"""
+
+
+def test_an_interruption_while_the_jvm_is_launched_leaves_no_jvm(tmp_path: pathlib.Path) -> None:
+    """A program that sleeps in place of the java command."""
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 600\n")
+    java.chmod(0o755)
+    command = [sys.executable, "-c", INTERRUPTED_LAUNCH, str(java)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert "KeyboardInterrupt" in done.stderr
+    assert not pathlib.Path(f"/proc/{int(done.stdout)}").exists()
+
+
 @pytest.mark.usefixtures("no_jvm")
 @pytest.mark.parametrize(
     ("text", "part"),

@@ -13,6 +13,7 @@ the JVM's standard input: the JVM ends when the last copy is closed. `connect` l
 may be forked after it.
 """
 
+import atexit
 import contextlib
 import os
 import pathlib
@@ -21,6 +22,7 @@ import struct
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import IO, Any
@@ -134,22 +136,43 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
         "SPARK_CONNECT_MODE": "0",
         "PYTHONHASHSEED": "0",
     }
-    try:
-        process = subprocess.Popen(
-            [java, *options, *_main(packages, excluded)],
-            stdin=subprocess.PIPE,  # the JVM ends when this process does
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            process_group=0,  # Ctrl-C is for this process, which then ends the JVM
-        )
-    except OSError as error:
-        raise SparkError(f"Spark's JVM cannot be started: {java}: {error.strerror or error}") from error
-    if not _launched:
-        os.register_at_fork(after_in_child=_close_in_child)
-    jvm = Jvm(process, output, folder, packages)
-    _launched.append(jvm)
+    with _uninterrupted():
+        try:
+            process = subprocess.Popen(
+                [java, *options, *_main(packages, excluded)],
+                stdin=subprocess.PIPE,  # the JVM ends when this process does
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                process_group=0,  # Ctrl-C is for this process, which then ends the JVM
+            )
+        except OSError as error:
+            raise SparkError(f"Spark's JVM cannot be started: {java}: {error.strerror or error}") from error
+        if not _launched:
+            os.register_at_fork(after_in_child=_close_in_child)
+            atexit.register(_stop_unconnected, os.getpid())
+        jvm = Jvm(process, output, folder, packages)
+        _launched.append(jvm)
     return jvm
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Delays Ctrl-C and SIGTERM until the block ends: in the middle of it they would leave a JVM that nobody knows. The
+    JVM itself lets both through."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _stop_unconnected(owner: int) -> None:
+    """End the JVMs that this process, which ends, has not connected to yet. Without the folder for its connection file,
+    which goes with this process, a JVM would wait for a connection for ever."""
+    for jvm in _launched:
+        if os.getpid() == owner and pathlib.Path(jvm.folder.name).exists():
+            jvm.stop()
 
 
 def _main(packages: tuple[str, ...], excluded: tuple[str, ...]) -> tuple[str, ...]:
