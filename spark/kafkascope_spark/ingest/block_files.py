@@ -176,6 +176,7 @@ def _joined(shares: Sequence[ReadBlock]) -> ReadBlock:
 
 
 def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:
-    """Removes the files. Raises UsageError."""
+    """Removes the files, with all others of the tasks that have written them. Raises UsageError."""
+    folders = sorted({file.place.rpartition("/")[0] for file in files})
     with ThreadPoolExecutor(MOST_PUT) as pool:
-        list(pool.map(lambda file: storage.remove(file.place), files))
+        list(pool.map(storage.remove_folder, folders))

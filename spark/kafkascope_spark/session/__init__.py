@@ -1,6 +1,5 @@
 """The Spark session: embedded by default, or a cluster's by `--master`, `--remote` or `SPARK_REMOTE`."""
 
-from kafkascope_spark.session.batch_bytes import small_batches
 from kafkascope_spark.session.connectors import StorageConnector, connector_for
 from kafkascope_spark.session.java import java_problem
 from kafkascope_spark.session.jvm_options import LARGE_REQUESTS, SessionSize, size_for_input, size_for_requests
@@ -17,5 +16,4 @@ __all__ = [
     "open_session",
     "size_for_input",
     "size_for_requests",
-    "small_batches",
 ]

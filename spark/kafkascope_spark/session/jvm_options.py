@@ -88,6 +88,13 @@ _LATE_C2 = (
 """Ten times the usual thresholds: otherwise the C2 compiler spends four fifths of its time, a third of the whole run,
 on Spark's planner and on the compiler of its queries, which run only for a moment."""
 
+CLUSTER_OPTIONS = {
+    "spark.driver.defaultJavaOptions": " ".join(_LATE_C2),
+    "spark.executor.defaultJavaOptions": " ".join(_LATE_C2),
+}
+"""Options of the JVMs of a session that we create on a cluster, where the user sets none: Spark puts these before
+spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the user's."""
+
 
 @dataclass(frozen=True, slots=True)
 class SizeOptions:

@@ -16,7 +16,13 @@ from kafkascope_spark.session.class_archive import class_archive_option
 from kafkascope_spark.session.connectors import StorageConnector
 from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
 from kafkascope_spark.session.java import find_java, java_problem
-from kafkascope_spark.session.jvm_options import DATA_OPTIONS, EMBEDDED_OPTIONS, SessionSize, options_for
+from kafkascope_spark.session.jvm_options import (
+    CLUSTER_OPTIONS,
+    DATA_OPTIONS,
+    EMBEDDED_OPTIONS,
+    SessionSize,
+    options_for,
+)
 from kafkascope_spark.session.workers import check_executors, start_early
 
 if TYPE_CHECKING:
@@ -164,7 +170,7 @@ def _on_cluster(master: str) -> "SparkSession":
 
     builder = SparkSession.builder.appName("kafkascope").master(master)
     if active_session() is None:
-        builder = builder.config(map=dict(DATA_OPTIONS))
+        builder = builder.config(map={**DATA_OPTIONS, **CLUSTER_OPTIONS})
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
