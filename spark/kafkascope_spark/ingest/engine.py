@@ -85,6 +85,7 @@ class SparkEngine:
         self._session, self._range_bytes, self._stage = session, range_bytes, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
+        self._fetched: dict[Path, tuple[int, int]] = {}
 
     def __enter__(self) -> "SparkEngine":
         return self
@@ -105,6 +106,7 @@ class SparkEngine:
             buckets = job.bucket.of_series(report.n_series)
             files = (report.spill | report.states).items()
             fetch(self._run.storage, ((at, name) for name, at in files), job.bucket.spill.parent)
+            self._fetched |= {path: _version(path) for path in (job.bucket.spill.parent / name for name, _ in files)}
             for bucket in buckets:
                 bucket.spill.mkdir(parents=True, exist_ok=True)
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
@@ -116,9 +118,10 @@ class SparkEngine:
         """As `Engine.finish`."""
         if meanwhile is not None:
             meanwhile()
-        for job in self._jobs:  # learning spills too
-            names = [bucket.spill.name for bucket in job.buckets]
-            job.spill.update(put_spill(self._run, job.buckets[0].spill.parent, names, known=job.spill))
+        for job in self._jobs:  # learning spills too, also anew what an earlier run has spilled under the same name
+            folder, names = job.buckets[0].spill.parent, [bucket.spill.name for bucket in job.buckets]
+            known = {name for name in job.spill if self._fetched.get(folder / name) == _version(folder / name)}
+            job.spill.update(put_spill(self._run, folder, names, known=known))
         self._stage("Spark: writing the tables")
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
         finished: list[Finished] = self._reported(len(self._jobs), finish_stage(self._run, self._jobs, file))
@@ -169,6 +172,12 @@ class SparkEngine:
         """Runs a stage over the numbers 0 to n - 1, each in a task of its own. Returns what the tasks report."""
         with spark_failures():
             return reports_of(self._session.range(0, n, 1, n).mapInArrow(stage, spark_schema(REPORT)).toArrow())
+
+
+def _version(path: Path) -> tuple[int, int]:
+    """What changes when a file is written anew: its time and its size."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _in_order(blocks: Iterable[BlockFile], joined: Joined) -> list[tuple[BlockFile, BlockSource]]:
