@@ -63,7 +63,7 @@ def _followed(incident: Incident, findings: tuple[Finding, ...]) -> list[str]:
     for part in incident.followed:
         named = list(part.sentences)
         if part.ids and len(part.ids) == len(part.sentences):
-            pairs = zip(part.sentences, part.ids, strict=True)
+            pairs = zip(part.sentences, map(safe, part.ids), strict=True)
             named = [f"{sentence.rstrip('.')} ({identity})" for sentence, identity in pairs]
         left = part.n - len(named) if part.ids else 0
         made += [f"What followed: {part.text}.", *(f"{name.rstrip('.')}." for name in named)]
