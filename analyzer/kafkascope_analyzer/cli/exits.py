@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -69,6 +69,21 @@ def exit_codes() -> Iterator[None]:
         stopped.remove()
 
 
+_cancellations: list[Callable[[], None]] = []
+"""What an interruption cancels."""
+
+
+@contextmanager
+def cancelled_when_interrupted(cancel: Callable[[], None]) -> Iterator[None]:
+    """Has an interruption of the block cancel what the block waits for. PySpark waits for the end of a job before it
+    lets an exception through, and its own handler is only there where the main thread opened the session."""
+    _cancellations.append(cancel)
+    try:
+        yield
+    finally:
+        _cancellations.remove(cancel)
+
+
 def _discard_output() -> None:
     """Nothing takes the rest of the buffer; without this the interpreter reports that when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -103,6 +118,9 @@ class _Stopped:
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         self.is_set = True
+        with suppress(Exception):  # what is to be cancelled may be gone
+            for cancel in _cancellations:
+                cancel()
         before = self._before[signum]
         if callable(before):
             before(signum, frame)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
-from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, complain, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.options import (
     Append,
@@ -188,9 +188,9 @@ def _write_tables_on_spark(
 ) -> "Dataset":
     from kafkascope_analyzer.ingest.run import write_tables as run_ingest
     from kafkascope_spark.ingest.engine import SparkEngine
-    from kafkascope_spark.session import open_session
+    from kafkascope_spark.session import cancel_jobs, open_session
 
-    with waiting("starting Spark", quiet=quiet) as name_stage:
+    with cancelled_when_interrupted(cancel_jobs), waiting("starting Spark", quiet=quiet) as name_stage:
         session = open_session(where.master, where.remote)
 
         def engine_of(plan: "Plan") -> SparkEngine:

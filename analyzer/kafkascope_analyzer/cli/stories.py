@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
@@ -97,10 +97,15 @@ def make_stories(
     committed. Arguments and errors as of `write_stories`.
     """
     from kafkascope_spark.failures import spark_failures
+    from kafkascope_spark.session import cancel_jobs
     from kafkascope_spark.stories import make_stories as run_stories
 
     master, remote = where
-    with waiting("starting Spark", quiet=quiet) as name_stage, spark_failures():
+    with (
+        cancelled_when_interrupted(cancel_jobs),
+        waiting("starting Spark", quiet=quiet) as name_stage,
+        spark_failures(),
+    ):
         return run_stories(
             dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
         )

@@ -235,10 +235,12 @@ class Storage:
             _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
 
     def remove_folder(self, relative: str) -> None:
-        """Removes a folder and what is in it, if it is there: a store removes a thousand files at once. Raises
-        UsageError."""
+        """Removes a folder and what is in it, if it is there, and locally the folders above it that are empty then: a
+        store removes a thousand files at once. Raises UsageError."""
         with suppress(FileNotFoundError), self.failures(relative, missing=True, verb="removed"):
             self.filesystem.delete_dir(self.inside(relative))
+        if self.is_local:
+            _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
 
     def remove_empty_folders(self) -> None:
         """Removes the local folder, and those in it, as far as they hold no file; an object store has no folders."""

@@ -33,7 +33,7 @@ select *, sum(if(api_name = 'Produce', request_bytes, null)) over (
     range between {WINDOW_MS * 1_000_000} preceding and current row) as counted_bytes
 from quota_requests left semi join (
     select client_id as muted_id, server_ip as by_ip, server_port as by_port from quota_requests where throttle_ms > 0
-) on client_id <=> muted_id and server_ip = by_ip and server_port = by_port"""
+) on client_id <=> muted_id and server_ip <=> by_ip and server_port <=> by_port"""
 # One finding per client and API. A broker mutes for (counted - quota * window) / quota.
 _QUERY = f"""
 with measured as ({_MEASURED})

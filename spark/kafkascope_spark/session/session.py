@@ -87,6 +87,17 @@ def active_session() -> "SparkSession | None":
         return None
 
 
+def cancel_jobs() -> None:
+    """Cancel what the session of this process runs, if there is one."""
+    from pyspark.sql.utils import is_remote
+
+    session = active_session()
+    if session is not None and is_remote():
+        session.interruptAll()
+    elif session is not None:
+        session.sparkContext.cancelAllJobs()
+
+
 def launch_early(size: SessionSize, connector: StorageConnector | None = None) -> Jvm | None:
     """Launch the JVM that `open_session` will connect to, without waiting; None where Java is missing.
 
