@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("analyzer/kafkascope_analyzer", "parsers/kafkascope_parsers")
+FOLDERS = ("analyzer/kafkascope_analyzer", "parsers/kafkascope_parsers", "spark/kafkascope_spark")
 COMMANDS = "analyzer/kafkascope_analyzer/cli/"
 """A command has a parameter for each of its options, and its help stands beside each."""
 MOST_PARAMETERS = 6

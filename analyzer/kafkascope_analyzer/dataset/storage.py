@@ -264,9 +264,8 @@ class Storage:
 
     @contextmanager
     def failures(self, relative: str = "", *, missing: bool = False, verb: str = "read") -> Iterator[None]:
-        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes
-        through; verb: what could
-        not be done: `read`, `written`."""
+        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes through; verb:
+        what could not be done: `read`, `written`, `removed`."""
         import pyarrow as pa
 
         name = self.uri_of(relative) if relative else self.given

@@ -24,17 +24,15 @@ def join_listeners(failures: Iterable[Failure], clients: Iterable[Row]) -> list[
 def _of_listeners(failures: Sequence[Failure], clients: Iterable[Row]) -> Iterator[list[Failure]]:
     """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
     group_of = {failure: [failure] for failure in failures}
+    hosts_of = {failure: {state["host"] for state in failure.states} for failure in failures}
     for client in clients:
-        tried = [f for f in failures if f.server in client["advertised"] and _is_tried(f, client["client_ip"])]
+        learned = [failure for failure in failures if failure.server in client["advertised"]]
+        tried = [failure for failure in learned if client["client_ip"] in hosts_of[failure]]
         for failure in tried[1:]:
             if group_of[failure] is not group_of[tried[0]]:
                 group_of[tried[0]].extend(group_of[failure])
                 group_of |= dict.fromkeys(group_of[failure], group_of[tried[0]])
     yield from {id(group): group for group in group_of.values()}.values()
-
-
-def _is_tried(failure: Failure, host: str) -> bool:
-    return any(state["host"] == host for state in failure.states)
 
 
 def _joined(failures: Sequence[Failure]) -> Failure:
@@ -43,5 +41,6 @@ def _joined(failures: Sequence[Failure]) -> Failure:
     ends = [failure.end_ns for failure in failures]
     first.end_ns = first.affected_until_ns = None if None in ends else max(end for end in ends if end is not None)
     first.states = [state for failure in failures for state in failure.states]
+    first.servers = frozenset().union(*(failure.servers for failure in failures))
     first.subject = listed(sorted(first.servers))
     return first

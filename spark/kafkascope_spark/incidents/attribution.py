@@ -15,6 +15,8 @@ from kafkascope_spark.incidents.other_failures import ERROR_KINDS
 Row = dict[str, Any]
 Rule = Callable[[Row, Sequence[Failure]], Failure | None]
 
+_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy"})
+"""States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
 LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
 
@@ -151,7 +153,9 @@ def until_sent_again(stall: Row, failures: Sequence[Failure]) -> Failure | None:
 
 def _is_sent_again_after(state: Row, stall: Row) -> bool:
     """Whether the stall lies in the time after the state in which TCP sends again what was lost in it."""
-    if state["host"] != stall["client_ip"] or state["to_ns"] is None or stall["to_ns"] is None:
+    if state["host"] != stall["client_ip"] or state["state"] not in _UNACKNOWLEDGED_STATES:
+        return False
+    if state["to_ns"] is None or stall["to_ns"] is None:
         return False
     longest_ns = state["to_ns"] - state["from_ns"]
     return bool(state["to_ns"] <= stall["from_ns"] and stall["to_ns"] <= state["to_ns"] + longest_ns)

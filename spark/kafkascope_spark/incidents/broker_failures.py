@@ -240,6 +240,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         affected_until_ns=None if last_served == FOREVER else last_served,
         node_id=states[0]["node_id"],
         server=server_of(states[0]),
+        servers=frozenset(map(server_of, states)),
         hosts=hosts,
         states=states,
     )

@@ -56,6 +56,8 @@ class Failure:
     coordinators at start_ns."""
     node_id: int | None = None
     server: str | None = None
+    servers: frozenset[str] = frozenset()
+    """All addresses at which it failed: of a listener one for each broker, `server` among them."""
     hosts: frozenset[str] = frozenset()
     error_names: set[str] = field(default_factory=set)
     states: list[Row] = field(default_factory=list)
@@ -89,12 +91,6 @@ class Failure:
         key = recovery["client_instance_id"], recovery["resource"]
         self.recoveries_of.setdefault(key, []).append(recovery)
         self.client_instance_ids.add(recovery["client_instance_id"])
-
-    @property
-    def servers(self) -> frozenset[str]:
-        """The addresses at which it failed: of a listener one for each broker."""
-        of_states = {server_of(state) for state in self.states}
-        return frozenset(of_states if self.server is None else of_states | {self.server})
 
     @property
     def is_of_broker(self) -> bool:

@@ -1,6 +1,7 @@
 """The driver's side of an ingest on Spark. See `kafkascope_analyzer.workers.engine.Engine`."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,19 @@ _MOST_PLANS = 4
 """How often ranges are planned: the second plan knows the ends of all files."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadSizes:
+    """Bytes of the ranges that captures are divided into, and how many are read at a time at the most."""
+
+    range_bytes: int = RANGE_BYTES
+    block_bytes: int = BLOCK_BYTES
+
+
+DEFAULT_SIZES = ReadSizes()
+
+
 class SparkEngine:
-    """Ingest by the tasks of a Spark session. range_bytes: of the ranges that captures are divided into; block_bytes:
-    that are read at a time, at the most."""
+    """Ingest by the tasks of a Spark session."""
 
     def __init__(
         self,
@@ -54,8 +65,7 @@ class SparkEngine:
         plan: Plan,
         options: IngestOptions,
         *,
-        range_bytes: int = RANGE_BYTES,
-        block_bytes: int = BLOCK_BYTES,
+        sizes: ReadSizes = DEFAULT_SIZES,
         stage: Callable[[str], None] = lambda name: None,
     ) -> None:
         """stage: takes the name of each stage when it begins. Raises UsageError where the executors do not reach an
@@ -81,8 +91,8 @@ class SparkEngine:
             options.append,
             plan.saved,
         )
-        self._block_bytes, self._earlier = min(limits.block_bytes, block_bytes), earlier
-        self._session, self._range_bytes, self._stage = session, range_bytes, stage
+        self._block_bytes, self._earlier = min(limits.block_bytes, sizes.block_bytes), earlier
+        self._session, self._range_bytes, self._stage = session, sizes.range_bytes, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
         self._fetched: dict[Path, tuple[int, int]] = {}

@@ -53,6 +53,8 @@ def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: M
     others = (stall("consume", 22, 2, 14.008, 15.473, group_id="app"), stall("consume", 21, 2, 22, 28, group_id="app"))
     for other in others:
         assert set(tell(rows, [other])[1].values()) == {"unexplained"}, "another host, or later than TCP waits"
+    frozen = [row | {"state": "frozen"} if row["state"] == "silent" else row for row in rows]
+    assert set(tell(frozen, [late])[1].values()) == {"unexplained"}, "the kernel acknowledged, so nothing is sent again"
 
 
 @pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])

@@ -23,7 +23,7 @@ from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.ingest import engine as tested
-from kafkascope_spark.ingest.engine import SparkEngine
+from kafkascope_spark.ingest.engine import ReadSizes, SparkEngine
 from kafkascope_spark.ingest.finish_stage import load_learned, save_learned
 from kafkascope_spark.ingest.task_files import TaskRun
 
@@ -52,7 +52,7 @@ def on_spark(
     with NewDataset(Storage.of(out)) as new:
 
         def engine_of(plan: Plan) -> SparkEngine:
-            return SparkEngine(spark, new, plan, options, range_bytes=range_bytes, block_bytes=block_bytes)
+            return SparkEngine(spark, new, plan, options, sizes=ReadSizes(range_bytes, block_bytes))
 
         new.commit(write_tables(paths, new, options, engine_of=engine_of))
     return Dataset.open(out)
