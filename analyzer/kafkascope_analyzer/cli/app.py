@@ -26,7 +26,7 @@ from kafkascope_analyzer.cli.timeline import timeline
 from kafkascope_analyzer.cli.topology import topology
 
 _VALIDATOR_PREFIX = "Value error, "
-"""What pydantic, by which Typer 0.29 converts the values of options, writes before its sentences."""
+"""Prefix of the messages of pydantic, with which Typer 0.29 converts the values of options."""
 
 
 class _Commands(TyperGroup):

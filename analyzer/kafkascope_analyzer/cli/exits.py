@@ -70,7 +70,7 @@ def exit_codes() -> Iterator[None]:
 
 
 _cancellations: list[Callable[[], None]] = []
-"""What an interruption cancels."""
+"""Functions that an interruption calls, each to cancel what the process waits for."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where events stand whose key is the client's address."""
+"""Key and order of events whose key is the client's address."""
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import MOMENT

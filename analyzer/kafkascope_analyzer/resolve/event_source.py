@@ -45,8 +45,8 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """What events belong to and where they stand: columns of one length, as the contract describes them. packet_no and
-    seq are 0 where there is no column."""
+    """The key, the connection and the order of events: columns of one length, named as in the table `events`. packet_no
+    and seq are 0 where there is no column."""
 
     key_kind: str
     key: Column

@@ -69,8 +69,8 @@ def to_ns(units: int, interface: Any) -> Any:
 
 
 class WalkState(NamedTuple):
-    """What reading a block needs to know: big-endian or not, the row to write next, the packet number of row 0, and the
-    time of the packet before.
+    """State of the reader between blocks: the byte order, the next row to write, the packet number of row 0, and the
+    time of the previous packet.
     """
 
     big: bool

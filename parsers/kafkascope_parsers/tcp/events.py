@@ -8,9 +8,7 @@ from kafkascope_parsers.kernels import kernel
 
 
 class Event(NamedTuple):
-    """What happened (an E_ constant), in which direction, at which offset of its stream, and how many bytes it is
-    about.
-    """
+    """A TCP event: its kind (an E_ constant), its direction, its offset in the stream and its length in bytes."""
 
     kind: int
     direction: int

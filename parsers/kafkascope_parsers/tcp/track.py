@@ -134,7 +134,7 @@ def offset_of(seg: Any, me: Any) -> Any:
 
 
 class Room(NamedTuple):
-    """How many rows of each kind there is room for."""
+    """Number of rows that the output arrays of each kind can still take."""
 
     chunks: int
     events: int

@@ -9,7 +9,7 @@ from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, patience_
 _SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
 _ACKNOWLEDGED = frozenset({"ack", "data"})
-"""What ends a wait for an acknowledgment because one came."""
+"""Values of `ended_by` of waits in which the acknowledgment came."""
 _LEAST_NS = SECOND_NS
 _AT_ONCE_NS = 500_000_000
 """A packet for which the host waits when the server falls silent was sent at most so long before."""

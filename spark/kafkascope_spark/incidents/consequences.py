@@ -17,7 +17,7 @@ from kafkascope_spark.incidents.incident_rows import clients_of, end_ns, inciden
 Row = dict[str, Any]
 
 NEAR_NS = SECOND
-"""What begins so shortly after a failure was over may follow from it: a member joins again once it was served."""
+"""Longest time after the end of a failure in which a consequence may begin: a member joins again once it is served."""
 _OF_MEMBERS = frozenset({"membership", "commit"})
 """Kinds of stalls in which a group had no coordinator, or a member no place in it."""
 _OF_COORDINATORS = frozenset({"group", "transaction", "coordinator"})

@@ -71,7 +71,7 @@ class AllClientTraffic:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What requests of some APIs carried."""
+    """Totals over the requests of some APIs."""
 
     n: int
     n_records: int

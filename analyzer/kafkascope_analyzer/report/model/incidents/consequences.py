@@ -1,4 +1,4 @@
-"""What followed from each incident: later incidents, failed starts, recoveries, rebalances, transactions, moves,
+"""The consequences of each incident: later incidents, failed starts, recoveries, rebalances, transactions, moves,
 findings."""
 
 from collections import defaultdict
