@@ -35,7 +35,7 @@ def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage"
         raise UsageError(f"{out}: a web server is only read from; give another place with -o")
     place = Storage.of(out)
     if place.is_local:
-        _check_folder(Path(place.path))
+        _check_folder(place)
     elif not place.has_folder():
         raise UsageError(f"{place}: there is no such bucket")
     content = content_of(place)
@@ -48,8 +48,9 @@ def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage"
     return place
 
 
-def _check_folder(out: Path) -> None:
+def _check_folder(place: "Storage") -> None:
+    out = Path(place.path)
     if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise UsageError(f"{out}: is there and is not a directory; give another name with -o")
-    if not out.exists() and not out.absolute().parent.is_dir():
-        raise UsageError(f"{out}: the directory it should go into is not there")
+        raise UsageError(f"{place}: is there and is not a directory; give another name with -o")
+    if not out.exists() and not out.parent.is_dir():
+        raise UsageError(f"{place}: the directory it should go into is not there")

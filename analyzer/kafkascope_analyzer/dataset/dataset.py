@@ -75,7 +75,7 @@ class Dataset:
     @property
     def local_folder(self) -> Path | None:
         """Its absolute folder on this machine; None where it is stored elsewhere."""
-        return Path(self.storage.path).absolute() if self.storage.is_local else None
+        return Path(self.storage.path) if self.storage.is_local else None
 
     @property
     def filesystem(self) -> Any:

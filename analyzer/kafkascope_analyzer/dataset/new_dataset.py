@@ -49,7 +49,7 @@ class NewDataset:
         self._temporary = temporary
         self._scratch = scratch_folder(self.run_id, temporary)
         self.spill = self._scratch / _SPILL
-        self.folder = Path(storage.path).absolute() if storage.is_local else self._scratch / _TABLES
+        self.folder = Path(storage.path) if storage.is_local else self._scratch / _TABLES
         self.file_suffix = f"-{self.run_id}.parquet"
         self._former: bytes | None = None
         self._wanted: bytes | None = None

@@ -53,7 +53,7 @@ def is_uri(place: str | Path) -> bool:
 @dataclass(frozen=True, slots=True)
 class Storage:
     """A folder or a file by its URI. uri: canonical; given: as the user wrote it; path: the place inside its file
-    system."""
+    system, absolute, as Spark's executors work in directories of their own."""
 
     uri: str
     given: str
@@ -66,8 +66,8 @@ class Storage:
         """The storage that a path or URI names; nothing is opened. Raises UsageError for a URI that names no folder."""
         given, scheme = str(uri), scheme_of(uri)
         if scheme == "file":
-            local = Path(unquote(urlsplit(given).path) if is_uri(uri) else given)
-            return cls(local.absolute().as_uri(), given, str(local), scheme)
+            local = Path(unquote(urlsplit(given).path) if is_uri(uri) else given).absolute()
+            return cls(local.as_uri(), given, str(local), scheme)
         scheme = "s3" if scheme in S3_SCHEMES else scheme
         rest = _SCHEME.sub("", given, count=1).rstrip("/")
         if "?" in rest or "#" in rest:
@@ -112,10 +112,8 @@ class Storage:
         """The URI by which Spark (Hadoop's file systems) opens the folder, or a file in it: s3 is s3a there, and
         nothing is percent-encoded.
         """
-        if self.is_local:
-            base = f"file://{Path(self.path).absolute()}"
-        else:
-            base = f"s3a://{self.path}" if self.scheme == "s3" else self.uri
+        in_hadoop = {"file": f"file://{self.path}", "s3": f"s3a://{self.path}"}
+        base = in_hadoop.get(self.scheme, self.uri)
         return f"{base}/{relative}" if relative else base
 
     def read_bytes(self, relative: str) -> bytes:
@@ -304,7 +302,7 @@ def _open(storage: Storage, process: int) -> tuple[Any, str]:
     if storage.is_local:
         from pyarrow.fs import LocalFileSystem
 
-        return LocalFileSystem(), str(Path(storage.path).absolute())
+        return LocalFileSystem(), storage.path
     if storage.s3 is not None:
         return open_s3(storage.path.partition("/")[0], storage.s3), storage.path
     if storage.scheme in GCS_SCHEMES:

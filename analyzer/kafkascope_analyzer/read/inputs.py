@@ -55,7 +55,7 @@ def _captures_at(place: CapturePlace, argument: str | Path) -> list[CapturePlace
 
 
 def _local_captures(place: LocalCapture, argument: str | Path) -> list[CapturePlace]:
-    path = place.local
+    path = place.local if is_uri(argument) else Path(place.given)
     if path.is_dir():
         files = sorted(path.rglob("*"))
     elif path.exists():
@@ -69,7 +69,7 @@ def _local_captures(place: LocalCapture, argument: str | Path) -> list[CapturePl
 
 def _local(file: Path, argument: str | Path) -> LocalCapture:
     """A file that an argument stands for: a URI where that is one."""
-    return LocalCapture(file, file.absolute().as_uri() if is_uri(argument) else "")
+    return LocalCapture(file.absolute(), file.as_uri() if is_uri(argument) else str(file))
 
 
 def _stored_captures(storage: Storage) -> list[CapturePlace]:

@@ -85,11 +85,12 @@ class LocalCapture(CapturePlace):
     """A file or a named pipe on this machine."""
 
     local: Path
-    given: str = field(compare=False, default="")
-    """The place as the user wrote it, where that is a URI."""
+    """Absolute, as Spark's executors work in directories of their own."""
+    given: str = field(compare=False)
+    """The place as the user wrote it."""
 
     def __str__(self) -> str:
-        return self.given or str(self.local)
+        return self.given
 
     @property
     def is_stream(self) -> bool:  # type: ignore[override]
@@ -215,5 +216,5 @@ def place_of(given: "str | Path | CapturePlace") -> CapturePlace:
         return WebCapture(str(given))
     storage = Storage.of(given)
     if storage.is_local:
-        return LocalCapture(Path(storage.path), str(given) if is_uri(given) else "")
+        return LocalCapture(Path(storage.path), str(given) if is_uri(given) else str(Path(given)))
     return StoredCapture(storage)

@@ -78,7 +78,7 @@ class SparkEngine:
                 raise UsageError(f"{place}: Spark's tasks cannot read standard input or a pipe: give a file")
         mark = Path(new.storage.path) / mark_of(new.run_id) if new.storage.is_local else None
         with spark_failures():
-            n_tasks = check_reachable(session, inputs, mark and mark.absolute())
+            n_tasks = check_reachable(session, inputs, mark)
         self.n_buckets = plan.n_buckets or options.jobs or _n_buckets(sum(map(unpacked_bytes, inputs)), n_tasks)
         limits = limits_within(options.max_memory)
         self._run = TaskRun(

@@ -21,7 +21,7 @@ def check_reachable(session: "SparkSession", captures: Sequence[CapturePlace], m
 
     Raises UsageError, in one sentence, where an executor does not find one of them.
     """
-    files = {str(place.local.absolute()): place.size_bytes() for place in captures if place.local is not None}
+    files = {str(place.local): place.size_bytes() for place in captures if place.local is not None}
     answers = (
         session.range(1 << 16).mapInArrow(_missing_files(files, None if mark is None else str(mark)), _ANSWER).toArrow()
     )

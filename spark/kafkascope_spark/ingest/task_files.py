@@ -94,7 +94,7 @@ def fetch(storage: Storage, files: Iterable[tuple[str, str]], folder: Path) -> N
 def _fetch(storage: Storage, place: str, local: Path) -> None:
     local.parent.mkdir(parents=True, exist_ok=True)
     if storage.is_local:
-        local.symlink_to(Path(storage.path).absolute() / place)
+        local.symlink_to(Path(storage.path) / place)
         return
     with storage.open_file(place) as source, local.open("wb") as target:
         shutil.copyfileobj(source, target, 8 << 20)

@@ -220,6 +220,7 @@ def test_a_server_that_does_not_answer_and_keys_that_it_does_not_know(bucket, mo
 
 def test_a_path_is_not_a_uri(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert place_of(Path("a.pcap")) == place_of("./a.pcap") == LocalCapture(Path("a.pcap"))
+    assert place_of(Path("a.pcap")) == place_of("./a.pcap") == LocalCapture(tmp_path / "a.pcap", "a.pcap")
+    assert str(place_of("./a.pcap")) == "a.pcap"
     assert str(place_of(tmp_path.joinpath("a b.pcap").as_uri())).endswith("/a%20b.pcap")
     assert place_of(tmp_path.joinpath("a b.pcap").as_uri()).local == tmp_path / "a b.pcap"

@@ -68,8 +68,7 @@ def _by_folder(places: Sequence[CapturePlace]) -> dict[str, list[CapturePlace]]:
 
 
 def _folder(place: CapturePlace) -> PurePosixPath:
-    local = isinstance(place, LocalCapture)
-    return PurePosixPath(place.local.absolute() if isinstance(place, LocalCapture) and local else str(place)).parent
+    return PurePosixPath(place.local if isinstance(place, LocalCapture) else str(place)).parent
 
 
 def _grouped(named: Iterable[tuple[CapturePlace, str]]) -> dict[str, list[CapturePlace]]:
