@@ -84,7 +84,7 @@ class StandardInput(CapturePlace):
 class LocalCapture(CapturePlace):
     """A file or a named pipe on this machine."""
 
-    local: Path
+    local: Path = field()
     """Absolute, as Spark's executors work in directories of their own."""
     given: str = field(compare=False)
     """The place as the user wrote it."""
