@@ -18,7 +18,7 @@ CLAIM_S = 120
 """For so long after one process has had its JVM write the archive no other does: writing takes twice the processor time
 of a start without an archive. A JVM that works longer than that and one that was killed are not waited for."""
 UNUSED_S = 30 * 24 * 3600
-"""An archive that no run has used for so long, of an environment that is gone for example, is removed: it has 180 MB."""
+"""An archive that no run has used for so long, as of an environment that is gone, is removed: it has 180 MB."""
 _MAGIC_BYTES = 4
 """An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
 its place free), so a file that begins with zeros is not complete."""
