@@ -5,13 +5,16 @@ import json
 import pathlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kafkascope_spark.findings.finding_rows import SCHEMA, finding_row, finding_writer
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.causes import Causes
+from kafkascope_spark.findings.finding_rows import FACTS as FOUND
+from kafkascope_spark.findings.finding_rows import INCIDENT, SCHEMA, STALL, finding_row, finding_writer
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 
 S = 1_000_000_000
 DETECTOR = Detector(reads={}, query="", subject=fact("topic"), sentence=lambda f: f"{f.n} of {f.topic}")
@@ -22,7 +25,7 @@ FACTS |= {"first_ns": 5, "last_ns": 7, "evidence": ["c1-2", "c1-1", "c1-2"]}
 
 
 def row(detector: Detector = DETECTOR, **changes: Any) -> dict[str, Any]:
-    return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5))
+    return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5), Causes())
 
 
 def test_a_row_has_the_rules_texts_and_the_facts() -> None:
@@ -59,11 +62,28 @@ def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
         row(Detector(reads={}, query="", subject=fact("partition"), sentence=str))
 
 
+def sources(*rows: tuple[int, dict[str, Any]]) -> pa.RecordBatch:
+    """Rows that findings are made of."""
+    of = {"source": [source for source, _ in rows], "row": [json.dumps(values) for _, values in rows]}
+    return pa.record_batch({**of, "detector": ["a_rule/0"] * len(rows), "software_name": ["kafkajs"] * len(rows)})
+
+
 def test_batches_of_facts_become_batches_of_findings() -> None:
-    batch = pa.record_batch({"detector": ["a_rule/0"], "software_name": ["kafkajs"], "facts": [json.dumps(FACTS)]})
-    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([batch])
+    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([sources((FOUND, FACTS))])
     assert made.schema == SCHEMA
     assert made.to_pylist() == [row()]
+
+
+def test_incidents_and_stalls_come_before_the_findings_that_may_follow_from_them() -> None:
+    incident = {"incident_id": "i", "root_incident_id": None, "kind": "path", "node_id": 1, "severity": "warning"}
+    incident |= {"start_ns": 1, "end_ns": 2, "clients": []}
+    stall = {"incident_id": "i", "group_id": "g", "to_ns": 6}
+    rows = [sources((INCIDENT, incident)), sources((STALL, stall), (FOUND, FACTS | {"group_id": "g"}))]
+    following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))
+    write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5)
+    assert [made.to_pylist() for made in write(rows)] == [[row() | {"incident_id": "i"}]]
+    with pytest.raises(ValueError, match="out of order"):
+        list(write(rows[::-1]))
 
 
 @pytest.fixture(scope="module")
