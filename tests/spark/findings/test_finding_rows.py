@@ -83,7 +83,7 @@ def test_incidents_and_stalls_come_before_the_findings_that_may_follow_from_them
     write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5)
     assert [made.to_pylist() for made in write(rows)] == [[row() | {"incident_id": "i"}]]
     with pytest.raises(ValueError, match="out of order"):
-        list(write(rows[::-1]))
+        list(write([sources((FOUND, FACTS)), *rows]))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.families import Family
+from kafkascope_analyzer.report.model.incidents.families import Family, root_ids
 from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
@@ -57,11 +57,11 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         return found
     for family in families:
         found[family.identity]["incidents"] = [_later(row) for row in family.members if row is not family.root]
-    family_of = {row.incident_id: family.identity for family in families for row in family.members}
+    roots = root_ids(families)
     rows = [*_starts(facts), *_recoveries(dataset, facts), *_rebalances(dataset, facts), *_transactions(dataset, facts)]
     for one in sorted([*rows, *_moves(dataset, facts, families)], key=lambda one: (one.start_ns, one.kind, one.id)):
-        if one.incident_id in family_of:
-            found[family_of[one.incident_id]][one.kind].append(one)
+        if one.incident_id in roots:
+            found[roots[one.incident_id]][one.kind].append(one)
     return found
 
 

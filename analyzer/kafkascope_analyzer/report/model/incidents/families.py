@@ -1,6 +1,7 @@
 """Which incidents followed from which. A family is an incident that followed from no other, with all that followed from
 it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.report.model.findings import severity_order
@@ -47,6 +48,11 @@ def families_of(facts: Facts) -> list[Family]:
         _add_earlier(family, by_id)
         _complete(family)
     return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
+
+
+def root_ids(families: Iterable[Family]) -> dict[str, str]:
+    """incident_id -> that of the incident that it followed from in the end, its own where it followed from none."""
+    return {row.incident_id: family.identity for family in families for row in family.members}
 
 
 def single_family(facts: Facts, incident_id: str) -> Family:
