@@ -88,7 +88,8 @@ def test_incidents_and_stalls_come_before_the_findings_that_may_follow_from_them
 
 @pytest.fixture(scope="module")
 def shuffled_rows() -> dict[str, list[dict[str, Any]]]:
-    """Requests and errors of one client on many connections, with equal times among them."""
+    """Requests and errors of one client on many connections, with equal times among them, and incidents of it and of
+    another client."""
     draw = random.Random(1)
     connections = [f"c{n}" for n in range(1, 30)]
     client = {
@@ -118,11 +119,19 @@ def shuffled_rows() -> dict[str, list[dict[str, Any]]]:
     for rows in (errors, records, calls):
         draw.shuffle(rows)
     lives = [{"conn_id": conn} for conn in connections]
-    return {"clients": [client], "connections": lives, "errors": errors, "record_batches": records, "requests": calls}
+    incident = {"start_ns": 1 * S, "end_ns": 9 * S, "severity": "error"}
+    incidents = [
+        {**incident, "incident_id": f"{kind}-{client}", "kind": kind, "clients": [client]}
+        for kind in ("quota", "permission", "missing_topic")
+        for client in ("ci-1", "ci-2")
+    ]
+    stalls = [{"stall_id": f"s{n}", "incident_id": row["incident_id"]} for n, row in enumerate(incidents * 5)]
+    found = {"clients": [client], "connections": lives, "incidents": incidents, "stalls": stalls}
+    return {**found, "errors": errors, "record_batches": records, "requests": calls}
 
 
 @pytest.mark.spark
-def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
+def test_evidence_is_in_order_and_the_incident_known_whatever_the_order_and_number_of_files(
     spark: Any,
     tmp_path: pathlib.Path,
     shuffled_rows: dict[str, list[dict[str, Any]]],
@@ -143,7 +152,9 @@ def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
         monkeypatch.setattr("kafkascope_spark.tables.SMALL_REQUESTS", 1_000 if n_files == 1 else 0)
         rows = findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
         made.append(sorted(rows, key=lambda row: row["finding_id"]))
-    assert {row["rule"] for row in made[0]} == {"access_denied", "acks_zero", "no_compression", "throttled"}
+    none = dict.fromkeys(("acks_zero", "no_compression"))
+    causes = {"access_denied": "permission-ci-1", "throttled": "quota-ci-1"} | none
+    assert {row["rule"]: row["incident_id"] for row in made[0]} == causes
     assert made[0] == made[1] == made[2]
     times = {
         row["request_id"]: row["ts_ns"]
