@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from kafkascope_spark.tables import Tables
 
 
-FINDING_TASKS = 8
-"""Tasks that write findings. Every detector has partitions of its own, and every task is sent the plan of all: their
-number, not the rows, would take the time."""
-
-
 def _unheeded(stage: str) -> None:
     """Takes the name of a stage that nobody asked for."""
 
@@ -96,26 +91,22 @@ def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = (
     import pyarrow as pa
 
     from kafkascope_spark.findings.rules import RULES
-    from kafkascope_spark.findings.transform import detectors_to_run, found_facts
+    from kafkascope_spark.findings.transform import detectors_to_run, finding_sources
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored])
-    facts = found_facts(tables, detectors)
-    if facts is None:
+    sources = finding_sources(tables, detectors)
+    if sources is None:
         return listed(run, [], [FINDINGS])
-    written = (
-        facts.coalesce(FINDING_TASKS)
-        .mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE))))
-        .toArrow()
-    )
+    written = sources.mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE)))).toArrow()
     return listed(run, written.to_pylist(), [FINDINGS])
 
 
 def findings_stage(
     run: StoryRun, detectors: "Mapping[str, tuple[Rule, Detector]]"
 ) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
-    """The function that Spark's workers run over each partition of facts: it writes the findings that they are, and
-    gives the files."""
+    """The function that a Spark worker runs over the rows that findings are made of (transform.finding_sources): it
+    writes the findings, and gives the files."""
     from kafkascope_spark.findings.finding_rows import finding_writer
 
     as_findings = finding_writer(detectors, run.capture_ns[0])

@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.wording import client, times
 
@@ -52,4 +52,5 @@ RULE = Rule(
     "client is configured with.",
     sources=("KIP-11", "org.apache.kafka.common.protocol.Errors"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"permission"})),
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, DNS, TOPOLOGY
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, Text
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, Text
 from kafkascope_spark.findings.shared_queries import CLIENT
 from kafkascope_spark.findings.sql import first_ids, sorted_set
 from kafkascope_spark.findings.wording import client, counted, listed
@@ -160,4 +160,5 @@ RULE = Rule(
     advice="Set advertised.listeners to a host and port that the clients can resolve and reach.",
     sources=("KIP-103", "KIP-302", "RFC 1918", "RFC 6598", "org.apache.kafka.clients.Metadata"),
     detectors=DETECTORS,
+    follows=Follows(kinds=frozenset({"listener"})),
 )

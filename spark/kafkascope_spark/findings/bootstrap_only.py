@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
@@ -85,5 +85,6 @@ RULE = Rule(
     "was made where that traffic passes (loopback, another interface, a service mesh).",
     sources=("KIP-899", "org.apache.kafka.clients.NetworkClient"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"listener"})),
     unless=("advertised_unreachable",),
 )

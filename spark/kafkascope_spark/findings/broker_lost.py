@@ -6,7 +6,8 @@ from kafkascope_spark.findings.wording import counted, first_sentence
 
 # One finding per incident.
 _QUERY = """
-select if(size(clients) = 1, clients[0], null) as client_instance_id, subject, sentence, advice, 1 as n,
+select if(size(clients) = 1, clients[0], null) as client_instance_id, incident_id, subject, sentence,
+    advice, 1 as n,
     size(clients) as n_clients, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns,
     evidence, null as conn_ids
 from lost_brokers"""

@@ -8,7 +8,8 @@ from kafkascope_spark.findings.wording import first_sentence
 # One finding per incident and client; one for all clients of which no request could be read. A client that is served in
 # another way still tries in vain.
 _QUERY = """
-select client_instance_id, if(severity = 'info', 'warning', severity) as severity, subject, sentence, advice, 1 as n,
+select client_instance_id, if(severity = 'info', 'warning', severity) as severity, incident_id, subject,
+    sentence, advice, 1 as n,
     start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
 from faults lateral view outer explode(clients) as client_instance_id"""
 

@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, joined_lists
 from kafkascope_spark.findings.wording import broker, counted, duration, times
@@ -21,7 +21,8 @@ with responses as (
         collect_set(client_instance_id) as clients, bool_or(group_id is null) as has_transactions
     from responses group by node_id, coordinated, session_window(ts, '{limit.LOAD_APART_S} seconds')
 )
-select node_id, sum(n) as n, bool_or(has_transactions) as has_transactions, max(last_ns - first_ns) as longest_ns,
+select node_id, array(node_id) as node_ids, sum(n) as n, bool_or(has_transactions) as has_transactions,
+    max(last_ns - first_ns) as longest_ns,
     max_by(coordinated, struct(last_ns - first_ns, coordinated)) as slowest,
     count(distinct coordinated) as n_coordinated, min(first_ns) as first_ns, max(last_ns) as last_ns,
     size(array_distinct(flatten(collect_list(clients)))) as n_clients,
@@ -77,4 +78,5 @@ RULE = Rule(
         "kafka.server metric partition-load-time-max of group-coordinator-metrics",
     ),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES),
 )

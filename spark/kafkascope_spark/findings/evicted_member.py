@@ -7,7 +7,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
 from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS, now, slow_polls
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.findings.wording import client, duration, times
@@ -47,7 +47,7 @@ with members as (
     where array_contains(own_conns, call_conn_id) and sent_ns < first_ns
     group by all
 ), terms as (
-    select histories.* except (left_ns, moved_ns, node_id),
+    select histories.* except (left_ns, moved_ns),
         max(if(array_contains(own_conns, j.conn_id), session_timeout_ms, null)) as session_ms,
         max(if(array_contains(own_conns, j.conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms
     from histories left join join_group_requests j on histories.group_id = j.group_id
@@ -57,7 +57,7 @@ with members as (
     group by all
 )
 select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids,
-    refused_ns - last_success.sent_ns as silent_ns,
+    refused_ns - last_success.sent_ns as silent_ns, last_success.sent_ns as since_ns, array(node_id) as node_ids,
     concat(array_compact(array(last_success.request_id)), evidence) as evidence
 from terms
 where not only_joins or refused_ns - last_success.sent_ns >= session_ms * 1000000L"""
@@ -131,4 +131,5 @@ RULE = Rule(
         "session.timeout.ms and max.poll.interval.ms of the consumer settings",
     ),
     detectors=(REFUSED_MEMBERS, LEAVES_AND_REJOINS, MISSING_MEMBERS),
+    follows=Follows(kinds=BROKER_FAILURES | {"member", "client"}),
 )

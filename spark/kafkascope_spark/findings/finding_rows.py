@@ -1,4 +1,5 @@
-"""The rows of the table findings, made of facts: the sentence, the advice, the subject and the id of each finding."""
+"""The rows of the table findings, made of facts: the sentence, the advice, the subject, the id and the incident of each
+finding."""
 
 import hashlib
 import json
@@ -9,38 +10,51 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_spark.findings.causes import Causes
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.sql import MOST_EVIDENCE
 
 SCHEMA = pa.schema([column.field for column in FINDINGS.columns if not column.type.equals(TIMESTAMP)])
 """The columns of findings without its `*_ts` columns, which the writer adds."""
+INCIDENT, STALL, FACTS = range(3)
+"""Kinds of the rows that findings are made of (transform.finding_sources), in their order."""
 Batches = Iterable[pa.RecordBatch]
 
 
 def finding_writer(
     detectors: Mapping[str, tuple[Rule, Detector]], start_ns: int
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers map over the facts (statement.facts). start_ns: start of the capture."""
+    """The function that a Spark worker maps over transform.finding_sources. start_ns: start of the capture. Raises
+    ValueError when the rows are out of order."""
 
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
+        causes, last = Causes(), INCIDENT
         for batch in batches:
             rows = []
-            columns = (batch[name].to_pylist() for name in ("detector", "software_name", "facts"))
-            for key, software_name, facts in zip(*columns, strict=True):
-                rule, detector = detectors[key]
-                values = {"software_name": software_name} | json.loads(facts)
-                rows.append(finding_row(rule, detector, Facts(values, start_ns)))
-            yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+            columns = (batch[name].to_pylist() for name in ("source", "detector", "software_name", "row"))
+            for source, key, software_name, text in zip(*columns, strict=True):
+                if source < last:
+                    raise ValueError(f"sources of findings out of order: {source} after {last}")
+                last, values = source, json.loads(text)
+                if source == INCIDENT:
+                    causes.take_incident(values)
+                elif source == STALL:
+                    causes.take_stall(values)
+                else:
+                    facts = Facts({"software_name": software_name} | values, start_ns)
+                    rows.append(finding_row(*detectors[key], facts, causes))
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 
     return findings_of
 
 
-def finding_row(rule: Rule, detector: Detector, facts: Facts) -> dict[str, Any]:
-    """One row of findings, without the `*_ts` columns."""
+def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) -> dict[str, Any]:
+    """One row of findings, without the `*_ts` columns. causes: of all incidents and stalls."""
     subject = detector.subject(facts)
     evidence = list(dict.fromkeys(facts.evidence or ()))
     conn_ids = facts.conn_ids if facts.conn_ids is not None else connections_of(evidence)
-    return {
+    row = {
         "finding_id": finding_id(rule.name, subject, facts.client_instance_id, facts.first_ns),
         "rule": rule.name,
         "severity": facts.get("severity") or rule.severity,
@@ -54,6 +68,7 @@ def finding_row(rule: Rule, detector: Detector, facts: Facts) -> dict[str, Any]:
         "last_ns": facts.last_ns,
         "evidence": evidence[:MOST_EVIDENCE],
     }
+    return row | {"incident_id": causes.incident_of(rule.follows, row, facts)}
 
 
 def finding_id(rule: str, subject: str | None, client_instance_id: str | None, first_ns: int) -> str:

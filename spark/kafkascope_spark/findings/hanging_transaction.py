@@ -2,13 +2,14 @@
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting
 
 # One finding per transaction that hung, or that the coordinator had to abort.
 _QUERY = """
 select t.client_instance_id, t.transactional_id, t.evidence, null as conn_ids, 1 as n, t.left_ns, t.begin_ns,
+    t.begin_ns as since_ns,
     t.end_ns, t.transaction_timeout_ms, t.end_kind <=> 'coordinator' as was_aborted,
     if(t.end_kind <=> 'coordinator', 'warning', 'error') as severity,
     size(array_distinct(transform(coalesce(t.held_back, array()), each -> each.client_instance_id))) as n_readers,
@@ -67,4 +68,5 @@ RULE = Rule(
     "producer leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | {"client"}),
 )

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import joined_lists, literals, sorted_set
 from kafkascope_spark.findings.wording import client, duration, listed
@@ -25,6 +25,7 @@ select * from (
     select client_instance_id, {sorted_set("resource")} as resources, {sorted_set("first_error_name")} as error_names,
         sum(n_errors) as n_errors, greatest(sum(n_errors), sum(n_wasted_requests)) as n,
         min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
+        min(failing_ns) as since_ns, {sorted_set("old_node_id")} as node_ids,
         count_if(recovered_ns is null) as n_open, null as conn_ids,
         {joined_lists("evidence", "start_ns, recovery_id")} as evidence
     from storms group by client_instance_id
@@ -81,5 +82,6 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES),
     unless=("shared_vip",),
 )

@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.findings.wording import client, duration, times
 
@@ -51,4 +51,5 @@ RULE = Rule(
     "deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
     sources=("org.apache.kafka.common.errors.UnknownTopicOrPartitionException", "KIP-516"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"missing_topic"})),
 )

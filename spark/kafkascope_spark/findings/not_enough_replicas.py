@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals
 from kafkascope_spark.findings.wording import client, counted, duration, listed, times
@@ -43,4 +43,5 @@ RULE = Rule(
     "factor takes no writes while one broker restarts: lower min.insync.replicas by one, or add a replica.",
     sources=("org.apache.kafka.common.errors.NotEnoughReplicasException", "min.insync.replicas of the topic settings"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}, any_broker=True),
 )

@@ -20,6 +20,11 @@ several detectors. `rules.py` lists the rules. A detector has
 - `subject`, `sentence` and `advice`: Python functions of the facts, which Spark's workers call for the rows that remain
   (`finding_rows.py`). `wording.py` has the formatters of times, durations, numbers and names.
 
+`follows` of the rule names the kinds of incidents that its findings may be consequences of. Which incident a finding is
+a consequence of is decided when it is written (`causes.py`), by time, and by the clients, groups and brokers that the
+incident and the finding have in common: the query gives them in the columns `client_instance_id`, `group_id` and
+`node_ids`, and in `since_ns` when it began.
+
 Numbers that a rule compares with stand in `thresholds.py`, each with its source. Add a case that the rule must find,
 and the nearest one that it must not, to `tests/spark/findings`.
 """
@@ -30,6 +35,9 @@ def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
     yield "What it means", rule.meaning
     yield "What it looks at", rule.looks_at
     yield "What to do", rule.advice
+    if rule.follows:
+        kinds = ", ".join(sorted(rule.follows.kinds))
+        yield "What it may follow from", f"Incidents of these kinds, under which reports list it: {kinds}."
     if rule.unless:
         yield "Gives way to", f"{', '.join(rule.unless)}: of a client that one of these speaks of, it says nothing."
     yield "Sources", ", ".join(rule.sources)

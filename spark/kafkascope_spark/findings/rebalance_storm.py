@@ -5,7 +5,7 @@ from collections.abc import Collection
 from kafkascope_parsers import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals, sorted_set
 from kafkascope_spark.findings.wording import counted, duration, times
@@ -17,25 +17,26 @@ _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
 _QUERY = f"""
 with generations as (
     select group_id, min(struct(ts_ns, request_id)) as seen, timestamp_micros(min(ts_ns) div 1000) as seen_at,
-        collect_set(conn_id) as conn_ids
+        collect_set(conn_id) as conn_ids, collect_set(node_id) as node_ids
     from requests left semi join restless_groups using (group_id)
     where api_key in {_GENERATION_APIS} and generation_or_epoch > 0
     group by group_id, generation_or_epoch
 ), sequences as (
     select group_id, count(*) as n, min(seen.ts_ns) as first_ns, max(seen.ts_ns) as last_ns,
         slice(array_sort(collect_list(seen)).request_id, 1, {MOST_EVIDENCE}) as evidence,
-        array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids
+        array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids,
+        array_sort(array_distinct(flatten(collect_list(node_ids)))) as node_ids
     from generations
     group by group_id, session_window(seen_at, '{limit.STORM_APART_S} seconds')
     having count(*) >= {limit.STORM_REBALANCES}
 ), counts as (
-    select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids,
+    select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids,
         count_if(c.first_ns between s.first_ns - {_NEAR} and s.last_ns) as n_started,
         count_if(c.end != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
         count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members,
         {sorted_set("c.software_name")} as software_names
     from sequences s left join clients c on s.group_id = c.group_id
-    group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids
+    group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids
 )
 select *, null as client_instance_id from counts
 where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
@@ -90,4 +91,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | {"coordinator_move", "member", "client"}),
 )

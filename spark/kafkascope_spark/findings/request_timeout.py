@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.shared_queries import ANSWERING_SERVERS, IS_ANSWERING
 from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
@@ -14,6 +14,7 @@ from kafkascope_spark.settings import setting
 # One finding per client and server.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, server, count(*) as n, max(old_node_id) as node_id,
+    {sorted_set("old_node_id")} as node_ids,
     {sorted_set("failing_api")} as apis, max(start_ns - failing_ns) as waited_ns,
     count_if(outcome = 'still_open') as n_open, min(failing_ns) as first_ns,
     max(coalesce(recovered_ns, start_ns)) as last_ns, null as conn_ids,
@@ -64,4 +65,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}),
 )

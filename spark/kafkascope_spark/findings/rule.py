@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.identity.library import library_named
+from kafkascope_spark.incidents.failure import BROKER_KINDS
 
 
 class Facts:
@@ -48,8 +49,28 @@ class Facts:
 
 Text = Callable[[Facts], str]
 REQUIRED_FACTS = ("client_instance_id", "conn_ids", "n", "first_ns", "last_ns", "evidence")
-"""Columns that every detector's query has. conn_ids may be null: the connections of the evidence. A column `severity`
-is optional: the rule's own severity where the query has none; so is `software_names`: of several clients."""
+"""Columns that every detector's query has. conn_ids may be null: the connections of the evidence. Optional columns are
+`severity` (the rule's own where the query has none), `software_names` (of several clients), and those by which the
+incident is found that the finding is a consequence of (causes.py): `group_id` and `node_ids`, the group and the brokers
+that it is about; `since_ns`, where what it shows began before first_ns; or `incident_id`, where a row of incidents is
+what the query found."""
+
+BROKER_FAILURES = BROKER_KINDS | {"path"}
+MOVES = frozenset({"leader_move", "coordinator_move"})
+"""Kinds of incidents that many rules name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follows:
+    """Of which incidents a rule's findings may be consequences."""
+
+    kinds: frozenset[str]
+    """Kinds of such incidents (INCIDENT_KINDS)."""
+    any_broker: bool = False
+    """Whether it may be an incident of any broker at that time: the finding is about leaders that wait for replicas
+    elsewhere."""
+    half_of_time: bool = False
+    """Whether the incident has to last for half of the finding's time: the finding says how long something took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +112,8 @@ class Rule:
     sources: tuple[str, ...]
     """KIPs, RFCs, classes of Kafka."""
     detectors: Sequence[Detector]
+    follows: Follows | None = None
+    """The incidents that may explain what it finds; None: its findings stand alone, or name their incident."""
     unless: tuple[str, ...] = ()
     """Rules that explain what this rule sees: it gives no finding about a client of which one of them gives one."""
 

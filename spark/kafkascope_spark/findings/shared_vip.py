@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.wording import client, listed, times
@@ -49,4 +49,5 @@ RULE = Rule(
     "load balancer). A shared address is good for bootstrapping only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"listener"})),
 )

@@ -15,16 +15,17 @@ with returned as (
     select client_instance_id, group_id from errors join connection_clients using (conn_id)
     where error_name in {literals(REFUSED_MEMBER_ERRORS)}
 ), departures as (
-    select group_id, start_ns, evidence as proof, inline(departed) from evictions
+    select group_id, node_id, start_ns, evidence as proof, inline(departed) from evictions
 ), missing as (
     select client_instance_id, group_id, count(*) as n, min(start_ns) as first_ns, max(start_ns) as last_ns,
+        collect_set(node_id) as node_ids, min(last_seen_ns) as since_ns,
         min(struct(start_ns, silent_ms, session_timeout_ms, last_seen_ns, proof)) as first
     from departures left anti join returned using (client_instance_id, group_id)
     where how = 'evicted' and client_instance_id is not null
     group by client_instance_id, group_id
 )
 select m.client_instance_id, m.group_id, n, m.first_ns, m.last_ns, client_id, client_ip, conn_ids, end as client_end,
-    first.silent_ms, first.session_timeout_ms, first.last_seen_ns,
+    node_ids, since_ns, first.silent_ms, first.session_timeout_ms, first.last_seen_ns,
     if(size(first.proof) > 0, first.proof, array_sort(conn_ids)) as evidence
 from missing m join clients c on m.client_instance_id = c.client_instance_id"""
 

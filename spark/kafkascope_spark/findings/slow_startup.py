@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import STARTUPS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.thresholds import SLOW_START_MS
 from kafkascope_spark.findings.wording import client, duration
 from kafkascope_spark.settings import setting
@@ -22,23 +22,25 @@ with usual as (
 ), attempts as (
     select startup_id, seq, coalesce(duration_us, 0) as duration_us, coalesce(wait_us, 0) as wait_us, broker_us,
         coalesce(broker_why, '') as broker_why, coalesce(wait_why, '') as wait_why, step,
-        coalesce(subject, '') as subject, error_name, conn_id, request_ids
+        coalesce(subject, '') as subject, error_name, conn_id, node_id, request_ids
     from startup_steps left semi join slow_starts using (startup_id) where on_critical_path
 ), steps as (
     select startup_id, step, subject, sum({_OWN_US}) as own_us, sum(duration_us + wait_us) as all_us,
         max(struct(duration_us + wait_us as took_us, duration_us, wait_us, broker_us, broker_why, wait_why)) as longest,
         count(*) as n_tries, min_by(error_name, seq) as error_name, collect_set(conn_id) as conn_ids,
+        collect_set(node_id) as node_ids,
         slice(flatten(array_sort(collect_list(struct(seq, request_ids))).request_ids), 1, {MOST_REQUESTS})
             as request_ids
     from attempts group by startup_id, step, subject
 ), ranked as (
     select startup_id, sum(own_us) as own_us,
         max(struct(all_us, step, subject, longest, n_tries, error_name)) as worst,
-        flatten(collect_list(conn_ids)) as conn_ids,
+        flatten(collect_list(conn_ids)) as conn_ids, array_distinct(flatten(collect_list(node_ids))) as node_ids,
         flatten(array_sort(collect_list(struct(-all_us as sort_key, step, subject, request_ids))).request_ids) as ids
     from steps group by startup_id
 )
 select s.client_instance_id, client_id, client_ip, total_ms, start_ns as first_ns, ready_ns as last_ns, ranked.conn_ids,
+    ranked.node_ids,
     worst.n_tries as n, worst, usual_ns, coalesce(n_alike, 0) as n_alike,
     if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info') as severity,
     array_union(ids, s.evidence) as evidence
@@ -108,5 +110,6 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication", "listener", "quota", "client"}, half_of_time=True),
     unless=("access_denied", "auth_failed", "missing_topic", "not_enough_replicas"),
 )

@@ -31,7 +31,8 @@ _NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 REQUIRED_COLUMNS = frozenset(REQUIRED_FACTS)
 _SPAN = (":capture_first_ns", ":capture_last_ns")
-_AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+"""All columns of a row."""
 
 
 def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
@@ -61,7 +62,7 @@ class QueryViews:
             if name in selected and name not in SHARED_QUERIES
         ]
         first = f"with {', '.join(reads)} " if reads else ""
-        select = f"select '{key}' as detector, client_instance_id, {_AS_JSON} as facts from ({detector.query})"
+        select = f"select '{key}' as detector, client_instance_id, {AS_JSON} as facts from ({detector.query})"
         return self._run(first + select)
 
     def _run(self, query: str) -> "DataFrame":

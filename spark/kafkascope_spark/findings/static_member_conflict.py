@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.findings.wording import client, listed, times
@@ -80,4 +80,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-345", "KIP-848", "org.apache.kafka.common.errors.FencedInstanceIdException"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"member"})),
 )

@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule
 from kafkascope_spark.findings.sql import sorted_set
 from kafkascope_spark.findings.thresholds import LONG_TRANSACTION_MS
 from kafkascope_spark.findings.wording import client, duration, listed
@@ -16,10 +16,10 @@ _HOLDER = "transactional_id, holder, hangs, transaction_timeout_ms"
 _QUERY = f"""
 with waits as (
     select transactional_id, client_instance_id as holder, transaction_timeout_ms, get(evidence, 0) as begun_by,
-        coalesce(outcome = 'hanging' or end_kind = 'coordinator', false) as hangs, inline(held_back)
+        begin_ns, coalesce(outcome = 'hanging' or end_kind = 'coordinator', false) as hangs, inline(held_back)
     from holding
 ), each as (
-    select client_instance_id, {_HOLDER}, min(from_ns) as first_ns, max(until_ns) as last_ns,
+    select client_instance_id, {_HOLDER}, min(from_ns) as first_ns, max(until_ns) as last_ns, min(begin_ns) as since_ns,
         max(until_ns - from_ns) as longest_ns, {sorted_set("partition")} as waiting,
         concat({sorted_set("begun_by")}, {sorted_set("request_id")}) as evidence
     from waits group by client_instance_id, {_HOLDER}
@@ -90,4 +90,5 @@ RULE = Rule(
     "abort it there.",
     sources=("KIP-98", "KIP-664", "org.apache.kafka.storage.internals.log.UnifiedLog"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | {"member", "client"}),
 )

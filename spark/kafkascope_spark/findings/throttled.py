@@ -6,7 +6,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN
 from kafkascope_spark.findings.wording import client, duration, times
@@ -108,4 +108,5 @@ RULE = Rule(
     "less (compression, larger batches, a larger minimum of bytes for Fetch).",
     sources=("KIP-13", "KIP-124", "KIP-219", "KIP-599", "org.apache.kafka.server.quota.ClientQuotaManager"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"quota"})),
 )

@@ -220,7 +220,8 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
                 "severity": "warning",
                 "sentence": f"svc{text} met it",
             }
-            | {"advice": f"raise retry.backoff.ms{text}", "subject": f"clicks{text}-0", "evidence": ["c1:9", "c1:0"]},
+            | {"advice": f"raise retry.backoff.ms{text}", "subject": f"clicks{text}-0", "evidence": ["c1:9", "c1:0"]}
+            | {"incident_id": "incident-1"},
             {**finding, "finding_id": "f-1", "rule": "broker_lost", "severity": "error", "sentence": "node 1 was lost"}
             | {"client_instance_id": None, "evidence": ["c3"], "conn_ids": ["c3"], "n": 1, "first_ns": at(31)},
             {**finding, "finding_id": "f-3", "rule": "tiny_batches", "severity": "info", "sentence": "small"}

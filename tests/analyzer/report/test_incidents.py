@@ -19,7 +19,6 @@ from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.html.write import brief_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
-from kafkascope_analyzer.report.model.incidents.families import CONSEQUENCES
 from kafkascope_analyzer.report.model.incidents.summary import KINDS
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.plain import plain
@@ -240,73 +239,6 @@ def test_a_finding_that_only_repeats_its_incident_is_not_said_again(dataset: Wri
     assert model["incidents"]["listed"][0]["finding_ids"] == ["f-more"]
 
 
-@pytest.mark.parametrize(
-    ("change", "belongs"),
-    [
-        ({}, True),
-        ({"client_instance_id": "nobody", "conn_ids": [], "evidence": []}, False),
-        ({"rule": "tiny_batches"}, False),
-        ({"first_ns": 1000, "last_ns": 2000}, False),
-        ({"client_instance_id": None, "conn_ids": ["c0"]}, True),
-        ({"client_instance_id": None, "conn_ids": ["c2"], "evidence": []}, False),
-        ({"severity": "error"}, True),
-        ({"rule": "broker_lost", "subject": "node 1 (10.0.0.11:9092)"}, True),
-        ({"rule": "broker_lost", "subject": "node 2 (10.0.0.12:9092)"}, False),
-    ],
-    ids=[
-        "client",
-        "other client",
-        "other rule",
-        "other time",
-        "node",
-        "other node",
-        "severity",
-        "broker",
-        "other broker",
-    ],
-)
-def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
-    dataset: Write, small: ModuleType, change: dict[str, Any], belongs: bool
-) -> None:
-    place = dataset()
-    row = small.later_story_rows("")["findings"][0]
-    times = {name: small.at(change[name]) for name in ("first_ns", "last_ns") if name in change}
-    small.write_table(place, small.TABLES["findings"], [{**row, **change, **times}])
-    (finding,) = model_of(place)["findings"]["listed"]
-    assert (finding["incident_id"] == "incident-1") is belongs
-
-
-def test_that_brokers_do_not_reach_each_other_is_said_once(dataset: Write, small: ModuleType) -> None:
-    """The finding says what the incident says, and stands under it."""
-    place = dataset()
-    incident, row = small.incident_rows("")["incidents"][0], small.later_story_rows("")["findings"][0]
-    small.write_table(place, small.TABLES["incidents"], [{**incident, "kind": "replication"}])
-    small.write_table(place, small.TABLES["findings"], [{**row, "rule": "broker_lost", "subject": incident["subject"]}])
-    model = model_of(place)
-    assert [finding["incident_id"] for finding in model["findings"]["listed"]] == ["incident-1"]
-    assert model["incidents"]["listed"][0]["title"].startswith("replication cut: ")
-
-
-def test_a_member_that_learns_late_that_it_was_thrown_out_belongs_to_the_incident_of_its_group(
-    dataset: Write, small: ModuleType
-) -> None:
-    """Another client than those that stood still, refused after the incident was over; its group and last request
-    before are those of the incident."""
-    place = dataset()
-    incident = small.incident_rows("")["incidents"][0]
-    over = {"kind": "member", "clients": ["p1"], "node_id": None, "end_ns": small.at(5000)}
-    small.write_table(place, small.TABLES["incidents"], [{**incident, **over}])
-    stall = {**small.incident_rows("")["stalls"][0], "incident_id": incident["incident_id"], "group_id": "readers"}
-    small.write_table(place, small.TABLES["stalls"], [{**stall, "to_ns": small.at(5000)}])
-    row = {**FINDING, "rule": "evicted_member", "severity": "warning", "client_instance_id": "g1", "conn_ids": []}
-    row |= {"first_ns": small.at(6000), "last_ns": small.at(6000), "evidence": ["c1:9"]}
-    mine = {"subject": "readers", "finding_id": "f-mine"}
-    other = {"subject": "writers", "finding_id": "f-other"}
-    small.write_table(place, small.TABLES["findings"], [{**row, **mine}, {**row, **other}])
-    listed = {f["finding_id"]: f["incident_id"] for f in model_of(place)["findings"]["listed"]}
-    assert listed == {"f-mine": incident["incident_id"], "f-other": None}
-
-
 def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small: ModuleType) -> None:
     row = {**FINDING, "severity": "warning", "advice": "do it", "first_ns": small.at(100), "last_ns": small.at(200)}
     rows = [
@@ -461,10 +393,7 @@ def test_hostile_names_stay_text(dataset: Write) -> None:
     assert "\u202e" not in page
 
 
-def test_every_kind_of_incident_has_words_and_every_rule_named_is_a_rule(small: ModuleType) -> None:
+def test_every_kind_of_incident_has_words() -> None:
     from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
-    from kafkascope_spark.findings.rules import RULES
 
     assert set(KINDS) == set(INCIDENT_KINDS)
-    assert set(CONSEQUENCES) <= set(INCIDENT_KINDS)
-    assert set().union(*CONSEQUENCES.values()) <= {rule.name for rule in RULES}

@@ -5,13 +5,16 @@ import json
 import pathlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kafkascope_spark.findings.finding_rows import SCHEMA, finding_row, finding_writer
-from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.causes import Causes
+from kafkascope_spark.findings.finding_rows import FACTS as FOUND
+from kafkascope_spark.findings.finding_rows import INCIDENT, SCHEMA, STALL, finding_row, finding_writer
+from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 
 S = 1_000_000_000
 DETECTOR = Detector(reads={}, query="", subject=fact("topic"), sentence=lambda f: f"{f.n} of {f.topic}")
@@ -22,7 +25,7 @@ FACTS |= {"first_ns": 5, "last_ns": 7, "evidence": ["c1-2", "c1-1", "c1-2"]}
 
 
 def row(detector: Detector = DETECTOR, **changes: Any) -> dict[str, Any]:
-    return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5))
+    return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5), Causes())
 
 
 def test_a_row_has_the_rules_texts_and_the_facts() -> None:
@@ -59,16 +62,34 @@ def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
         row(Detector(reads={}, query="", subject=fact("partition"), sentence=str))
 
 
+def sources(*rows: tuple[int, dict[str, Any]]) -> pa.RecordBatch:
+    """Rows that findings are made of."""
+    of = {"source": [source for source, _ in rows], "row": [json.dumps(values) for _, values in rows]}
+    return pa.record_batch({**of, "detector": ["a_rule/0"] * len(rows), "software_name": ["kafkajs"] * len(rows)})
+
+
 def test_batches_of_facts_become_batches_of_findings() -> None:
-    batch = pa.record_batch({"detector": ["a_rule/0"], "software_name": ["kafkajs"], "facts": [json.dumps(FACTS)]})
-    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([batch])
+    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([sources((FOUND, FACTS))])
     assert made.schema == SCHEMA
     assert made.to_pylist() == [row()]
 
 
+def test_incidents_and_stalls_come_before_the_findings_that_may_follow_from_them() -> None:
+    incident = {"incident_id": "i", "root_incident_id": None, "kind": "path", "node_id": 1, "severity": "warning"}
+    incident |= {"start_ns": 1, "end_ns": 2, "clients": []}
+    stall = {"incident_id": "i", "group_id": "g", "to_ns": 6}
+    rows = [sources((INCIDENT, incident)), sources((STALL, stall), (FOUND, FACTS | {"group_id": "g"}))]
+    following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))
+    write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5)
+    assert [made.to_pylist() for made in write(rows)] == [[row() | {"incident_id": "i"}]]
+    with pytest.raises(ValueError, match="out of order"):
+        list(write([sources((FOUND, FACTS)), *rows]))
+
+
 @pytest.fixture(scope="module")
 def shuffled_rows() -> dict[str, list[dict[str, Any]]]:
-    """Requests and errors of one client on many connections, with equal times among them."""
+    """Requests and errors of one client on many connections, with equal times among them, and incidents of it and of
+    another client."""
     draw = random.Random(1)
     connections = [f"c{n}" for n in range(1, 30)]
     client = {
@@ -98,11 +119,19 @@ def shuffled_rows() -> dict[str, list[dict[str, Any]]]:
     for rows in (errors, records, calls):
         draw.shuffle(rows)
     lives = [{"conn_id": conn} for conn in connections]
-    return {"clients": [client], "connections": lives, "errors": errors, "record_batches": records, "requests": calls}
+    incident = {"start_ns": 1 * S, "end_ns": 9 * S, "severity": "error"}
+    incidents = [
+        {**incident, "incident_id": f"{kind}-{client}", "kind": kind, "clients": [client]}
+        for kind in ("quota", "permission", "missing_topic")
+        for client in ("ci-1", "ci-2")
+    ]
+    stalls = [{"stall_id": f"s{n}", "incident_id": row["incident_id"]} for n, row in enumerate(incidents * 5)]
+    found = {"clients": [client], "connections": lives, "incidents": incidents, "stalls": stalls}
+    return {**found, "errors": errors, "record_batches": records, "requests": calls}
 
 
 @pytest.mark.spark
-def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
+def test_evidence_is_in_order_and_the_incident_known_whatever_the_order_and_number_of_files(
     spark: Any,
     tmp_path: pathlib.Path,
     shuffled_rows: dict[str, list[dict[str, Any]]],
@@ -123,7 +152,9 @@ def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
         monkeypatch.setattr("kafkascope_spark.tables.SMALL_REQUESTS", 1_000 if n_files == 1 else 0)
         rows = findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
         made.append(sorted(rows, key=lambda row: row["finding_id"]))
-    assert {row["rule"] for row in made[0]} == {"access_denied", "acks_zero", "no_compression", "throttled"}
+    none = dict.fromkeys(("acks_zero", "no_compression"))
+    causes = {"access_denied": "permission-ci-1", "throttled": "quota-ci-1"} | none
+    assert {row["rule"]: row["incident_id"] for row in made[0]} == causes
     assert made[0] == made[1] == made[2]
     times = {
         row["request_id"]: row["ts_ns"]

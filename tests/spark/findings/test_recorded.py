@@ -14,7 +14,8 @@ from kafkascope_spark.stories import write_stories
 
 pytestmark = pytest.mark.spark
 
-CAPTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures"
+FIXTURES = pathlib.Path(__file__).parents[3] / "fixtures"
+CAPTURES = FIXTURES / "captures"
 SECOND = 1_000_000_000
 HERE = {
     "access_denied",
@@ -45,6 +46,14 @@ EXPECTED = {
     "shared_vip": {("shared_vip", c) for c in ("worker-2", "worker-5", "loader-4")},
     "old_versions": {("old_versions", c) for c in ("svc-b-1", "indexer-3", "order-api-4", "indexer-8")},
 }
+CAUSES = {
+    "leader_move": ("broker_killed", "broker_lost"),
+    "frozen_broker": ("broker_frozen", "broker_lost"),
+    "restarts_in_turn": ("broker_stopping", "broker_lost"),
+    "member_evicted": ("client_paused", "evicted_member"),
+    "paused_clients": ("client_paused", "evicted_member"),
+}
+"""Capture -> what the lab did to a broker or to a client's process, and the rule that finds the consequence."""
 DatasetOf = Callable[[str], pathlib.Path]
 
 
@@ -95,6 +104,39 @@ def test_the_lost_broker_is_the_one_that_was_killed(dataset_of: DatasetOf) -> No
     assert abs(lost["first_ns"] - killed["ts_ns"]) < SECOND / 10
     assert lost["sentence"].endswith(" It affected 8 clients and brokers"), "six and two"
     assert "stood still" not in lost["sentence"]
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_finding_names_the_incident_that_the_lab_brought_about(dataset_of: DatasetOf, name: str) -> None:
+    done, rule = CAUSES[name]
+    truth = json.loads(next(FIXTURES.glob(f"*/{name}.truth.json")).read_text())
+    events = [event | event.get("detail", {}) for event in truth["events"] if event["kind"] == done]
+    incidents = {row["incident_id"]: row for row in rows(dataset_of(name), "stories/incidents")}
+    found = [row for row in rows(dataset_of(name), "stories/findings") if row["rule"] == rule]
+
+    def is_cause(finding: dict[str, Any], event: dict[str, Any]) -> bool:
+        incident = incidents[finding["incident_id"]]
+        is_near = abs(incident["start_ns"] - event["ts_ns"]) < SECOND / 5
+        return is_near and incident["node_id"] == event.get("node_id") and incident["root_incident_id"] is None
+
+    assert len(found) == len(events)
+    for finding in found:
+        assert any(is_cause(finding, event) for event in events), finding["sentence"]
+    for event in events:
+        assert any(is_cause(finding, event) for finding in found), event
+
+
+def test_each_fall_of_a_broker_names_its_own_incident(dataset_of: DatasetOf) -> None:
+    """Each broker restarted twice, and then the controller, which serves no client. Nobody stood still because of the
+    first two restarts; a stall that belongs to the first one of node 23 lasted until its second one was over."""
+    truth = json.loads((CAPTURES / "pieces" / "kraft_migration.truth.json").read_text())
+    stopped = [event["node_id"] for event in truth["events"] if event["kind"] == "broker_stopping"]
+    dataset = dataset_of("kraft_migration")
+    incidents = {row["incident_id"]: row for row in rows(dataset, "stories/incidents")}
+    lost = sorted((row for row in findings(dataset) if row["rule"] == "broker_lost"), key=lambda row: row["first_ns"])
+    named = [incidents.get(row["incident_id"]) for row in lost]
+    assert [incident and incident["node_id"] for incident in named] == [None, None, *stopped[2:-1]]
+    assert [incident["start_ns"] for incident in named if incident] == [row["first_ns"] for row in lost[2:]]
 
 
 def test_an_ignored_rule_is_not_asked(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.dataset.stories import FINDINGS, INCIDENTS
 from kafkascope_spark.findings import thresholds
 from kafkascope_spark.findings.pages import index_page, rule_page
 from kafkascope_spark.findings.rule import Rule
@@ -15,6 +15,7 @@ from kafkascope_spark.findings.statement import TABLES
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs" / "rules"
 SEVERITIES = FINDINGS.column("severity").values
+KINDS = set(INCIDENTS.column("kind").values)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -27,6 +28,7 @@ def test_a_rule_says_what_it_is(rule: Rule) -> None:
         assert text.endswith(".")
     assert rule.sources
     assert set(rule.unless) <= {other.name for other in RULES}
+    assert rule.follows is None or rule.follows.kinds <= KINDS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

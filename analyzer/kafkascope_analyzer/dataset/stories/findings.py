@@ -19,6 +19,7 @@ FINDINGS = Table(
         i64("n", "how many times it was seen"),
         *time("first", "first of them"),
         *time("last", "last of them"),
+        text("incident_id", "incident that it is a consequence of; null where it stands alone"),
         texts("evidence", "request ids (else conn_ids) that prove it, in order of time; at most 100"),
     ),
 )

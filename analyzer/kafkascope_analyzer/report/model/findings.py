@@ -1,7 +1,6 @@
 """Findings: the rows of stories/findings, where rows that say the same about several clients are one finding.
 
-Each finding names the incident whose consequence it is (`assigned`), the packets that prove it, and the command that
-cuts them out.
+Each finding names the incident whose consequence it is, the packets that prove it, and the command that cuts them out.
 """
 
 from collections import Counter
@@ -59,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow(Row):
-    """A row of stories/findings. incident_id: the incident that it is a consequence of."""
+    """A row of stories/findings."""
 
     TABLE: ClassVar[Table] = FINDINGS
     finding_id: str
@@ -73,8 +72,8 @@ class FindingRow(Row):
     n: int
     first_ns: int | None
     last_ns: int | None
+    incident_id: str | None
     evidence: tuple[str, ...]
-    incident_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class FindingSources:
 
 
 def merged_findings(rows: list[FindingRow], sources: FindingSources) -> tuple[Finding, ...]:
-    """Findings by severity, then by time. rows: of table findings, each with the `incident_id` that it belongs to."""
+    """Findings by severity, then by time. rows: of table findings."""
     made = [_finding(alike, sources) for alike in _alike(rows)]
     made.sort(key=lambda finding: (severity_order(finding.severity), finding.first_ns or 0, finding.finding_id))
     return tuple(made)

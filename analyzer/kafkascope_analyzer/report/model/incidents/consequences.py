@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.families import Event, Family, Owners
+from kafkascope_analyzer.report.model.incidents.families import Family, root_ids
 from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
@@ -56,11 +57,11 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         return found
     for family in families:
         found[family.identity]["incidents"] = [_later(row) for row in family.members if row is not family.root]
-    family_of = {row.incident_id: family.identity for family in families for row in family.members}
+    roots = root_ids(families)
     rows = [*_starts(facts), *_recoveries(dataset, facts), *_rebalances(dataset, facts), *_transactions(dataset, facts)]
     for one in sorted([*rows, *_moves(dataset, facts, families)], key=lambda one: (one.start_ns, one.kind, one.id)):
-        if one.incident_id in family_of:
-            found[family_of[one.incident_id]][one.kind].append(one)
+        if one.incident_id in roots:
+            found[roots[one.incident_id]][one.kind].append(one)
     return found
 
 
@@ -138,16 +139,21 @@ def _transaction_text(row: Transaction, facts: Facts) -> str:
 def _moves(dataset: Dataset, facts: Facts, families: list[Family]) -> Iterator[Following]:
     """Leaders and coordinators that moved away from a broker, partition by partition counted. A move belongs to the
     incident of that broker which it has the longest time in common with."""
-    owners = Owners(families, facts.end_ns)
+    of_node: dict[int, list[tuple[int, int, Family]]] = defaultdict(list)
+    for family in families:
+        end_ns = facts.end_ns if family.end_ns is None else family.end_ns
+        for node_id in family.nodes:
+            of_node[node_id].append((family.start_ns, end_ns, family))
+    stretches = {node_id: Stretches(listed) for node_id, listed in of_node.items()}
     for change in topology_model(dataset).changes or ():
         is_leader = change.kind == "leader"
         if change.from_ is None or not (is_leader or change.kind.endswith("coordinator")):
             continue
         kind = "leaders" if is_leader else "coordinators"
-        event = Event(change.ts_ns, change.last_ns, nodes=frozenset([change.from_]))
-        owner = owners.owner_of(event)
+        of_broker = stretches.get(change.from_)
+        found = of_broker.longest(change.ts_ns, change.last_ns) if of_broker is not None else None
         n = max(1, len(change.partitions))
-        identity = owner.identity if owner is not None else None
+        identity = found[1].identity if found is not None else None
         yield Following(kind, "", change.ts_ns, partial(_move_text, change, facts), identity, n)
 
 

@@ -8,7 +8,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
-from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
+from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.findings import FindingRow
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
@@ -90,13 +90,6 @@ class FailedStart(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class _ConnectionNode(Row):
-    TABLE: ClassVar[Table] = CONNECTIONS
-    conn_id: str
-    node_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """Rows as the dataset has them, in a stable order, and the names and proofs that they refer to."""
 
@@ -108,7 +101,6 @@ class Facts:
     findings: list[FindingRow]
     clients: dict[str, NamedClient]
     failed_starts: list[FailedStart]
-    nodes_of_connections: dict[str, int]
     proofs: dict[str, Proof]
     start_ns: int
     end_ns: int
@@ -151,7 +143,6 @@ def load_facts(dataset: Dataset) -> Facts:
         findings=findings,
         clients=clients,
         failed_starts=_failed_starts(dataset, clients),
-        nodes_of_connections=_nodes(dataset, findings) if incidents else {},
         proofs=load_proofs(dataset, [*(row.evidence for row in incidents), *(row.evidence for row in findings)]),
         start_ns=start_ns,
         end_ns=end_ns,
@@ -167,13 +158,6 @@ def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[Fa
     found = read(dataset, FailedStart, one_of("outcome", list(FAILED)))
     kept = [row for row in found if not _is_broker(clients.get(row.client_instance_id))]
     return sorted(kept, key=lambda row: (row.start_ns or 0, row.startup_id))
-
-
-def _nodes(dataset: Dataset, findings: list[FindingRow]) -> dict[str, int]:
-    """conn_id -> broker, of the connections that findings are about."""
-    wanted = sorted({conn for row in findings for conn in row.conn_ids})
-    found = read(dataset, _ConnectionNode, one_of("conn_id", wanted))
-    return {row.conn_id: row.node_id for row in found if row.node_id is not None}
 
 
 def _is_broker(client: NamedClient | None) -> bool:

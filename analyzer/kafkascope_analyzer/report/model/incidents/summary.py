@@ -1,7 +1,7 @@
 """Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
@@ -10,7 +10,7 @@ from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, s
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
-from kafkascope_analyzer.report.model.incidents.families import Family, assigned_findings, families_of, single_family
+from kafkascope_analyzer.report.model.incidents.families import Family, families_of, root_ids, single_family
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
@@ -78,7 +78,9 @@ def load_overview(dataset: Dataset) -> Overview:
     """Reads the facts and decides what belongs to what. Raises UsageError where a table cannot be read."""
     facts = load_facts(dataset)
     families = families_of(facts)
-    findings = merged_findings(assigned_findings(facts, families), _sources(facts))
+    roots = root_ids(families)
+    rows = [replace(row, incident_id=roots.get(row.incident_id or "")) for row in facts.findings]
+    findings = merged_findings(rows, _sources(facts))
     return Overview(facts, families, findings, load_consequences(dataset, facts, families))
 
 
