@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.commit_events import CommitEvents
 from kafkascope_analyzer.resolve.connection_events import ConnectionEvents
 from kafkascope_analyzer.resolve.error_events import ErrorEvents
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
@@ -33,6 +34,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     ServiceEvents,
     ServerEvents,
     FlowEvents,
+    CommitEvents,
 )
 """What makes events, one kind or several each."""
 

@@ -39,8 +39,10 @@ def slice_length_ns(capture_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """candidates: batches that may have waited (produce_facts.CANDIDATES), by the directory of a bucket's spill;
-    n_left_out: topic-partitions of responses that were not counted at the limits."""
+    """slice_ns: length of a slice; candidates: batches that may have waited (produce_facts.CANDIDATES), by the
+    directory of a bucket's spill; n_left_out: topic-partitions of responses that were not counted at the limits."""
+
+    slice_ns: int
 
     candidates: dict[Path, pa.Table]
     n_left_out: int
@@ -53,19 +55,20 @@ def gather_flow(
     connections: by the directory of a bucket's spill, with client_ip, first_ns and last_ns; others: are shown all
     responses."""
     if not connections:
-        return FlowFacts({}, 0)
+        return FlowFacts(slice_length_ns(0), {}, 0)
     first = min(pc.min(rows["first_ns"]).as_py() for rows in connections.values())
     last = max(pc.max(rows["last_ns"]).as_py() for rows in connections.values())
     sizes = np.array([rows.num_rows for rows in connections.values()])
     first_conn = dict(zip(connections, (np.cumsum(sizes) - sizes).tolist(), strict=True))
     flow = Flow(readers(connections), clocks, others)
-    counts = FlowCounts(slice_length_ns(last - first), flow.partitions, first_conn)
+    slice_ns = slice_length_ns(last - first)
+    counts = FlowCounts(slice_ns, flow.partitions, first_conn)
     buckets = [BucketRows(blocks(spill, topics), base) for spill, base in first_conn.items()]
     for accepted, fetched in _in_order(buckets, flow):
         counts.take(flow.numbered(accepted, fetched))
     counts.finish()
     candidates = {spill: flow.candidates(each, spill) for spill, each in zip(connections, buckets, strict=True)}
-    return FlowFacts(candidates, flow.n_left_out)
+    return FlowFacts(slice_ns, candidates, flow.n_left_out)
 
 
 def _in_order(buckets: list[BucketRows], flow: Flow) -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:

@@ -85,6 +85,7 @@ def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
     if not parts:
         return latest
     commits = pa.concat_tables(parts)
+    commits = commits.filter(pc.fill_null(pc.greater_equal(commits["generation_or_epoch"], 0), False))
     commits = commits.append_column("conn_id", conn_ids.take(commits["conn"]))
     for name in COMMIT_APIS:
         for offsets in read_spill(directory, spill_name(API_KEYS[name], "request")):

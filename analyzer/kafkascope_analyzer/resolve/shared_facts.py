@@ -49,6 +49,7 @@ class SharedFacts:
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
     (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
+    slice_ns: length of the slices of time in which the flow through topic-partitions is counted.
     n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
     network_times: what the views of several capture points show of connections (network_times.NETWORK_TIMES).
     """
@@ -61,6 +62,7 @@ class SharedFacts:
     fetch_runs: pa.Table
     produce_waits: pa.Table
     servers: ServerRows
+    slice_ns: int
     n_flow_left_out: int
     network_times: pa.Table | None = None
 
@@ -86,6 +88,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         runs.runs(),
         produce_waits(flow.candidates, connections, clocks),
         gather_server_rows(connections, cluster),
+        flow.slice_ns,
         flow.n_left_out,
     )
 

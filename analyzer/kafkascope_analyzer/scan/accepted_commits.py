@@ -13,15 +13,15 @@ _COMMIT_KEYS = pa.array([OFFSET_COMMIT, TXN_OFFSET_COMMIT], pa.int16())
 
 
 def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (SETTLED_SCHEMA) those by which a member committed offsets, if they were accepted: conn,
-    number, group_id, generation_or_epoch."""
+    """Of settled requests (SETTLED_SCHEMA) those by which a client committed offsets, if they were accepted: conn,
+    number, group_id, generation_or_epoch (-1 of a client that is no member)."""
     commits = pc.is_in(settled["api_key"], _COMMIT_KEYS)
     if not pc.any(commits).as_py():
         return None
     rows = settled.filter(commits)
     accepted = pc.and_(
         pc.and_(pc.equal(rows["status"], _OK), pc.equal(pc.fill_null(rows["n_errors"], 0), 0)),
-        pc.and_(pc.greater_equal(rows["generation_or_epoch"], 0), rows["group_id"].is_valid()),
+        rows["group_id"].is_valid(),
     )
     chosen = rows.select(["conn", "number", "group_id", "generation_or_epoch"])
     return chosen.filter(pc.fill_null(accepted, False))

@@ -73,3 +73,7 @@ STORM_MANY = 20
 """So many within STORM_APART_S hurt, whatever made them: a group at rest for less than 15 s between them."""
 LEAVES = 2
 """Times that a member leaves its group without saying why and joins again: once may be a new subscription."""
+LATE_COMMIT_MS = 5_000
+"""auto.commit.interval.ms (default 5 s): a consumer that keeps up commits what it has fetched within it."""
+LATE_COMMITS = 3
+"""Slices of time with such commits: one or two follow each rebalance and each pause."""

@@ -12,7 +12,7 @@ from kafkascope_spark.model import Row
 
 FLOW = "flow"
 """Key kind of the events."""
-PRODUCE_SLICE, FETCH_SLICE = "produce_slice", "fetch_slice"
+PRODUCE_SLICE, COMMIT_SLICE = "produce_slice", "commit_slice"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +71,9 @@ class _Partition:
         """The next row of the slice."""
         body = row[row["kind"]]
         self.place = {name: body[name] for name in ("topic", "partition", "slice_ms")}
+        if row["kind"] == COMMIT_SLICE:
+            self.readers.setdefault(Reader(body["group_id"], None), Read()).commit(body)
+            return
         self.end_offset = highest(self.end_offset, body["end_offset"])
         if row["kind"] == PRODUCE_SLICE:
             self.produced.add(body)

@@ -27,7 +27,7 @@ class Produced:
 @dataclass(slots=True)
 class Read:
     """Records that a group fetched, and how far it is. next_offset: after the last record that it has; the rest is of
-    the slice. lag_first, lag_last: each with the time of the response."""
+    the slice. lag_first, lag_last: each with the time of the response; committed: the last commit, with its time."""
 
     next_offset: int | None = None
     lag: int | None = None
@@ -40,6 +40,12 @@ class Read:
     lag_last: tuple[int, int] | None = None
     lag_max: int | None = None
     position: tuple[int, int] | None = None
+    committed: tuple[int, int] | None = None
+
+    def commit(self, body: Row) -> None:
+        """What was committed on one connection in the slice (flow_events: commit_slice)."""
+        committed = (body["last_ns"], body["committed_offset"])
+        self.committed = max(self.committed or committed, committed)
 
     def add(self, body: Row) -> None:
         """The slice of one connection (flow_events: fetch_slice)."""
@@ -59,8 +65,8 @@ class Read:
 
     @property
     def has_news(self) -> bool:
-        """Whether the group fetched records in the slice, or was behind."""
-        return self.n_records > 0 or bool(self.lag_max)
+        """Whether the group fetched or committed records in the slice, or was behind."""
+        return self.n_records > 0 or bool(self.lag_max) or self.committed is not None
 
     def end_slice(self, end_offset: int | None) -> None:
         """Brings the lag up to the end of a slice. end_offset: of what was in the partition by then."""
@@ -77,7 +83,7 @@ class Read:
     def begin_slice(self) -> None:
         """Forgets what is of the slice."""
         self.n_records, self.record_bytes, self.latencies = 0, 0, Counter()
-        self.node, self.high_watermark, self.position = (0, None), None, None
+        self.node, self.high_watermark, self.position, self.committed = (0, None), None, None, None
         self.lag_first, self.lag_last, self.lag_max = None, None, None
 
 
@@ -95,6 +101,7 @@ def flow_row(common: Row, produced: Produced, read: Read | None) -> Row:
         "lag_first": read and read.lag_first and read.lag_first[1],
         "lag_last": read and read.lag_last and read.lag_last[1],
         "lag_max": read and read.lag_max,
+        "committed_offset": read and read.committed and read.committed[1],
         "high_watermark": read and read.high_watermark,
     }
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -136,3 +137,23 @@ def test_what_is_beyond_a_limit_is_counted(frozen, tmp_path, monkeypatch):
     assert len(followed) == 2
     of_followed = [row for row in events(frozen, "fetch_slice") if row["partition"] in followed]
     assert events(few, "fetch_slice") == of_followed
+
+
+def test_committed_offsets_are_the_last_that_were_accepted_in_each_slice(tmp_path):
+    """Against SQL over requests and partitions."""
+    dataset = ingested(FIXTURES / "service" / "member_evicted.pcap.zst", tmp_path)
+    query = f"""
+        select conn_id, group_id, topic, partition, p.ts_ns // slice_ns * slice_ns as slice, max(p.ts_ns),
+            max_by("offset", p.ts_ns)
+        from '{dataset}/partitions/**/*.parquet' p join '{dataset}/requests/**/*.parquet' using (request_id, conn_id),
+            (select {SECOND} as slice_ns)
+        where p.api_key in (8, 28) and direction = 'request' and n_errors = 0 and status = 'ok'
+        group by all"""
+    found = [
+        (r["conn_id"], r["group_id"], r["topic"], r["partition"], r["ts_ns"], r["last_ns"], r["committed_offset"])
+        for r in events(dataset, "commit_slice")
+    ]
+    ((refused,),) = duckdb.sql(f"select count(*) from '{dataset}/errors/**/*.parquet' where api_key = 8").fetchall()
+    assert refused, "the capture has commits that were refused"
+    assert sorted(found) == sorted(duckdb.sql(query).fetchall())
+    assert found

@@ -5,7 +5,8 @@ from kafkascope_analyzer.dataset.latency_histogram import HISTOGRAM
 
 PARTITION_FLOW = Table(
     "partition_flow",
-    "topic-partition, group that reads it, and slice of time in which records were written, fetched or waited",
+    "topic-partition, group that reads it, and slice of time in which records were written, fetched, committed or "
+    "waited",
     (
         text("topic", "topic"),
         i32("partition", "partition"),
@@ -43,6 +44,11 @@ PARTITION_FLOW = Table(
         ),
         i64("lag_last", "the same after its last response; without a response at the end of the slice"),
         i64("lag_max", "the highest in the slice"),
+        i64(
+            "committed_offset",
+            "offset that the group committed last in the slice: of the record that it is to read next; null where it "
+            "committed none that the coordinator accepted",
+        ),
         i64("high_watermark", "highest high watermark that a response to the group's Fetch reported in the slice"),
         i64(
             "end_offset",

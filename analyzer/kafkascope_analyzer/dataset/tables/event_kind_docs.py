@@ -110,4 +110,8 @@ KIND_DOCS: Mapping[str, str] = {
         "records of one topic-partition that a consumer fetched on the connection in one slice of time: how many that "
         "its group did not have yet, their latencies from the response that accepted them, the lag"
     ),
+    "commit_slice": (
+        "the offset of one topic-partition that was committed last for a group on the connection in one slice of time, "
+        "of the commits that the coordinator accepted"
+    ),
 }
