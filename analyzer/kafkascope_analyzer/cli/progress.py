@@ -78,9 +78,3 @@ def waiting(label: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 def _nowhere(label: str) -> None:
     """Names a stage where nothing is shown."""
-
-
-def note(sentence: str, *, quiet: bool) -> None:
-    """Prints a sentence on standard error that is not an error, unless the user asked for quiet."""
-    if not quiet:
-        print(sentence, file=sys.stderr)

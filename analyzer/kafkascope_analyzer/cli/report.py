@@ -33,7 +33,7 @@ def report(
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
     with exit_codes():
-        from kafkascope_analyzer.cli.progress import note
+        from kafkascope_analyzer.cli.messages import note
         from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
         from kafkascope_analyzer.dataset.dataset import Dataset

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
+from kafkascope_analyzer.cli.messages import note
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
     FailOn,
@@ -18,7 +19,7 @@ from kafkascope_analyzer.cli.options import (
     Remote,
     Stall,
 )
-from kafkascope_analyzer.cli.progress import note, waiting
+from kafkascope_analyzer.cli.progress import waiting
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall

@@ -26,6 +26,7 @@ from scapy.utils import wrpcap
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS
+from kafkascope_parsers.link.layers import LINKTYPE_NAMES
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
@@ -322,3 +323,12 @@ def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, b
 )
 def test_random_bytes(packets_of, both_ways, rows):
     both_ways(*packets_of(rows))
+
+
+def test_every_link_type_that_is_read_has_a_name(packets_of):
+    def is_read(linktype):
+        reader = LinkReader()
+        reader.read_segments(*packets_of([(linktype, bytes(64))]))
+        return reader.counts.unsupported == 0
+
+    assert {linktype for linktype in range(400) if is_read(linktype)} == LINKTYPE_NAMES.keys()

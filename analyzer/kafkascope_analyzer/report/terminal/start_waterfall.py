@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, list_of, safe, span, start_text
+from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
@@ -38,10 +39,10 @@ def render_timeline(model: AllStarts) -> Iterator[RenderableType]:
 
 
 def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[RenderableType]:
-    name = safe(client.client_id) if client.client_id else "(no client id)"
+    name = client_name(client.client_id, client.client_ip)
     number = f" · start {start.start_no}" if start.is_repeated else ""
     yield heading(f"{name}{number}")
-    yield line(f"{client.kind.replace('_', ' ')} at {safe(client.client_ip)} · {client.client_instance_id}")
+    yield line(f"{kind_text(client.kind)} at {safe(client.client_ip)} · {client.client_instance_id}")
     outcome = start.outcome or "cut"
     total = f" after {span(start.total_us)}" if start.total_us is not None else ""
     what = f" ({safe(start.error_name)})" if start.error_name else ""
