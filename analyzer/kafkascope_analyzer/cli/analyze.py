@@ -48,6 +48,7 @@ from kafkascope_analyzer.cli.options import (
     Stall,
     Temporary,
 )
+from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
@@ -117,10 +118,12 @@ def analyze(
             with _kept_without_stories(new, dataset):
                 if problem is None:
                     dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
-                model = report_model(dataset)
+                with waiting(MAKING_REPORT, quiet=quiet):
+                    model = report_model(dataset)
             new.commit(dataset)
         write_report(dataset, model)
-        write_report_files(dataset, model, forms)
+        with waiting(MAKING_REPORT, quiet=quiet):
+            write_report_files(dataset, model, forms)
         if not forms.on_standard_output:
             show(model, format, str(place))
         _say_what_is_there(place, forms, problem, quiet=quiet)

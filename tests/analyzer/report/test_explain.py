@@ -47,7 +47,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     "incident-2": (
         "It followed from incident-1: broker silent: node 1 (10.0.0.11:9092).",
-        "1 stall of 2 clients belongs to it:",
+        "1 stall of 1 client belongs to it:",
         "--incident incident-2 -o incident-2.pcapng",
     ),
     "incident-3": ("Info: coordinator moved: group readers", "Nobody stood still for 1 s or longer because of it."),
