@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, fail
+from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
 
@@ -26,14 +27,6 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
         if name not in known:
             raise UsageError(f"--ignore {name}: no such rule{closest(name, known)}; kafkascope rules lists them")
     return frozenset(names)
-
-
-def closest(name: str, known: Sequence[str]) -> str:
-    """Part of a sentence that names the known name most like it; empty where none is."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, known, n=1)
-    return f" (the closest is {found[0]})" if found else ""
 
 
 def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collection[str] = ()) -> None:

@@ -6,7 +6,7 @@ Where the command was asked for JSON (`--format json`, or jsonl), each is a line
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 _JSON_FORMATS = ("json", "jsonl")
@@ -41,6 +41,14 @@ def note(sentence: str, *, quiet: bool) -> None:
     """Says what is no error, unless the user asked for quiet."""
     if not quiet:
         _write(sentence, "note")
+
+
+def closest(name: str, known: Sequence[str]) -> str:
+    """Part of a sentence that names the known name most like it; empty where none is."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, known, n=1)
+    return f" (the closest is {found[0]})" if found else ""
 
 
 def _write(sentence: str, kind: str, **more: int) -> None:

@@ -302,9 +302,19 @@ def _read_manifest(storage: Storage) -> Manifest:
     except FileNotFoundError:
         if not storage.is_local and not storage.has_folder():
             raise UsageError(f"{storage}: there is no such bucket") from None
-        raise UsageError(f"{storage} is not a kafkascope dataset: it has no {MANIFEST}") from None
+        raise UsageError(f"{storage} is not a kafkascope dataset: {_why_none(storage)}") from None
     try:
         content = json.loads(data)
     except ValueError as error:
         raise UsageError(f"{storage.uri_of(MANIFEST)} is damaged: {error}") from error
     return parse_manifest(content, str(storage))
+
+
+def _why_none(storage: Storage) -> str:
+    """What there is instead of a dataset, and what makes one."""
+    place = Path(storage.path) if storage.is_local else None
+    if place is not None and place.is_file():
+        return f"it is a file; if it is a capture, `kafkascope analyze {storage}` makes a dataset of it"
+    if place is not None and not place.exists():
+        return f"there is nothing of that name; `kafkascope analyze CAPTURE -o {storage}` makes one"
+    return f"it has no {MANIFEST}"

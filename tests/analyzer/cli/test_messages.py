@@ -59,13 +59,13 @@ def test_json_is_chosen_by_the_format(arguments: list[str], wanted: bool) -> Non
 
 JSON = ("--format", "json")
 FAILING: dict[str, tuple[tuple[str, ...], int, str]] = {
-    "no dataset": (("report", "x.kscope"), 2, "x.kscope"),
+    "no dataset": (("report", "x.kscope"), 2, "`kafkascope analyze CAPTURE -o x.kscope` makes one"),
     "no capture": (("info", "x.pcap"), 3, "x.pcap: no such file or directory"),
     "no id": (("explain", "x.kscope"), 2, "Missing argument"),
     "no such option": (("timeline", "x", "--clinet", "a"), 2, "--clinet"),
     "no value": (("topology", "x", "--at"), 2, "--at"),
     "wrong value": (("stories", "x", "--fail-on", "worst"), 2, "worst"),
-    "no such table": (("tables", "reqests"), 2, "did you mean requests?"),
+    "no such table": (("tables", "reqests"), 2, "the closest is requests"),
     "no query": (("sql", "x.kscope"), 2, "SELECT"),
     "two datasets": (("diff", "x.kscope", "y.kscope"), 2, "x.kscope"),
     "no captures": (("ingest",), 2, "Missing argument"),
@@ -83,6 +83,13 @@ def test_every_command_fails_with_one_line_of_json_where_json_was_asked(name: st
     error = json.loads(line)
     assert set(error) == {"error", "exit_code"}
     assert (error["exit_code"], about in error["error"]) == (code, True), error
+
+
+def test_who_gives_a_capture_as_a_dataset_reads_how_to_make_one(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").touch()
+    result = run("report", "a.pcap")
+    assert result.exit_code == 2
+    assert "`kafkascope analyze a.pcap` makes a dataset of it" in result.stderr
 
 
 def test_notes_and_warnings_are_json_too(tmp_path: Path) -> None:
