@@ -85,8 +85,8 @@ def test_every_command_fails_with_one_line_of_json_where_json_was_asked(name: st
     assert (error["exit_code"], about in error["error"]) == (code, True), error
 
 
-def test_who_gives_a_capture_as_a_dataset_reads_how_to_make_one(tmp_path: Path) -> None:
-    (tmp_path / "a.pcap").touch()
+def test_who_gives_a_capture_as_a_dataset_reads_how_to_make_one() -> None:
+    Path("a.pcap").touch()
     result = run("report", "a.pcap")
     assert result.exit_code == 2
     assert "`kafkascope analyze a.pcap` makes a dataset of it" in result.stderr
