@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span, start_text
+from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
@@ -94,7 +94,7 @@ def _start_in_short(start: Start | None) -> Text:
     if start is None:
         return Text("")
     outcome = start.outcome or "cut"
-    word = Text(start_text(outcome), style=_STYLE.get(outcome, ""))
+    word = Text(start.outcome_text, style=_STYLE.get(outcome, ""))
     return word.append(f" {span(start.took_us)}", style="") if outcome == "ready" else word
 
 
@@ -177,10 +177,9 @@ def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
     number = "start" if (start.start_no or 1) == 1 else f"start {start.start_no}"
     total = f" after {span(start.took_us)}" if start.ready_ns is not None else ""
     error = f" ({safe(start.error_name)})" if start.error_name else ""
-    shown = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
     yield line(
         (f"{number}: ", "bold"),
-        (shown, _STYLE.get(outcome, "")),
+        (start.outcome_in_full, _STYLE.get(outcome, "")),
         f"{total}{start.failed_words}{error}",
         f" · from {clock(begun - start_ns)}",
         indent=2,

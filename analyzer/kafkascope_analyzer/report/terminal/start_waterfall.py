@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.report.formatting import clock, list_of, safe, span, start_text
+from kafkascope_analyzer.report.formatting import clock, list_of, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
@@ -18,7 +18,6 @@ BAR = 20
 MOST_STARTS = 20
 MOST_STEPS = 200
 _STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
-_OUTCOME = {"gave_up": start_text("gave_up"), "cut": "cut: the capture does not have all of it"}
 _WHY = {"backoff": "back-off", "no_records": "no records"}
 
 
@@ -48,7 +47,7 @@ def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[Rend
     what = f" ({safe(start.error_name)})" if start.error_name else ""
     subject = f", {safe(start.failed_subject)}" if start.failed_subject else ""
     yield line(
-        (_OUTCOME.get(outcome, outcome), _STYLE.get(outcome, "")),
+        (start.outcome_in_full, _STYLE.get(outcome, "")),
         f"{total}{start.failed_words}{what}{subject} · from {clock((start.start_ns or capture_ns) - capture_ns)}",
     )
     yield from _against(start)
