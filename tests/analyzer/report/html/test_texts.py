@@ -32,6 +32,8 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
+from kafkascope_analyzer.report.model.incidents.load import Stall
+from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
 from kafkascope_analyzer.report.model.starts import StartStep, slowest
@@ -271,3 +273,12 @@ def test_the_capture_in_words() -> None:
         "3 of 25,501 packets were cut by the snap length",
         "TCP: 1,200 zero window",
     )
+
+
+def test_how_a_wait_ended_is_said_where_it_was_not_served() -> None:
+    def said(**values: object) -> str:
+        return wait_text(of(Stall, kind="produce", topic="clicks", partition=0, waited_ms=1500, **values))
+
+    assert said(to_ns=T0, served=True) == "1.50 s: produce to clicks-0"
+    assert said(to_ns=T0, served=False) == "1.50 s, gave up or ended: produce to clicks-0"
+    assert said(to_ns=None) == "1.50 s, still waiting: produce to clicks-0"
