@@ -22,6 +22,9 @@ nothing was written |
 is written |
 | 130 | interrupted; nothing was written |
 | 141 | the program that read standard output closed it |
+
+With `--format json` (of `sql` also `jsonl`) each line on standard error is JSON too: `{"warning": "..."}`,
+`{"note": "..."}`, and where the command fails one `{"error": "...", "exit_code": 2}`.
 """
 
 

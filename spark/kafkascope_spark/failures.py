@@ -61,14 +61,15 @@ _CAUSES = (
 def spark_failures() -> Iterator[None]:
     """Raises SparkError for any failure of Spark in the block; a defect of ours on the driver keeps its own exception.
 
-    py4j would log a traceback for an interruption (Ctrl-C): inside the block it logs nothing.
+    py4j would log a traceback for an interruption (Ctrl-C), and PySpark a query that fails, as JSON: inside the block
+    they log nothing.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     before = current_jvm()
     start = before.printed_bytes if before is not None else 0
-    with _quiet_py4j():
+    with _quiet_py4j(), _quiet_queries():
         try:
             yield
         except (PySparkException, Py4JError, OSError, EOFError) as error:
@@ -156,3 +157,19 @@ def _quiet_py4j() -> Iterator[None]:
     finally:
         root.removeFilter(py4j_filter)
         own.propagate = propagated
+
+
+@contextlib.contextmanager
+def _quiet_queries() -> Iterator[None]:
+    """PySpark logs each query that fails to standard error: keep that out of the block."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled

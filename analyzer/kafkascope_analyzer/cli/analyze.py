@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
-from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
     SparkPlace,
@@ -22,6 +22,7 @@ from kafkascope_analyzer.cli.ingest import (
     say_what_was_cut,
     write_tables,
 )
+from kafkascope_analyzer.cli.messages import note, warn
 from kafkascope_analyzer.cli.options import (
     Append,
     Captures,
@@ -47,7 +48,7 @@ from kafkascope_analyzer.cli.options import (
     Stall,
     Temporary,
 )
-from kafkascope_analyzer.cli.progress import note
+from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
@@ -117,10 +118,12 @@ def analyze(
             with _kept_without_stories(new, dataset):
                 if problem is None:
                     dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
-                model = report_model(dataset)
+                with waiting(MAKING_REPORT, quiet=quiet):
+                    model = report_model(dataset)
             new.commit(dataset)
         write_report(dataset, model)
-        write_report_files(dataset, model, forms)
+        with waiting(MAKING_REPORT, quiet=quiet):
+            write_report_files(dataset, model, forms)
         if not forms.on_standard_output:
             show(model, format, str(place))
         _say_what_is_there(place, forms, problem, quiet=quiet)
@@ -154,7 +157,7 @@ def _with_stories(
 def _say_what_is_there(place: "Storage", forms: ReportFiles, problem: str | None, *, quiet: bool) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
-        complain(f"no stories were made (they need Java 17 or newer). {problem}")
+        warn(f"no stories were made (they need Java 17 or newer). {problem}")
         note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
     files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
     note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}", quiet=quiet)

@@ -12,9 +12,11 @@ from kafkascope_analyzer.cli.compact import compact
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
+from kafkascope_analyzer.cli.exits import USAGE, fail
 from kafkascope_analyzer.cli.explain import explain
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
+from kafkascope_analyzer.cli.messages import choose_form, is_json
 from kafkascope_analyzer.cli.pack_executors import pack_executors
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.report import report
@@ -29,16 +31,28 @@ _VALIDATOR_PREFIX = "Value error, "
 """Prefix of the messages of pydantic, with which Typer 0.29 converts the values of options."""
 
 
+_WrongCall: Any = typer.BadParameter.__base__
+"""What the parser of the command line raises. Typer brings its own copy of Click from 0.27 on."""
+
+
 class _Commands(TyperGroup):
     """The group of all commands: its help prints the first paragraph of each command's help whole, and a value that
     does not fit is one sentence."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the arguments before the command, and looks at all of them for how errors are to be written."""
+        choose_form(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command; raises BadParameter without the prefix of the library that has checked the value."""
+        """Runs the command; raises what the parser does not take without the prefix of the library that has checked
+        the value."""
         try:
             return super().invoke(ctx)
-        except typer.BadParameter as error:
+        except _WrongCall as error:
             error.message = error.message.removeprefix(_VALIDATOR_PREFIX)
+            if is_json():
+                raise fail(error.format_message(), USAGE) from error
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -1,6 +1,5 @@
 """What is in a capture, from its first part: files, packets, times, link types, which servers seem to speak Kafka."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,16 +8,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.cli.options import Format
+from kafkascope_analyzer.cli.show import show_model
 from kafkascope_analyzer.connections.servers import Seen, Server
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.source import CaptureFile
-from kafkascope_analyzer.report.formatting import absolute, address, count, link_types, list_of, safe, size, span
+from kafkascope_analyzer.report.formatting import absolute, address, count, list_of, safe, size, span
 from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
 from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
-from kafkascope_analyzer.report.terminal.page import write_parts
 from kafkascope_parsers.link import LinkReader
+from kafkascope_parsers.link.layers import LINKTYPE_NAMES
 from kafkascope_parsers.schema import API_VERSION_RANGE
 
 BLOCK_BYTES = 8 << 20
@@ -33,12 +33,7 @@ Model = dict[str, Any]
 def show_capture(place: str, how: Format) -> None:
     """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
     model = capture_model([place])
-    if how is Format.json:
-        from kafkascope_analyzer.report.plain import to_json
-
-        sys.stdout.write(to_json(model))
-        return
-    write_parts(_parts(model), sys.stdout, plain=how is Format.plain)
+    show_model(model, _parts(model), how)
 
 
 def capture_model(places: Sequence[str]) -> Model:
@@ -90,7 +85,7 @@ def _file(place: CapturePlace, seen: Seen, versions: "np.typing.NDArray[np.int16
         "path": info.path,
         "format": info.format,
         "compression": info.compression,
-        "link_types": link_types(info.linktypes),
+        "link_types": _link_types(info.linktypes),
         "snaplen": info.snaplen,
         "size_bytes": place.size_bytes() or info.size_bytes,
         "n_packets": info.n_packets,
@@ -108,6 +103,11 @@ def _file(place: CapturePlace, seen: Seen, versions: "np.typing.NDArray[np.int16
         "last_ns": info.last_ts_ns,
         "whole": whole,
     }
+
+
+def _link_types(numbers: Sequence[int]) -> str:
+    """Link-layer types by name, by number where it is one that is not read."""
+    return ", ".join(LINKTYPE_NAMES.get(number, f"link type {number}") for number in numbers) or "no interface"
 
 
 def _parts(model: Model) -> Iterator[RenderableType]:

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkascope_analyzer.cli.progress import bar, note
+from kafkascope_analyzer.cli.messages import note
+from kafkascope_analyzer.cli.progress import bar
 from kafkascope_analyzer.cut.brokers import broker_names, kafka_ports
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
 from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint

@@ -1,12 +1,12 @@
 """`kafkascope diff`: two captures of the same application. Reads tables and stories, starts no Spark."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Format, FormatOption
+from kafkascope_analyzer.cli.show import show_model
 
 
 def diff(
@@ -18,14 +18,7 @@ def diff(
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model.compare import comparison
+        from kafkascope_analyzer.report.terminal.compare import render_comparison
 
         model = comparison(Dataset.open(before), Dataset.open(after))
-        if format is Format.json:
-            from kafkascope_analyzer.report.plain import to_json
-
-            sys.stdout.write(to_json(model))
-            return
-        from kafkascope_analyzer.report.terminal.compare import render_comparison
-        from kafkascope_analyzer.report.terminal.page import write_parts
-
-        write_parts(render_comparison(model), sys.stdout, plain=format is Format.plain)
+        show_model(model, render_comparison(model), format)

@@ -17,6 +17,7 @@ from typing import Any
 
 import typer
 
+from kafkascope_analyzer.cli.messages import report_error
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
 FOUND = 1
@@ -28,6 +29,8 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 AGAIN_S = 0.05
 """How long after an interruption that Python ignored the process interrupts itself again."""
+_INTERRUPTED = "interrupted: nothing was written"
+_NO_SPACE = "standard output cannot be written: no space left on its device; free some, or write elsewhere"
 
 
 @contextmanager
@@ -38,35 +41,34 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except DamagedDatasetError as error:
-        complain(str(error))
-        raise typer.Exit(UNREADABLE) from error
-    except UsageError as error:
-        complain(str(error))
-        raise typer.Exit(USAGE) from error
-    except CaptureError as error:
-        complain(str(error))
-        raise typer.Exit(UNREADABLE) from error
-    except SparkError as error:
-        complain(str(error))
-        raise typer.Exit(SPARK_FAILED) from error
+    except (UsageError, CaptureError, SparkError) as error:
+        raise fail(str(error), _code_of(error)) from error
     except KeyboardInterrupt as interruption:
-        complain("interrupted: nothing was written")
-        raise typer.Exit(INTERRUPTED) from interruption
+        raise fail(_INTERRUPTED, INTERRUPTED) from interruption
     except BrokenPipeError as closed:
         _discard_output()
         raise typer.Exit(BROKEN_PIPE) from closed
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             _discard_output()
-            complain("standard output cannot be written: no space left on its device; free some, or write elsewhere")
-            raise typer.Exit(USAGE) from error
+            raise fail(_NO_SPACE, USAGE) from error
         if not stopped.is_set:
             raise
-        complain("interrupted: nothing was written")  # a library, as numba, failed because it was interrupted
-        raise typer.Exit(INTERRUPTED) from error
+        raise fail(_INTERRUPTED, INTERRUPTED) from error  # a library, as numba, failed because it was interrupted
     finally:
         stopped.remove()
+
+
+def fail(sentence: str, code: int) -> typer.Exit:
+    """Says why the command fails; returns the exception that ends it with that code."""
+    report_error(sentence, code)
+    return typer.Exit(code)
+
+
+def _code_of(error: UsageError | CaptureError | SparkError) -> int:
+    if isinstance(error, SparkError):
+        return SPARK_FAILED
+    return UNREADABLE if isinstance(error, CaptureError | DamagedDatasetError) else USAGE
 
 
 _cancellations: list[Callable[[], None]] = []
@@ -133,9 +135,3 @@ class _Stopped:
         self._again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
         self._again.daemon = True
         self._again.start()
-
-
-def complain(sentence: str) -> None:
-    """Prints one sentence on standard error, without control characters: a file name may contain any."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
-    print(f"kafkascope: {shown}", file=sys.stderr)

@@ -16,8 +16,8 @@ def explain(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of an incident, stall, finding, recovery, start, rebalance or transaction (a transactional id, or "
-            "transactional id:number), or an unambiguous beginning of it.",
+            help="Id of an incident, stall, finding, recovery, start, rebalance, client or transaction (a "
+            "transactional id, or transactional id:number), or an unambiguous beginning of it.",
         ),
     ],
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name

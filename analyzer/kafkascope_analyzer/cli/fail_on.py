@@ -3,9 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
-from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, complain
+from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, fail
+from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
 
@@ -30,14 +29,6 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def closest(name: str, known: Sequence[str]) -> str:
-    """Part of a sentence that names the known name most like it; empty where none is."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, known, n=1)
-    return f" (the closest is {found[0]})" if found else ""
-
-
 def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collection[str] = ()) -> None:
     """Ends the command with exit code 1 where the dataset has a finding of that severity or worse, of a rule that is
     not ignored. Does nothing without fail_on."""
@@ -45,8 +36,7 @@ def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collecti
         return
     n = n_found(dataset, fail_on, ignored)
     if n:
-        complain(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse")
-        raise typer.Exit(FOUND)
+        raise fail(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
 
 
 def end_without_kafka(dataset: "Dataset") -> None:
@@ -55,8 +45,8 @@ def end_without_kafka(dataset: "Dataset") -> None:
 
     why = why_no_kafka(dataset)
     if why is not None:
-        complain(f"{', '.join(entry['path'] for entry in dataset.manifest.inputs[:MOST_NAMED])}: {why}")
-        raise typer.Exit(NO_KAFKA)
+        names = ", ".join(entry["path"] for entry in dataset.manifest.inputs[:MOST_NAMED])
+        raise fail(f"{names}: {why}", NO_KAFKA)
 
 
 def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = ()) -> int:

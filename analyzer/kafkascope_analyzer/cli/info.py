@@ -1,12 +1,12 @@
 """`kafkascope info`: what is in a capture or a dataset, quickly. Never starts Spark."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Format, FormatOption
+from kafkascope_analyzer.cli.show import show_model
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
@@ -36,13 +36,8 @@ def info(
 def _show_dataset(dataset: "Dataset", how: Format) -> None:
     """What the tables of `ingest` show, and the byte ledger in full."""
     from kafkascope_analyzer.report.model.traffic import info_model
-    from kafkascope_analyzer.report.plain import to_json
     from kafkascope_analyzer.report.terminal.ledger import render_ledger
     from kafkascope_analyzer.report.terminal.overview import render_overview
-    from kafkascope_analyzer.report.terminal.page import write_parts
 
     model = info_model(dataset)
-    if how is Format.json:
-        sys.stdout.write(to_json(model))
-        return
-    write_parts([*render_overview(model), *render_ledger(model.ledger)], sys.stdout, plain=how is Format.plain)
+    show_model(model, [*render_overview(model), *render_ledger(model.ledger)], how)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
-from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, complain, exit_codes
+from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_without_kafka
+from kafkascope_analyzer.cli.messages import note, warn
 from kafkascope_analyzer.cli.options import (
     Append,
     Captures,
@@ -28,7 +29,7 @@ from kafkascope_analyzer.cli.options import (
     Remote,
     Temporary,
 )
-from kafkascope_analyzer.cli.progress import bar, note, waiting
+from kafkascope_analyzer.cli.progress import bar, waiting
 from kafkascope_analyzer.cli.show import show_traffic
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -212,7 +213,7 @@ def say_what_was_cut(dataset: "Dataset") -> None:
     inputs = dataset.manifest.inputs
     for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):
         if sentence:
-            complain(sentence)
+            warn(sentence)
 
 
 def show_overview(dataset: "Dataset", how: Format) -> None:

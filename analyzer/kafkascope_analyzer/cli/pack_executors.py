@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import note
 from kafkascope_analyzer.cli.options import Quiet
-from kafkascope_analyzer.cli.progress import note
 
 
 def pack_executors(

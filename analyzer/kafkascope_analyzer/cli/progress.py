@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+    from rich.status import Status
 
 BAR_DELAY_S = 2.0
+MAKING_REPORT = "making the report"
 
 
 class Bar:
@@ -20,10 +22,12 @@ class Bar:
         self._started_s = clock()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
+        self._spinner: Status | None = None
 
     def at(self, done: int, total: int) -> None:
         """Shows that `done` of `total` bytes are done."""
-        if not self._shown or (self._progress is None and self._clock() - self._started_s < BAR_DELAY_S):
+        is_early = self._progress is None and self._clock() - self._started_s < BAR_DELAY_S
+        if not self._shown or self._spinner is not None or is_early:
             return
         if self._progress is None:
             self._progress = _progress()
@@ -33,15 +37,21 @@ class Bar:
             self._progress.update(self._task, completed=done, total=total or None)
 
     def name_stage(self, label: str) -> None:
-        """Says what is being done now, beside the bar."""
-        self._label = label
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, description=label)
+        """Replaces the bar by a spinner that says what is being done now, and takes nobody knows how long."""
+        if not self._shown or self._spinner is not None:
+            return
+        from rich.console import Console
+
+        self.close()
+        self._spinner = Console(stderr=True).status(label)
+        self._spinner.start()
 
     def close(self) -> None:
-        """Removes the bar."""
+        """Removes what is shown."""
         if self._progress is not None:
             self._progress.stop()
+        if self._spinner is not None:
+            self._spinner.stop()
 
 
 def _progress() -> "Progress":
@@ -78,9 +88,3 @@ def waiting(label: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 def _nowhere(label: str) -> None:
     """Names a stage where nothing is shown."""
-
-
-def note(sentence: str, *, quiet: bool) -> None:
-    """Prints a sentence on standard error that is not an error, unless the user asked for quiet."""
-    if not quiet:
-        print(sentence, file=sys.stderr)

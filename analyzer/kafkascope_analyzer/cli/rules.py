@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.fail_on import closest
+from kafkascope_analyzer.cli.messages import closest
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:

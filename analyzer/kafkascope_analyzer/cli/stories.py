@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
+from kafkascope_analyzer.cli.messages import note
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
     FailOn,
@@ -18,7 +19,7 @@ from kafkascope_analyzer.cli.options import (
     Remote,
     Stall,
 )
-from kafkascope_analyzer.cli.progress import note, waiting
+from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall
@@ -50,7 +51,7 @@ def stories(
             raise UsageError(problem)
         write_stories(dataset, (master, remote), choice, quiet=quiet)
         written = Dataset.open(dataset)
-        show_report(written, format)
+        show_report(written, format, quiet=quiet)
         note(f"dataset: {dataset}, report: {written.uri_of('report.json')}", quiet=quiet)
         end_if_found(written, fail_on)
 
@@ -111,10 +112,11 @@ def make_stories(
         )
 
 
-def show_report(dataset: "Dataset", how: Format) -> None:
+def show_report(dataset: "Dataset", how: Format, *, quiet: bool) -> None:
     """Writes report.json from the tables as they are now and prints the report."""
     from kafkascope_analyzer.report.model.report import report_model, write_report
 
-    model = report_model(dataset)
+    with waiting(MAKING_REPORT, quiet=quiet):
+        model = report_model(dataset)
     write_report(dataset, model)
     show(model, how, str(dataset))

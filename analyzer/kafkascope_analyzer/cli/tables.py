@@ -1,6 +1,5 @@
 """`kafkascope tables`: what the tables of a dataset are, column by column, as the contract declares them."""
 
-import difflib
 import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ def tables(
         if name not in known:
             from kafkascope_parsers.errors import UsageError
 
-            near = difflib.get_close_matches(name, list(known), 1, 0.5)
-            did = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)} and messages"
-            raise UsageError(f"{table}: no such table{did}")
+            raise UsageError(f"no table is called {table}{closest(name, list(known))}; kafkascope tables lists them")
         _columns(name, known[name].row, known[name].columns, format)
 
 

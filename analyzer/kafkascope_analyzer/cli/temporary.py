@@ -32,7 +32,7 @@ def dataset_with_stories(place: str) -> Iterator["Dataset"]:
 def _analyze(capture: str, made: Path) -> None:
     from kafkascope_analyzer.cli.early_session import early_session
     from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
-    from kafkascope_analyzer.cli.progress import note
+    from kafkascope_analyzer.cli.messages import note
     from kafkascope_analyzer.cli.startup import arrow_without_pandas
     from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
     from kafkascope_analyzer.dataset.new_dataset import NewDataset

@@ -10,6 +10,7 @@ import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Format, FormatOption, From, To
+from kafkascope_analyzer.cli.show import show_model
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -118,31 +119,17 @@ def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  
 def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.explain.identities import START, identity_of
     from kafkascope_analyzer.report.model.starts import starts_model
+    from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
 
     only = None if start_id is None else identity_of(dataset, start_id, START).id
     model = starts_model(dataset, client, only)
-    if format is Format.json:
-        from kafkascope_analyzer.report.plain import to_json
-
-        sys.stdout.write(to_json(model))
-        return
-    from kafkascope_analyzer.report.terminal.page import write_parts
-    from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
-
-    write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
+    show_model(model, render_timeline(model), format)
 
 
 def _recovery(dataset: "Dataset", name: str, format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.explain.identities import RECOVERY, identity_of
     from kafkascope_analyzer.report.model.episode import episode_model
-
-    model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
-    if format is Format.json:
-        from kafkascope_analyzer.report.plain import to_json
-
-        sys.stdout.write(to_json(model))
-        return
-    from kafkascope_analyzer.report.terminal.page import write_parts
     from kafkascope_analyzer.report.terminal.recovery_waterfall import render_recovery
 
-    write_parts(render_recovery(model), sys.stdout, plain=format is Format.plain)
+    model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
+    show_model(model, render_recovery(model), format)

@@ -1,17 +1,12 @@
 """`kafkascope topology`: brokers, leaders and coordinators at a time, or how they changed. Never starts Spark."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rich.console import RenderableType
+from kafkascope_analyzer.cli.show import show_model
 
 
 def topology(
@@ -48,19 +43,7 @@ def topology(
         opened = Dataset.open(dataset)
         if upgrades:
             found = load_upgrades(opened)
-            _print(found, render_upgrades(found), format)
+            show_model(found, render_upgrades(found), format)
             return
         model = load_history(opened) if at is None else topology_model(opened, at)
-        _print(model, render_topology(model), format)
-
-
-def _print(model: object, parts: "Iterable[RenderableType]", format: Format) -> None:  # noqa: A002
-    """Prints the model as JSON, or its parts for a reader."""
-    if format is Format.json:
-        from kafkascope_analyzer.report.plain import to_json
-
-        sys.stdout.write(to_json(model))
-        return
-    from kafkascope_analyzer.report.terminal.page import write_parts
-
-    write_parts(parts, sys.stdout, plain=format is Format.plain)
+        show_model(model, render_topology(model), format)

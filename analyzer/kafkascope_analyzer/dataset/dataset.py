@@ -297,12 +297,19 @@ def is_dataset(place: str | Path) -> bool:
 
 
 def _read_manifest(storage: Storage) -> Manifest:
+    no_dataset = f"{storage} is not a kafkascope dataset"
+    if storage.is_local and Path(storage.path).is_file():
+        made = f"if it is a capture, `kafkascope analyze {storage}` makes a dataset of it"
+        raise UsageError(f"{no_dataset}: it is a file; {made}")
     try:
         data = storage.read_bytes(MANIFEST)
     except FileNotFoundError:
+        if storage.is_local and not Path(storage.path).exists():
+            made = f"`kafkascope analyze CAPTURE -o {storage}` makes one"
+            raise UsageError(f"{no_dataset}: there is nothing of that name; {made}") from None
         if not storage.is_local and not storage.has_folder():
             raise UsageError(f"{storage}: there is no such bucket") from None
-        raise UsageError(f"{storage} is not a kafkascope dataset: it has no {MANIFEST}") from None
+        raise UsageError(f"{no_dataset}: it has no {MANIFEST}") from None
     try:
         content = json.loads(data)
     except ValueError as error:

@@ -33,6 +33,11 @@ def width_us(from_us: int) -> int:
     return 1 << max(from_us.bit_length() - 1 - STEPS_LOG2, 0)
 
 
+MIDDLE_SQL = f"""(case when {{from_us}} < {2 << STEPS_LOG2} then {{from_us}}
+    else {{from_us}} + (1::bigint << (floor(log2({{from_us}}))::integer - {STEPS_LOG2})) // 2 end)"""
+"""The middle of the class with that lowest latency, as percentile_us gives it, as an SQL expression."""
+
+
 def percentile_us(counts: Mapping[int, int], share: float) -> int | None:
     """The latency that this share of the records does not exceed, microseconds; None without records. counts: by the
     lowest latency of the class."""

@@ -139,15 +139,6 @@ def ranges(numbers: Iterable[int]) -> str:
     return f"{shown} … and {left:,} more" if left else shown
 
 
-_LINK_TYPES = {0: "NULL", 1: "ETHERNET", 101: "RAW", 113: "LINUX_SLL", 228: "IPV4", 229: "IPV6", 276: "LINUX_SLL2"}
-"""The commonest of tcpdump.org's LINKTYPE_ names."""
-
-
-def link_types(numbers: list[int]) -> str:
-    """Link-layer types by name, by number where the name is not known."""
-    return ", ".join(_LINK_TYPES.get(number, f"link type {number}") for number in numbers) or "no interface"
-
-
 def sentence(text: str | None) -> str:
     """A finding's sentence or advice: long, but not without an end."""
     shown = visible((text or "")[: LONGEST_PROSE + 1])

@@ -48,7 +48,7 @@ def select(database: "Database", query: str, kind: type[T]) -> list[T]:
     return [kind(**{name: converters[name](value) for name, value in zip(names, row, strict=True)}) for row in found]
 
 
-def column_names(kind: type[Row]) -> str:
+def column_names(kind: type[Any]) -> str:
     """The columns of the kind as a query names them."""
     return ", ".join(_converters(kind))
 

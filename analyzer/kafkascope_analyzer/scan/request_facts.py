@@ -62,8 +62,11 @@ class FactColumns:
 
     def __init__(self, n: int, ints: tuple[Fact, ...], texts: tuple[Fact, ...]) -> None:
         self._ints, self._texts = ints, texts
-        self.ints = {f.column: IntColumn(n, REQUESTS.column(f.column).type) for f in ints if f.column not in _SPECIAL}
-        self.ints |= {f.column: IntColumn(n, pa.int8()) for f in ints if f.column in _SPECIAL}
+        types = {f.column: REQUESTS.column(f.column).type for f in ints}
+        self._flags = [name for name, kind in types.items() if pa.types.is_boolean(kind)]
+        self.ints = {
+            name: IntColumn(n, kind if pa.types.is_integer(kind) else pa.int8()) for name, kind in types.items()
+        }
         self.texts = {f.column: TextColumn(n) for f in texts}
 
     def put(self, message: MessageType, columns: Columns, frames: NDArray[np.int64]) -> None:
@@ -91,12 +94,7 @@ class FactColumns:
             named = _named(out["coordinator_type"], COORDINATOR_TYPES)
             before_types = pc.if_else(pc.is_valid(out["coordinator_key"]), COORDINATOR_TYPES[0], None)
             out["coordinator_type"] = pc.coalesce(named, before_types)  # version 0 knows groups only
-        if "committed" in out:
-            out["committed"] = out["committed"].cast(pa.bool_())
-        return out
-
-
-_SPECIAL = ("committed", "coordinator_type")
+        return out | {name: out[name].cast(pa.bool_()) for name in self._flags}
 
 
 @cache

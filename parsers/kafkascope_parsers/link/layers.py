@@ -24,6 +24,22 @@ segment that is UDP of port 53."""
 NULL, ETHERNET, PPP, PPP_HDLC, PPP_ETHER, CISCO_HDLC, LOOP, SLL, NFLOG, SLL2 = 0, 1, 9, 50, 51, 104, 108, 113, 239, 276
 RAW_LINKTYPES = (12, 14, 101, 228, 229)
 PPP_LINKTYPES = (PPP, PPP_HDLC, PPP_ETHER)
+LINKTYPE_NAMES = {
+    NULL: "NULL",
+    ETHERNET: "ETHERNET",
+    PPP: "PPP",
+    PPP_HDLC: "PPP_HDLC",
+    PPP_ETHER: "PPP_ETHER",
+    CISCO_HDLC: "C_HDLC",
+    LOOP: "LOOP",
+    SLL: "LINUX_SLL",
+    NFLOG: "NFLOG",
+    SLL2: "LINUX_SLL2",
+    **dict.fromkeys(RAW_LINKTYPES, "RAW"),
+    228: "IPV4",
+    229: "IPV6",
+}
+"""The link types that are read, by the names that they have in tcpdump.org's list, without LINKTYPE_."""
 
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 ETHERTYPES_VLAN = (0x8100, 0x88A8, 0x9100)

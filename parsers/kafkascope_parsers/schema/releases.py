@@ -12,7 +12,9 @@ from importlib.resources import files
 
 from kafkascope_parsers.schema.facts import NO_VERSIONS, Versions, load_index, parse_versions
 
-COMPARED_RELEASES = ("3.9", "4.0", "4.4")
+_NAMES, *_ROWS = (line.split("\t") for line in (files(__package__) / "releases.tsv").read_text("utf-8").splitlines())
+COMPARED_RELEASES = tuple(name[3:].replace("_", ".") for name in _NAMES if name.startswith("in_"))
+"""The releases that have a column in_X_Y."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,9 @@ def _first_releases(text: str, api_key: int) -> dict[int, str]:
 @cache
 def api_releases() -> dict[int, ApiReleases]:
     """Every API by key, ascending."""
-    lines = (files(__package__) / "releases.tsv").read_text("utf-8").splitlines()
-    names = lines[0].split("\t")
     out = {}
-    for line in lines[1:]:
-        row = dict(zip(names, line.split("\t"), strict=True))
+    for values in _ROWS:
+        row = dict(zip(_NAMES, values, strict=True))
         key = int(row["key"])
         spoken = {}
         for release in COMPARED_RELEASES:

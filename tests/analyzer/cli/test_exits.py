@@ -1,4 +1,3 @@
-import io
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
 
@@ -105,9 +104,3 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
     assert run.stderr == (
         "kafkascope: standard output cannot be written: no space left on its device; free some, or write elsewhere\n"
     )
-
-
-def test_a_file_name_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    complain("a\x1b[2Jb\u202e.pcap: empty")
-    assert sys.stderr.getvalue() == "kafkascope: a\ufffd[2Jb\ufffd.pcap: empty\n"  # type: ignore[attr-defined]

@@ -215,7 +215,7 @@ def test_tables_are_listed_with_sentence_and_unit() -> None:
     assert rows["outcome"]["values"][0] == "recovered"
     assert "view" in next(line for line in listed.splitlines() if line.startswith("topics"))
     assert "as records_written" in run("tables", "topics").stdout
-    assert "did you mean requests?" in run("tables", "request").stderr
+    assert "no table is called request (the closest is requests)" in run("tables", "request").stderr
     assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
 
 

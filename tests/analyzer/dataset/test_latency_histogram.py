@@ -4,10 +4,12 @@ import itertools
 import math
 from collections import Counter
 
+import duckdb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import (
+    MIDDLE_SQL,
     N_CLASSES,
     added_up,
     histogram_of,
@@ -48,3 +50,9 @@ def test_histograms_add_up(one, other):
 
 def test_without_latencies_there_is_no_percentile():
     assert percentile_us({}, 0.5) is None
+
+
+def test_duckdb_has_the_middle_of_every_class_too():
+    for low in map(lowest_us, range(N_CLASSES)):
+        ((middle,),) = duckdb.sql(f"select {MIDDLE_SQL.format(from_us=low)}").fetchall()
+        assert middle == percentile_us({low: 1}, 0.5)

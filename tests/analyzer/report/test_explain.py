@@ -47,7 +47,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     "incident-2": (
         "It followed from incident-1: broker silent: node 1 (10.0.0.11:9092).",
-        "1 stall of 2 clients belong to it:",
+        "1 stall of 1 client belongs to it:",
         "--incident incident-2 -o incident-2.pcapng",
     ),
     "incident-3": ("Info: coordinator moved: group readers", "Nobody stood still for 1 s or longer because of it."),
@@ -90,6 +90,13 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "Transactional id pay: 1 transaction.",
         "Number 2 of svc began at 2026-11-21 04:28:08.200 UTC, wrote 5 records to 12 partitions, and was hanging.",
     ),
+    "p1": (
+        "svc: producer at 10.0.0.101",
+        "It started at 00:00.000: ready (p1:1).",
+        "From 00:04.990 on it waited 4.00 s: produce to clicks-0 (stall-1).",
+        "NOT_LEADER_OR_FOLLOWER",
+        "--client p1 -o p1.pcapng",
+    ),
     "pay": ("Transactional id pay: 3 transactions.", "Number 3 of svc began", "and was aborted."),
 }
 
@@ -112,7 +119,7 @@ def test_the_same_as_json_with_the_rows_behind_it(dataset: Write, name: str) -> 
 
 def ids_in(model: Any) -> set[tuple[str, str]]:
     """(key, id) of everything in report.json that explain should take."""
-    keys = {"incident_id", "finding_id", "startup_id", "recovery_id", "cause_id", "rebalance_id"}
+    keys = {"incident_id", "finding_id", "startup_id", "recovery_id", "cause_id", "rebalance_id", "client_instance_id"}
     found: set[tuple[str, str]] = set()
     if isinstance(model, list):
         return set().union(*map(ids_in, model)) if model else found
@@ -149,7 +156,7 @@ def test_an_unknown_id_is_one_sentence_that_names_ids_that_there_are(dataset: Wr
     result = CliRunner().invoke(app, ["explain", str(dataset()), "nothing"])
     assert (result.exit_code, result.stdout) == (2, "")
     (sentence,) = result.stderr.splitlines()
-    kinds = "incident, stall, finding, recovery, cause, start, rebalance or transaction"
+    kinds = "incident, stall, finding, recovery, cause, start, rebalance, client or transaction"
     assert f"has no {kinds} with the id nothing; it has, for example, incident incident-1, stall stall-1," in sentence
 
 

@@ -10,8 +10,14 @@ from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.model.flow import flow
 from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.sql.database import Database
 
 S = 1_000_000_000
+
+
+def flow_of(place):
+    with Database(Dataset.open(place)) as database:
+        return flow(database)
 
 
 @pytest.fixture
@@ -19,7 +25,7 @@ def report(dataset, small):
     def make(rows):
         place = dataset()
         small.write_table(place, PARTITION_FLOW, [row | {"ts_ns": small.T0 + row["ts_ns"]} for row in rows])
-        return flow(Dataset.open(place))
+        return flow_of(place)
 
     return make
 
@@ -116,4 +122,4 @@ def test_a_dataset_without_the_table_says_so(dataset, small):
     for path in Path(place / "stories" / "partition_flow").glob("*"):
         path.unlink()
     small.relist(place)
-    assert not flow(Dataset.open(place)).present
+    assert not flow_of(place).present

@@ -55,7 +55,7 @@ def test_the_story_is_told(dataset: Write) -> None:
         "authenticates by PLAIN",
         "slowest: before first produce: client idle 300 ms (75.0 %); first produce: network and client 54.0 ms",
         "NOT_LEADER_OR_FOLLOWER on 4 partitions",
-        "recovered in 103 ms",
+        "recovered after 103 ms",
         "node 1 (10.0.0.11:9092) → node 2 (10.0.0.12:9092)",
         "start: failed at join group",
         "group coordinator of readers (refused)",
@@ -146,7 +146,7 @@ def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None
     page = shown(with_client(model, client), 100)
     assert "bootstrap (5 connections)" in page
     assert "… and 19 connections more (table connections)" in page
-    assert "… and 1 trouble more (table stories/recoveries)" in page
+    assert "… and 1 cause more (table stories/recoveries)" in page
     assert "… and 1 error kind more (table errors)" in page
 
 

@@ -26,6 +26,7 @@ from scapy.utils import wrpcap
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS
+from kafkascope_parsers.link.layers import LINKTYPE_NAMES
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
@@ -69,6 +70,8 @@ COMMON = {
     "qinq": (ETHERNET, E / Dot1AD(vlan=6) / Dot1Q(vlan=5) / I4 / T),
     "two 802.1q": (ETHERNET, E / Dot1Q(vlan=6) / Dot1Q(vlan=5) / I6 / T),
     "ipv6": (ETHERNET, E / I6 / T),
+    "raw of bsd": (12, I4 / T),
+    "ipv4 alone": (228, I4 / T),
     "sll": (SLL, CookedLinux() / I4 / T),
     "sll ipv6": (SLL, CookedLinux() / I6 / T),
     "nflog": (NFLOG, nflog(I4 / T)),
@@ -322,3 +325,13 @@ def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, b
 )
 def test_random_bytes(packets_of, both_ways, rows):
     both_ways(*packets_of(rows))
+
+
+def test_every_link_type_that_is_read_has_a_name_and_a_packet(packets_of):
+    def is_read(linktype):
+        reader = LinkReader()
+        reader.read_segments(*packets_of([(linktype, bytes(64))]))
+        return reader.counts.unsupported == 0
+
+    assert {linktype for linktype in range(400) if is_read(linktype)} == LINKTYPE_NAMES.keys()
+    assert {linktype for linktype, _ in COMMON.values()} == LINKTYPE_NAMES.keys()

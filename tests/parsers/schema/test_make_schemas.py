@@ -25,9 +25,9 @@ def test_committed_facts_are_what_the_script_makes(script, made):
 
 def test_what_is_kept_are_whole_releases(script):
     releases, errors = script.load_saved()
-    assert [r.version for r in releases] == ["4.3.1", "4.4.0", "3.9.2"]
     assert all(len(r.messages) > 180 for r in releases)
-    assert errors["source"].startswith("kafka-clients 4.4.0")
+    newest = max(releases, key=lambda r: [int(part) for part in r.version.split(".")])
+    assert errors["source"].startswith(f"kafka-clients {newest.version}")
 
 
 def test_a_new_release_reads_as_what_it_brought(script, made):

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.explain.client import explain_client
 from kafkascope_analyzer.report.explain.groups import explain_rebalance, explain_transaction
 from kafkascope_analyzer.report.explain.identities import (
     CAUSE,
+    CLIENT,
     FINDING,
     INCIDENT,
     REBALANCE,
@@ -29,6 +31,7 @@ _EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
     CAUSE: explain_recovery,
     START: explain_start,
     REBALANCE: explain_rebalance,
+    CLIENT: explain_client,
     TRANSACTION: explain_transaction,
 }
 

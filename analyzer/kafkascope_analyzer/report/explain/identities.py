@@ -22,7 +22,7 @@ from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_parsers.errors import UsageError
 
-INCIDENT, STALL, FINDING, RECOVERY = "incident", "stall", "finding", "recovery"
+CLIENT, INCIDENT, STALL, FINDING, RECOVERY = "client", "incident", "stall", "finding", "recovery"
 CAUSE, START, REBALANCE, TRANSACTION = "cause", "start", "rebalance", "transaction"
 _TABLES = (
     (INCIDENT, INCIDENTS, "incident_id"),
@@ -32,6 +32,7 @@ _TABLES = (
     (CAUSE, RECOVERIES, "cause_id"),
     (START, STARTUPS, "startup_id"),
     (REBALANCE, REBALANCES, "rebalance_id"),
+    (CLIENT, CLIENTS, "client_instance_id"),
     (TRANSACTION, TRANSACTIONS, "transactional_id"),
 )
 """What can be explained, with the table and the column that hold its ids."""

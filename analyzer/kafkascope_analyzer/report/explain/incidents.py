@@ -42,7 +42,9 @@ def _who_stood_still(incident: Incident, family: Family, facts: Facts) -> list[s
     if not incident.n_stalls:
         return [f"Nobody stood still for {limit_text(facts.stall_ms)} or longer because of it."]
     longest = sorted(family.stalls, key=lambda s: (s.to_ns is not None, -s.waited_ms, s.stall_id))
-    made = [f"{count(incident.n_stalls, 'stall')} of {count(incident.n_clients, 'client')} belong to it:"]
+    belong = "belongs" if incident.n_stalls == 1 else "belong"
+    waiting = {stall.client_instance_id or who_waited(stall, facts) for stall in family.stalls}
+    made = [f"{count(incident.n_stalls, 'stall')} of {count(len(waiting), 'client')} {belong} to it:"]
     made += [f"{_stall(stall, facts)} ({stall.stall_id})." for stall in longest[:MOST_STALLS]]
     left = len(longest) - MOST_STALLS
     return [*made, f"… and {left:,} more stalls."] if left > 0 else made

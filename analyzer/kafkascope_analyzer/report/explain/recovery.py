@@ -11,6 +11,7 @@ from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.formatting import absolute, clock, count, list_of, node, safe, span
+from kafkascope_analyzer.report.model.client_texts import kind_text, software_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeStep, episode_model
 from kafkascope_analyzer.report.model.recoveries import Recovery
 
@@ -71,11 +72,9 @@ def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
 def _head(model: Episode) -> str:
     recovery, client = model.recovery, model.client
     name = safe(client.client_id) if client and client.client_id else "a client without a client id"
-    software = (
-        " ".join(safe(part) for part in (client.software_name, client.software_version) if part) if client else ""
-    )
-    kind = ((client and client.kind) or "client").replace("_", " ")
-    where = f"{kind} at {safe((client and client.client_ip) or '?')}" + (f", {software}" if software else "")
+    software = software_text(client)
+    where = f"{kind_text(client.kind if client else None)} at {safe((client and client.client_ip) or '?')}"
+    where += f", {software}" if software else ""
     what = f"{recovery.resource_kind} {safe(recovery.resource or '?')}"
     return f"{absolute(recovery.begin_ns)}: {name} ({where}) met {safe(recovery.first_error_name)} on {what}."
 

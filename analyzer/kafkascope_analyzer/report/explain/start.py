@@ -5,6 +5,7 @@ from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import START, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, numbers
 from kafkascope_analyzer.report.formatting import absolute, count, list_of, node, safe, span
+from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.model.starts import ClientStarts, Start, StartStep, start_with_client
 
@@ -32,13 +33,13 @@ def explain_start(dataset: Dataset, identity: Identity) -> Explanation:
 
 def _head(start: Start, client: ClientStarts) -> str:
     name = safe(client.client_id) if client.client_id else "A client without a client id"
-    kind = (client.kind or "client").replace("_", " ")
     begun = "at an unknown time" if start.start_ns is None else f"at {absolute(start.start_ns)}"
     took = f" after {span(start.total_us)}" if start.total_us is not None else ""
     subject = f" ({safe(start.failed_subject)})" if start.failed_subject else ""
     error = f" with {safe(start.error_name)}" if start.error_name else ""
     ended = f"{start.outcome_text}{took}{start.failed_words}{subject}{error}"
-    return f"{name} ({kind} at {safe(client.client_ip)}) began its start number {start.start_no} {begun}: {ended}."
+    what = f"{kind_text(client.kind)} at {safe(client.client_ip)}"
+    return f"{name} ({what}) began its start number {start.start_no} {begun}: {ended}."
 
 
 def _step(step: StartStep, start: Start, proofs: dict[str, Proof]) -> str:

@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 b268617a1a98a4447eb693219c42f254cc47371a0ab516f8f29fc2fa1530a041; lines below: sha256 4d103624b5b591381e820b33ccbc9d9cdd887e0de75e6ae707d18bf72d208755
+// Made by `make page`. Sources: sha256 8764987faa1d369a58700d4f56d6f7b8945d6aad2cadfe28a1c9d2ac144fb211; lines below: sha256 7e64866d29a2759ce46f9601d7f293117c6eb3239d9154673becbdb5e21b4b49
 "use strict";
 (() => {
   // dom.ts
@@ -3059,7 +3059,7 @@
       ["Unread", "num"],
       ["Left it"],
       ["Coordinator"],
-      ["Packets", "num"]
+      ["Packets"]
     ];
     const rows = rebalances.map((one) => {
       const last = (one.members || []).find((member) => joinedLast(one, member));
@@ -3088,7 +3088,7 @@
   // latency.ts
   var MOST_LATENCIES = 60;
   function latencySection() {
-    return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTable(), oldVersionsTable());
+    return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTables(), oldVersionsTable());
   }
   function moreRows(part, shown, one) {
     return part.n > shown ? hint(`… and ${count(part.n - shown, one)} more (report.json).`) : null;
@@ -3162,38 +3162,42 @@
       skew ? hint(`The busiest has ${skew.toFixed(2)} times an even share.`) : null
     ];
   }
-  function trafficTable() {
+  function trafficTables() {
     const listed = STORY.client_traffic.listed.slice(0, MOST_LATENCIES);
-    if (!listed.length) return null;
-    const columns = [
-      ["Client"],
-      ["Address"],
-      ["Requests", "num"],
-      ["Records written", "num"],
-      ["a Produce", "num"],
-      ["Bytes a batch", "num"],
-      ["Acks"],
-      ["Compression"],
-      ["Records read", "num"],
-      ["a Fetch", "num"],
-      ["Empty", "num"],
-      ["Longest wait", "num"]
+    const written = listed.flatMap(
+      ({ client_id, client_ip, produce: sent }) => sent ? [
+        [
+          client_id ?? "",
+          client_ip ?? "",
+          grouped(sent.n),
+          grouped(sent.n_records),
+          sent.records_a_request ?? "",
+          sent.bytes_a_batch ?? "",
+          Object.keys(sent.acks).map((acks) => acks === "-1" ? "all" : acks).join(", "),
+          Object.keys(sent.codecs).join(", ")
+        ]
+      ] : []
+    );
+    const read = listed.flatMap(
+      ({ client_id, client_ip, fetch: got }) => got ? [
+        [
+          client_id ?? "",
+          client_ip ?? "",
+          grouped(got.n),
+          grouped(got.n_records),
+          got.records_a_request ?? "",
+          grouped(got.n_empty),
+          got.max_wait_ms === null ? "" : span(got.max_wait_ms * 1e3)
+        ]
+      ] : []
+    );
+    const common = [["Client"], ["Address"], ["Requests", "num"], ["Records", "num"], ["Records a request", "num"]];
+    const columns = [...common, ["Bytes a batch", "num"], ["Acks"], ["Compression"]];
+    return [
+      written.length ? table("What each producer wrote", columns, written) : null,
+      read.length ? table("What each consumer read", [...common, ["Empty", "num"], ["Longest wait", "num"]], read) : null,
+      moreRows(STORY.client_traffic, listed.length, "client")
     ];
-    const rows = listed.map(({ client_id, client_ip, n_requests, produce, fetch }) => [
-      client_id ?? "",
-      client_ip ?? "",
-      grouped(n_requests),
-      produce ? grouped(produce.n_records) : "",
-      produce?.records_a_request ?? "",
-      produce?.bytes_a_batch ?? "",
-      produce ? Object.keys(produce.acks || {}).join(", ") : "",
-      produce ? Object.keys(produce.codecs || {}).join(", ") : "",
-      fetch ? grouped(fetch.n_records) : "",
-      fetch?.records_a_request ?? "",
-      fetch ? grouped(fetch.n_empty) : "",
-      fetch && fetch.max_wait_ms !== null ? span(fetch.max_wait_ms * 1e3) : ""
-    ]);
-    return [table("What each client moved", columns, rows), moreRows(STORY.client_traffic, listed.length, "client")];
   }
   function oldVersionsTable() {
     const listed = STORY.removed_versions.listed.slice(0, MOST_LATENCIES);

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kafkascope_analyzer.report.formatting import clock, count, safe, span
+from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.html.evidence import Evidence
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageRecoveryStep
 from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
@@ -96,12 +96,3 @@ def _cause(members: list[PageRecovery], start_ns: int) -> PageCause:
         outcome=worst.outcome,
         ended=worst.ended + (f" · {len(members):,} alike" if others else ""),
     )
-
-
-def recoveries_in_short(recoveries: Sequence[PageRecovery]) -> str:
-    """How many, and the longest: `12 recoveries, up to 4.20 s`; empty without any."""
-    if not recoveries:
-        return ""
-    longest_ms = max(row.time_to_recover_ms or 0 for row in recoveries)
-    longest = f", up to {span(1000 * longest_ms)}" if longest_ms else ""
-    return count(len(recoveries), "recovery", "recoveries") + longest

@@ -184,7 +184,7 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
 def _with_words(lanes: Lanes, model: Report, starts: PageStarts, recoveries: tuple[PageRecovery, ...]) -> Lanes:
     """The lanes with the words of their clients."""
     still = {client.client_instance_id: client.stood_still for client in model.clients.listed}
-    clients = with_client_texts(lanes.clients, starts.listed, recoveries, model.capture.begin_ns)
+    clients = with_client_texts(lanes, starts.listed, recoveries, model.capture.begin_ns)
     return replace(lanes, clients=tuple(replace(c, stood_still=still.get(c.client_instance_id)) for c in clients))
 
 

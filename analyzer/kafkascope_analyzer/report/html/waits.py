@@ -6,7 +6,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import clock, span
 from kafkascope_analyzer.report.model.incidents.broker_lanes import BrokerLane, Stretch, broker_lanes
 from kafkascope_analyzer.report.model.incidents.load import Stall
-from kafkascope_analyzer.report.model.incidents.waits import what_waited
+from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.rows import read
 
 MOST_STALLS = 5_000
@@ -50,7 +50,15 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
     found = sorted(read(dataset, Stall), key=lambda row: (-row.waited_ms, row.stall_id))
     chosen = sorted(found[:MOST_STALLS], key=lambda row: (row.from_ns, row.stall_id))
     return tuple(
-        StallBand(row.stall_id, row.client_instance_id, row.node_id, row.from_ns, row.to_ns, row.waited_ms, _text(row))
+        StallBand(
+            row.stall_id,
+            row.client_instance_id,
+            row.node_id,
+            row.from_ns,
+            row.to_ns,
+            row.waited_ms,
+            f"waited {wait_text(row)}",
+        )
         for row in chosen
     )
 
@@ -76,8 +84,3 @@ def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[Page
         return PageBrokerLane(known.node_id, known.label, known.short_label, *stretches)
 
     return tuple(map(lane, broker_lanes(dataset)))
-
-
-def _text(row: Stall) -> str:
-    still = "" if row.is_over else ", still waiting"
-    return f"waited {span(1000 * row.waited_ms)}{still}: {what_waited(row)}"

@@ -10,6 +10,7 @@ from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
 from kafkascope_analyzer.report.markdown.mermaid import sequence, worst_episode
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
+from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.report import Report
 
 MOST_FILES = 6
@@ -77,8 +78,7 @@ def _starts(model: Report) -> Iterator[str]:
         slow = start.slowest[0] if start.slowest else None
         slowest = f"{slow.who} {span(slow.us)} at {slow.step.replace('_', ' ')}" if slow else ""
         at = clock((start.start_ns or start_ns) - start_ns)
-        kind = (client.kind or "unknown").replace("_", " ")
-        yield f"| {at} | {code(client.client_id)} | {kind} | {outcome} | {took} | {slowest} |"
+        yield f"| {at} | {code(client.client_id)} | {kind_text(client.kind)} | {outcome} | {took} | {slowest} |"
     yield from more(len(listed) - MOST_STARTS, "start")
 
 
@@ -140,9 +140,7 @@ def _worst(model: Report) -> Iterator[str]:
         return
     client, recovery = found
     yield from ("", "## The worst episode", "")
-    took = f" in {span(1000 * recovery.time_to_recover_ms)}" if recovery.time_to_recover_ms is not None else ""
-    outcome = outcome_text(recovery.outcome)
     what = f"{code(recovery.first_error_name)} on {code(recovery.resource)}"
-    yield f"{code(client.client_id)}, {what}: {outcome}{took}."
+    yield f"{code(client.client_id)}, {what}: {recovery.how_it_ended}."
     yield f"{code('kafkascope explain OUT.kscope ' + recovery.recovery_id)} explains it with packet numbers."
     yield from ("", "```mermaid", *sequence(client, recovery), "```")

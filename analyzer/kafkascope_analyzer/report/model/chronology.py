@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
+from kafkascope_analyzer.report.model.client_texts import ENDS
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.incidents.consequences import change_text
+from kafkascope_analyzer.report.model.incidents.families import every_incident
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.summary import title_of
-from kafkascope_analyzer.report.model.incidents.waits import what_waited, who_waited
+from kafkascope_analyzer.report.model.incidents.waits import wait_text, who_waited
 from kafkascope_analyzer.report.model.starts import Start
 from kafkascope_analyzer.report.model.topology import topology_model
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
@@ -23,8 +25,6 @@ from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.errors import UsageError
 
 KINDS = ("incident", "stall", "broker", "rebalance", "move", "start", "client")
-_ENDS = {"closed": "closed its connections", "died": "vanished", "evicted": "was removed from its group"}
-"""Ends of clients in words; a client that was there when the capture ended has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,22 @@ def chronology(dataset: Dataset, wanted: Wanted) -> list[Entry]:
 
 def _incidents(facts: Facts) -> Iterator[Entry]:
     """A line where an incident begins and one where it ends."""
-    for row in facts.incidents:
-        groups = {s.group_id for s in facts.stalls if s.incident_id == row.incident_id and s.group_id}
-        nodes = () if row.node_id is None else (row.node_id,)
-        about = Entry(0, "", "incident", "", row.incident_id, row.severity, row.clients, nodes, tuple(sorted(groups)))
-        begin, end = row.start_ns or facts.start_ns, row.end_ns
+    for family in every_incident(facts):
+        row, begin, end = family.root, family.start_ns or facts.start_ns, family.end_ns
+        about = Entry(
+            ts_ns=begin,
+            at=_at(begin, facts),
+            kind="incident",
+            text="",
+            id=row.incident_id,
+            severity=family.severity,
+            clients=tuple(sorted(family.clients)),
+            nodes=tuple(sorted(family.nodes)),
+            groups=tuple(sorted({stall.group_id for stall in family.stalls if stall.group_id})),
+        )
         title = title_of(row)
         still = ", not over when the capture ended" if end is None else ""
-        text = f"{title} begins ({row.severity}){still}"
-        yield replace(about, ts_ns=begin, at=_at(begin, facts), text=text)
+        yield replace(about, text=f"{title} begins ({family.severity}){still}")
         if end is not None:
             lasted = span((end - begin) // 1000)
             yield replace(about, ts_ns=end, at=_at(end, facts), text=f"{title} is over after {lasted}")
@@ -92,13 +99,11 @@ def _incidents(facts: Facts) -> Iterator[Entry]:
 
 def _stalls(facts: Facts) -> Iterator[Entry]:
     for row in facts.stalls:
-        lasted = span(1000 * row.waited_ms)
-        still = "" if row.to_ns is not None else ", still waiting"
         yield Entry(
             row.from_ns,
             _at(row.from_ns, facts),
             "stall",
-            f"{safe(who_waited(row, facts))} waits {lasted}{still}: {what_waited(row)}",
+            f"{safe(who_waited(row, facts))} waits {wait_text(row)}",
             id=row.stall_id,
             clients=(row.client_instance_id,) if row.client_instance_id else (),
             nodes=() if row.node_id is None else (row.node_id,),
@@ -171,13 +176,13 @@ def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 def _ends(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Ends of clients, without those of the brokers' own and of clients that were there when the capture ended."""
     for row in read(dataset, Client):
-        if row.kind == "broker" or row.end is None or row.end not in _ENDS or row.last_ns is None:
+        if row.kind == "broker" or row.end in (None, "open") or row.last_ns is None:
             continue
         yield Entry(
             row.last_ns,
             _at(row.last_ns, facts),
             "client",
-            f"{safe(facts.name(row.client_instance_id))} {_ENDS[row.end]}",
+            f"{safe(facts.name(row.client_instance_id))} {ENDS[row.end]}",
             id=row.client_instance_id,
             clients=(row.client_instance_id,),
             groups=(row.group_id,) if row.group_id else (),

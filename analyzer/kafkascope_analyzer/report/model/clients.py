@@ -104,7 +104,8 @@ class Client(ClientRow):
     starts: Annotated[tuple[Start, ...], "the first 10 of them"] = ()
     n_odd_loops: Annotated[int, "its loops that are late or fast"] = 0
     odd_loops: Annotated[tuple[Loop, ...], "20 of them, late ones first"] = ()
-    n_causes: Annotated[int, "causes that hit it"] = 0
+    n_recoveries: Annotated[int, "its recoveries"] = 0
+    n_causes: Annotated[int, "causes of these"] = 0
     recoveries: Annotated[
         tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
     ] = ()
@@ -216,6 +217,13 @@ def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
     )
 
 
+def one_client(dataset: Dataset, client_instance_id: str) -> Client:
+    """The client with all that the report says of it. Raises StopIteration where there is none of that id."""
+    only = one_of("client_instance_id", [client_instance_id])
+    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient, only)}
+    return next(iter(_complete(dataset, list(read(dataset, Client, only)), conn_ids)))
+
+
 def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
     """The clients with their connections, starts, loops and recoveries."""
     ids = [client.client_instance_id for client in chosen]
@@ -237,6 +245,7 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
             starts=tuple(steps.get(identity, [])),
             n_odd_loops=len(odd),
             odd_loops=tuple(odd[:MOST_LOOPS]),
+            n_recoveries=sum(cause.n_episodes for cause in recoveries),
             n_causes=len(recoveries),
             recoveries=tuple(recoveries[:MOST_CAUSES]),
         )

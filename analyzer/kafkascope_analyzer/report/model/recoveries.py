@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS
 from kafkascope_analyzer.dataset.table_rows import one_of
-from kafkascope_analyzer.report.formatting import outcome_text, span
+from kafkascope_analyzer.report.formatting import count, outcome_text, span
 from kafkascope_analyzer.report.model.starts import both_ends
 from kafkascope_analyzer.report.rows import Row, grouped, read
 
@@ -154,10 +154,25 @@ class RecoveredCause(Row):
     n_steps: Annotated[int, "steps of the worst"] = 0
     steps: Annotated[tuple[RecoveryStep, ...], "the first 60 and last 20"] = ()
 
+    @property
+    def how_it_ended(self) -> str:
+        """How the worst of them ended, and after how long: `recovered after 103 ms`."""
+        return outcome_text(self.outcome) + (took_text(self.time_to_recover_ms) if self.outcome == "recovered" else "")
+
 
 def took_text(time_to_recover_ms: int | None) -> str:
     """` after 103 ms`; empty where it is not known."""
     return "" if time_to_recover_ms is None else f" after {span(1000 * time_to_recover_ms)}"
+
+
+def recoveries_text(n: int, recoveries: Iterable["Recovery | RecoveredCause"]) -> str:
+    """How many, the longest, and how the first ended that did not recover: `12 recoveries, up to 4.20 s, still open`;
+    empty without any."""
+    found = list(recoveries)
+    longest_ms = max((row.time_to_recover_ms or 0 for row in found), default=0)
+    longest = f", up to {span(1000 * longest_ms)}" if longest_ms else ""
+    unwell = next((f", {outcome_text(row.outcome)}" for row in found if row.outcome != "recovered"), "")
+    return f"{count(n, 'recovery', 'recoveries')}{longest}{unwell}" if n else ""
 
 
 def causes_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[RecoveredCause]]:

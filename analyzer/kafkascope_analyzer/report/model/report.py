@@ -66,7 +66,7 @@ def report_model(dataset: Dataset) -> Report:
             restarts=restarts_of(dataset, overview.facts, overview.families),
             rebalances=rebalances.rebalances(dataset),
             transactions=transactions.transactions(database),
-            flow=flow(dataset),
+            flow=flow(database),
             request_rates=request_rates(database),
             latency=broker_latency(database),
             leaders=leader_load(database),

@@ -122,6 +122,11 @@ class Start(Row):
         return start_text(self.outcome)
 
     @property
+    def outcome_in_full(self) -> str:
+        """The same, and of a start that is cut what that means."""
+        return f"{self.outcome_text}{': the capture does not have all of it' if self.outcome_text == 'cut' else ''}"
+
+    @property
     def differences(self) -> dict[str, list[str]]:
         """The steps that differ from what is expected, by how they do, in words; only those ways that occur."""
         ways = {"missing": self.missing_steps, "extra": self.extra_steps, "repeated": self.repeated_steps}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import TRANSACTIONS
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
     CONNECTIONS,
@@ -31,7 +31,7 @@ from kafkascope_analyzer.sql.database import Database
 
 REPORT_VERSION = 1
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY, UNDECODED]
-_TABLES += [TRANSACTIONS]
+_TABLES += [PARTITION_FLOW, TRANSACTIONS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kafkascope_analyzer.report.formatting import clock, count, list_of, node, outcome_text, safe, span, start_text
+from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
+from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
 from kafkascope_analyzer.report.model.cluster import Cluster
-from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep, recoveries_text
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
-from kafkascope_analyzer.report.terminal.groups import PROTOCOL
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
@@ -55,7 +55,7 @@ def render_clients(model: Report) -> Iterator[RenderableType]:
         yield from more(found.n - min(MOST_CLIENTS, len(found.listed)), "client", "table stories/clients")
     shown = _in_full(found.listed)
     for client in shown:
-        yield heading(safe(client.client_id) if client.client_id else "(no client id)")
+        yield heading(client_name(client.client_id, client.client_ip))
         yield from _client(client, start_ns, model.cluster)
     left = len(found.listed) - len(shown)
     if left > 0:
@@ -83,9 +83,9 @@ def _summary(clients: Sequence[Client], start_ns: int) -> RenderableType:
     table = grid(("first seen", "n"), ("client", ""), ("kind", ""), ("start", ""), ("trouble", ""))
     for client in clients:
         begun = (client.first_ns or start_ns) - start_ns
-        name = Text(safe(client.client_id) if client.client_id else "(no client id)")
+        name = Text(client_name(client.client_id, client.client_ip))
         start = client.starts[0] if client.starts else None
-        kind = "producer (txn)" if client.kind == "transactional_producer" else client.kind.replace("_", " ")
+        kind = "producer (txn)" if client.kind == "transactional_producer" else kind_text(client.kind)
         table.add_row(clock(begun), name, kind, _start_in_short(start), _trouble(client))
     return table
 
@@ -94,24 +94,15 @@ def _start_in_short(start: Start | None) -> Text:
     if start is None:
         return Text("")
     outcome = start.outcome or "cut"
-    word = Text(start_text(outcome), style=_STYLE.get(outcome, ""))
+    word = Text(start.outcome_text, style=_STYLE.get(outcome, ""))
     return word.append(f" {span(start.took_us)}", style="") if outcome == "ready" else word
 
 
 def _trouble(client: Client) -> Text:
-    causes = client.recoveries
-    still = Text(client.stood_still or "", style="bold yellow")
-    if not causes:
-        return still if client.stood_still else Text("none")
-    trouble = (still.append("; ", style="") if client.stood_still else Text("")).append(
-        count(client.n_causes, "recovery", "recoveries"), style=""
-    )
-    longest_ms = max(cause.time_to_recover_ms or 0 for cause in causes)
-    if longest_ms:
-        trouble.append(f", up to {span(longest_ms * 1000)}")
-    for cause in [cause for cause in causes if cause.outcome != "recovered"][:1]:
-        trouble.append(f", {outcome_text(cause.outcome)}", style=_STYLE.get(cause.outcome or "", ""))
-    return trouble
+    recoveries = recoveries_text(client.n_recoveries, client.recoveries)
+    trouble = Text(client.stood_still or "", style="bold yellow")
+    trouble.append("; " if trouble and recoveries else "", style="")
+    return trouble.append(recoveries, style="") if trouble or recoveries else Text("none")
 
 
 def _brokers(brokers: BrokerClients) -> Iterator[RenderableType]:
@@ -125,14 +116,8 @@ def _brokers(brokers: BrokerClients) -> Iterator[RenderableType]:
 
 
 def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
-    kind = client.kind.replace("_", " ")
-    software = " ".join(safe(part) for part in (client.software_name, client.software_version) if part)
-    yield line(f"{kind} at {safe(client.client_ip)}" + (f" · {software}" if software else ""))
-    for fact in _facts(client):
-        yield line(fact)
-    first, last = client.first_ns or start_ns, client.last_ns or start_ns
-    figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
-    yield line(f"{clock(first - start_ns)} to {clock(last - start_ns)} · {client.end or 'end unknown'} · {figures}")
+    mechanisms = (connection.sasl_mechanism for connection in client.connections)
+    yield from map(line, client_facts(client, mechanisms, start_ns))
     yield from _connections(client, start_ns, cluster)
     for start in client.starts[:MOST_STARTS]:
         yield line("")
@@ -145,24 +130,7 @@ def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Rendera
         yield from _cause(cause, start_ns, cluster)
         if cause in worst:
             yield from _recovery_steps(cause)
-    yield from more(client.n_causes - MOST_CAUSES, "trouble", "table stories/recoveries")
-
-
-def _facts(client: Client) -> Iterator[str]:
-    if client.group_id:
-        protocol = PROTOCOL.get(client.group_protocol or "")
-        static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""
-        yield f"group {safe(client.group_id)}{static}" + (f" · {protocol}" if protocol else "")
-    if client.transactional_id:
-        version = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}.get(client.transactions or "", "")
-        yield f"transactional id {safe(client.transactional_id)}{version}"
-    mechanisms = sorted({safe(conn.sasl_mechanism) for conn in client.connections if conn.sasl_mechanism})
-    if mechanisms or client.principal:
-        who = f" as {safe(client.principal)}" if client.principal else ""
-        yield f"authenticates by {' and '.join(mechanisms) or 'TLS'}{who}"
-    if client.identity == "shared":
-        why = f": {safe(client.identity_why)}" if client.identity_why else ""
-        yield f"may be more than one client object{why}"
+    yield from more(client.n_causes - MOST_CAUSES, "cause", "table stories/recoveries")
 
 
 def _connections(client: Client, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
@@ -209,10 +177,9 @@ def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
     number = "start" if (start.start_no or 1) == 1 else f"start {start.start_no}"
     total = f" after {span(start.took_us)}" if start.ready_ns is not None else ""
     error = f" ({safe(start.error_name)})" if start.error_name else ""
-    shown = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
     yield line(
         (f"{number}: ", "bold"),
-        (shown, _STYLE.get(outcome, "")),
+        (start.outcome_in_full, _STYLE.get(outcome, "")),
         f"{total}{start.failed_words}{error}",
         f" · from {clock(begun - start_ns)}",
         indent=2,
@@ -290,7 +257,7 @@ def _steps(start: Start, start_ns: int) -> Iterator[RenderableType]:
 
 def _step_name(step: StartStep, *, beside: bool) -> Text:
     tries = f" (try {step.attempt})" if (step.attempt or 1) > 1 else ""
-    name = Text(step.step.replace("_", " ") + tries + (" (beside)" if beside else ""))
+    name = Text(step.words + tries + (" (beside)" if beside else ""))
     if step.outcome != "ok":
         end = safe(step.error_name) if step.error_name else (step.outcome or "cut")
         name.append(f": {end}", style="red" if step.outcome == "error" else "yellow")
@@ -299,19 +266,13 @@ def _step_name(step: StartStep, *, beside: bool) -> Text:
 
 def _cause(cause: RecoveredCause, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
     begun = cause.start_ns or start_ns
-    outcome = cause.outcome or "still_open"
-    took = (
-        f" in {span(cause.time_to_recover_ms * 1000)}"
-        if outcome == "recovered" and cause.time_to_recover_ms is not None
-        else ""
-    )
     several = f"{cause.n_resources:,} {cause.resource_kind}s: " if cause.n_resources > 3 else ""
     on = several + list_of([safe(r) for r in cause.resources][:3], 3) + (" …" if several else "")
     yield line(
         (f"{clock(begun - start_ns)} ", "bold"),
         (safe(cause.first_error_name), "bold"),
         f" on {on}: " if on else ": ",
-        (outcome_text(outcome) + took, _STYLE.get(outcome, "")),
+        (cause.how_it_ended, _STYLE.get(cause.outcome or "still_open", "")),
         (" · storm", "bold red") if cause.storm else "",
         indent=2,
     )
@@ -343,7 +304,7 @@ def _recovery_steps(cause: RecoveredCause) -> Iterator[RenderableType]:
 def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
     table.add_row(
         Text(f"+{span(((step.ts_ns or begun) - begun) // 1000)}", style="dim"),
-        Text(step.step.replace("_", " ") + (f" ({same} times)" if same > 1 else "")),
+        Text(step.words + (f" ({same} times)" if same > 1 else "")),
         Text("" if step.node_id is None else f"node {step.node_id}"),
         span(step.duration_us),
         Text(safe(step.error_name or "")),

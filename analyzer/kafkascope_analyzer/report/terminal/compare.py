@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import count, safe, span
+from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.compare import ClientKind, Comparison, StartChange
 from kafkascope_analyzer.report.model.compare_traffic import ErrorChange, LatencyChange, RebalanceChange, VersionChange
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
@@ -55,8 +56,8 @@ def _starts(rows: Sequence[StartChange]) -> Iterator[RenderableType]:
     table = grid(("client", "w"), ("kind", ""), ("before", "rn"), ("after", "rn"), ("", ""))
     for row in rows[:MOST_CLIENTS]:
         table.add_row(
-            Text(safe(row.client_id) or "(no client id)"),
-            row.kind.replace("_", " "),
+            Text(client_name(row.client_id)),
+            kind_text(row.kind),
             _total(row.before_us, row.outcome_before),
             _total(row.after_us, row.outcome_after),
             Text(row.verdict, style=_STYLE.get(row.verdict, "")),
@@ -71,7 +72,7 @@ def _alone(title: str, kinds: Sequence[ClientKind]) -> Iterator[RenderableType]:
         yield heading(title)
         for kind in kinds[:MOST_CLIENTS]:
             group = f" · group {safe(kind.group_id)}" if kind.group_id else ""
-            yield line(f"{safe(kind.client_id) or '(no client id)'} · {kind.kind.replace('_', ' ')}{group}", indent=2)
+            yield line(f"{client_name(kind.client_id)} · {kind_text(kind.kind)}{group}", indent=2)
         yield from more(len(kinds) - MOST_CLIENTS, "client", "--format json has all")
 
 
@@ -150,7 +151,7 @@ def _total(us: int | None, outcome: str | None | None) -> str:
 
 def _why(row: StartChange) -> Iterator[RenderableType]:
     change = f" by {span(abs(row.change_us))}" if row.change_us is not None else ""
-    name = safe(row.client_id) or "(no client id)"
+    name = client_name(row.client_id)
     yield line("")
     yield line((f"{name}: ", "bold"), (f"{row.verdict}{change}", _STYLE.get(row.verdict, "")))
     for step in row.steps[:MOST_STEPS]:

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span
+from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.transactions import Transaction, TransactionalId
@@ -16,12 +17,6 @@ MOST_GROUPS = 12
 MOST_REBALANCES = 12
 MOST_IDS = 20
 MOST_UNWELL = 6
-PROTOCOL = {
-    "classic": "classic protocol",
-    "consumer": "consumer protocol (KIP-848)",
-    "share": "share group",
-    "streams": "streams protocol",
-}
 _STYLE = {"hanging": "bold red", "fenced": "bold red", "aborted": "yellow", "open": "yellow"}
 
 
@@ -39,7 +34,7 @@ def render_rebalances(model: Report) -> Iterator[RenderableType]:
 
 
 def _group(group: GroupRebalances, start_ns: int) -> Iterator[RenderableType]:
-    protocol = PROTOCOL.get(group.group_protocol or "", "")
+    protocol = GROUP_PROTOCOLS.get(group.group_protocol or "", "")
     word = "generation" if group.group_protocol == "classic" else "group epoch"
     still = f" · {group.unread_text}" if group.unread_text else ""
     name = safe(group.group_id) or "(no group id)"

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, node, safe, span
+from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeRecovery, EpisodeStep
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line
@@ -24,10 +25,10 @@ _ANSWERED = frozenset({"metadata", "find_coordinator", "reconnect"})
 def render_recovery(model: Episode) -> Iterator[RenderableType]:
     """The episode: what, the steps, whose the time was."""
     recovery, client = model.recovery, model.client
-    name = safe(client.client_id) if client and client.client_id else "(no client id)"
+    name = client_name(client.client_id, client.client_ip) if client else "(unknown client)"
     yield heading(f"{name} · {safe(recovery.resource or '?')}")
-    kind = ((client and client.kind) or "client").replace("_", " ")
-    yield line(f"{kind} at {safe((client and client.client_ip) or '?')} · {recovery.recovery_id} · {recovery.cause_id}")
+    where = f"{kind_text(client.kind if client else None)} at {safe((client and client.client_ip) or '?')}"
+    yield line(f"{where} · {recovery.recovery_id} · {recovery.cause_id}")
     outcome = recovery.outcome or "still_open"
     took = recovery.took_text
     yield line(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.report.formatting import clock, list_of, safe, span, start_text
+from kafkascope_analyzer.report.formatting import clock, list_of, safe, span
+from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
@@ -17,7 +18,6 @@ BAR = 20
 MOST_STARTS = 20
 MOST_STEPS = 200
 _STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
-_OUTCOME = {"gave_up": start_text("gave_up"), "cut": "cut: the capture does not have all of it"}
 _WHY = {"backoff": "back-off", "no_records": "no records"}
 
 
@@ -38,16 +38,16 @@ def render_timeline(model: AllStarts) -> Iterator[RenderableType]:
 
 
 def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[RenderableType]:
-    name = safe(client.client_id) if client.client_id else "(no client id)"
+    name = client_name(client.client_id, client.client_ip)
     number = f" · start {start.start_no}" if start.is_repeated else ""
     yield heading(f"{name}{number}")
-    yield line(f"{client.kind.replace('_', ' ')} at {safe(client.client_ip)} · {client.client_instance_id}")
+    yield line(f"{kind_text(client.kind)} at {safe(client.client_ip)} · {client.client_instance_id}")
     outcome = start.outcome or "cut"
     total = f" after {span(start.total_us)}" if start.total_us is not None else ""
     what = f" ({safe(start.error_name)})" if start.error_name else ""
     subject = f", {safe(start.failed_subject)}" if start.failed_subject else ""
     yield line(
-        (_OUTCOME.get(outcome, outcome), _STYLE.get(outcome, "")),
+        (start.outcome_in_full, _STYLE.get(outcome, "")),
         f"{total}{start.failed_words}{what}{subject} · from {clock((start.start_ns or capture_ns) - capture_ns)}",
     )
     yield from _against(start)

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import count, list_of, percent, safe, size, span
 from kafkascope_analyzer.report.model.broker_latency import LatencyPair, RoundTrip
-from kafkascope_analyzer.report.model.client_traffic import ClientTraffic, FetchTraffic, ProduceTraffic
-from kafkascope_analyzer.report.model.removed_versions import RemovedUse
+from kafkascope_analyzer.report.model.client_texts import client_name, software_text
+from kafkascope_analyzer.report.model.client_traffic import FetchTraffic, ProduceTraffic
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
@@ -82,8 +82,8 @@ def render_leaders(model: Report) -> Iterator[RenderableType]:
 def render_client_traffic(model: Report) -> Iterator[RenderableType]:
     """Producers and consumers, those that moved most first."""
     found = model.client_traffic
-    producers = [(_name(row), row.produce) for row in found.listed if row.produce]
-    consumers = [(_name(row), row.fetch) for row in found.listed if row.fetch]
+    producers = [(client_name(row.client_id, row.client_ip), row.produce) for row in found.listed if row.produce]
+    consumers = [(client_name(row.client_id, row.client_ip), row.fetch) for row in found.listed if row.fetch]
     if not producers and not consumers:
         return
     yield heading("How clients send and fetch")
@@ -130,10 +130,6 @@ def _consumers(rows: Sequence[tuple[str, FetchTraffic]]) -> Iterator[RenderableT
     yield from more(len(rows) - MOST_CLIENTS, "consumer", "report.json, client_traffic")
 
 
-def _name(row: ClientTraffic | RemovedUse) -> str:
-    return safe(row.client_id) if row.client_id else f"(no client id) {safe(row.client_ip or '')}"
-
-
 def _ratio(value: float | None) -> str:
     if value is None:
         return ""
@@ -150,10 +146,9 @@ def render_removed_versions(model: Report) -> Iterator[RenderableType]:
         ("client", ""), ("software", ""), ("API", ""), ("version", "rn"), ("4.0 from", "rn"), ("requests", "rn")
     )
     for row in found.listed[:MOST_USES]:
-        software = " ".join(safe(part) for part in (row.software_name, row.software_version) if part)
         table.add_row(
-            Text(f"{_name(row)} {safe(row.client_ip or '')}" if row.client_id else _name(row)),
-            Text(software or "unknown"),
+            Text(f"{client_name(row.client_id)} {safe(row.client_ip or '')}"),
+            Text(software_text(row) or "unknown"),
             Text(safe(row.api_name or "")),
             f"v{row.api_version}",
             "gone" if row.lowest_in_4_0 is None else f"v{row.lowest_in_4_0}",

@@ -8,6 +8,7 @@ ended goes to a further track. Memory grows with the number of connections, up t
 from collections import defaultdict
 
 from kafkascope_analyzer.report.formatting import address, count, node, safe
+from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.trace.packets import TraceWriter
 from kafkascope_analyzer.sql.database import Database
 
@@ -55,8 +56,9 @@ class Tracks:
             return owners
         for identity, client_id, client_ip, kind, name, version, conn_ids in database.query(_CLIENTS)[1]:
             software = f" · {safe(name)} {safe(version or '')}".rstrip() if name else ""
-            called = safe(client_id) if client_id else f"(no client id) {safe(client_ip or '')}"
-            self.of_client[identity] = self._process(f"{called} · {(kind or 'unknown').replace('_', ' ')}{software}")
+            self.of_client[identity] = self._process(
+                f"{client_name(client_id, client_ip)} · {kind_text(kind)}{software}"
+            )
             if len(owners) < MOST_CONNECTIONS:
                 owners.update(dict.fromkeys(conn_ids or (), identity))
         return owners
@@ -76,8 +78,7 @@ class Tracks:
             process = self.of_client.get(owners.get(conn_id, ""))
             if process is None:
                 if (ip, client_id) not in strangers:
-                    name = safe(client_id) if client_id else "(no client id)"
-                    strangers[ip, client_id] = self._process(f"{name} at {safe(ip or '?')}")
+                    strangers[ip, client_id] = self._process(f"{client_name(client_id)} at {safe(ip or '?')}")
                 process = strangers[ip, client_id]
             tid = _FIRST_TID + len(self.of_connection)
             job = f" · {role.replace('_', ' ')}" if role else ""

@@ -430,3 +430,15 @@ def test_on_a_narrow_screen_the_timeline_begins_on_the_first_screen(opened, real
     assert order[:3] == ["happened", "timeline", "incidents"]
     assert page.locator("#incidents .incident").count() > 0
     assert found.complaints == []
+
+
+def test_no_table_is_wider_than_its_place_on_a_screen_of_1280(opened, real_page):
+    page = opened(real_page).page
+    page.set_viewport_size({"width": 1280, "height": 900})
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll(".scrolls > table")]
+            .filter((table) => table.scrollWidth > table.parentElement.clientWidth)
+            .map((table) => table.caption.textContent)"""
+    )
+    assert page.locator("caption", has_text="What each producer wrote").count() == 1
+    assert wide == []

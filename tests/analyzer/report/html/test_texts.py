@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 from kafkascope_analyzer.report.html.bands import bands_of
 from kafkascope_analyzer.report.html.capture_texts import capture_facts, unread_texts
-from kafkascope_analyzer.report.html.client_texts import client_name, with_client_texts
+from kafkascope_analyzer.report.html.client_texts import name_of, with_client_texts
 from kafkascope_analyzer.report.html.evidence import Evidence
 from kafkascope_analyzer.report.html.flow_texts import LagBand, flow_texts
-from kafkascope_analyzer.report.html.lanes import LaneClient
-from kafkascope_analyzer.report.html.recovery_texts import causes_of, recoveries_in_short, with_step_texts
+from kafkascope_analyzer.report.html.lanes import LaneClient, LaneConnection, Lanes
+from kafkascope_analyzer.report.html.recovery_texts import causes_of, with_step_texts
 from kafkascope_analyzer.report.html.starts_and_recoveries import (
     PageRecovery,
     PageRecoveryStep,
@@ -32,7 +32,10 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
+from kafkascope_analyzer.report.model.incidents.load import Stall
+from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
+from kafkascope_analyzer.report.model.recoveries import recoveries_text
 from kafkascope_analyzer.report.model.starts import StartStep, slowest
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer
@@ -89,9 +92,9 @@ def test_recoveries_of_one_cause_are_shown_by_one_that_is_not_over_else_by_the_l
 
 
 def test_recoveries_in_short() -> None:
-    assert recoveries_in_short([]) == ""
-    assert recoveries_in_short([recovery("a", ms=None)]) == "1 recovery"
-    assert recoveries_in_short([recovery("a"), recovery("b", ms=1500)]) == "2 recoveries, up to 1.50 s"
+    assert recoveries_text(0, []) == ""
+    assert recoveries_text(1, [recovery("a", ms=None)]) == "1 recovery, still open"
+    assert recoveries_text(12, [recovery("a"), recovery("b", ms=1500)]) == "12 recoveries, up to 1.50 s"
 
 
 def test_steps_of_a_recovery_name_the_error_the_api_and_the_broker_of_their_connection() -> None:
@@ -157,29 +160,31 @@ def test_clients_are_named_and_described() -> None:
     known = {"client_instance_id": "p1", "client_id": "svc\x1b", "client_ip": "10.0.0.5", "kind": "consumer"}
     known |= {"software_name": "kgo", "software_version": "1.2", "group_id": "readers", "group_protocol": "classic"}
     times = {"first_ns": T0 + S, "last_ns": T0 + 2 * S}
-    figures = {"n_requests": 7, "n_errors": 1, "end": "timed_out", "conns": (0,)}
+    figures = {"n_requests": 7, "n_errors": 1, "end": "died", "conns": (0,)}
+    known |= {"group_instance_id": "m-1", "transactional_id": "pay", "transactions": "v2", "principal": "User:x"}
     unsure = {"identity": "shared", "identity_why": "two groups"}
     found = of(LaneClient, **known, **times, **figures, **unsure)
     rest = of(LaneClient, client_instance_id="address 10.0.0.9", client_ip="10.0.0.9", kind="unassigned", conns=())
     texted = start(in_short="ready 2.00 s")
-    client, rest = with_client_texts([found, rest], [texted], [recovery("a")], T0)
+    lanes = of(Lanes, clients=(found, rest), connections=(of(LaneConnection, sasl_mechanism="PLAIN"),))
+    client, rest = with_client_texts(lanes, [texted], [recovery("a")], T0)
     assert client.name == r"svc\x1b"
     assert client.what == "consumer · 1 connection · 1 error"
     assert client.facts == (
-        "consumer at 10.0.0.5",
-        "kgo 1.2",
-        "group readers (classic)",
-        "00:01.000 to 00:02.000, timed out",
-        "7 requests, 1 error",
+        "consumer at 10.0.0.5 · kgo 1.2",
+        "group readers, static member m-1 · classic protocol",
+        "transactional id pay · transactions v2 (KIP-890)",
+        "authenticates by PLAIN as User:x",
         "may be more than one client object: two groups",
+        "00:01.000 to 00:02.000 · vanished · 7 requests, 1 error",
     )
     assert (client.start, client.start_outcome) == ("ready 2.00 s", "ready")
     assert client.recoveries == "1 recovery, up to 500 ms"
     assert (rest.name, rest.what) == ("10.0.0.9", "no client known · 0 connections")
     assert (rest.start, rest.recoveries) == (None, "")
-    assert client_name(of(LaneClient, kind="producer", client_ip="10.0.0.9")) == "(no client id) 10.0.0.9"
-    assert client_name(of(LaneClient, principal="User:x", kind="producer")) == "User:x"
-    assert client_name(of(LaneClient, client_id="2", client_ip="10.0.0.9", kind="broker")) == "2 at 10.0.0.9"
+    assert name_of(of(LaneClient, kind="producer", client_ip="10.0.0.9")) == "(no client id) 10.0.0.9"
+    assert name_of(of(LaneClient, principal="User:x", kind="producer")) == "User:x"
+    assert name_of(of(LaneClient, client_id="2", client_ip="10.0.0.9", kind="broker")) == "2 at 10.0.0.9"
 
 
 def test_findings_that_stand_alone_and_notes() -> None:
@@ -268,3 +273,12 @@ def test_the_capture_in_words() -> None:
         "3 of 25,501 packets were cut by the snap length",
         "TCP: 1,200 zero window",
     )
+
+
+def test_how_a_wait_ended_is_said_where_it_was_not_served() -> None:
+    def said(**values: object) -> str:
+        return wait_text(of(Stall, kind="produce", topic="clicks", partition=0, waited_ms=1500, **values))
+
+    assert said(to_ns=T0, served=True) == "1.50 s: produce to clicks-0"
+    assert said(to_ns=T0, served=False) == "1.50 s, gave up or ended: produce to clicks-0"
+    assert said(to_ns=None) == "1.50 s, still waiting: produce to clicks-0"

@@ -168,7 +168,7 @@ function rebalanceTable(rebalances: Rebalance[]) {
     ["Unread", "num"],
     ["Left it"],
     ["Coordinator"],
-    ["Packets", "num"],
+    ["Packets"],
   ];
   const rows = rebalances.map((one) => {
     const last = (one.members || []).find((member) => joinedLast(one, member));

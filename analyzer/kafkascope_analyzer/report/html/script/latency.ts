@@ -8,7 +8,7 @@ import type { LatencyPair } from "./story.d.ts";
 const MOST_LATENCIES = 60;
 
 export function latencySection() {
-  return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTable(), oldVersionsTable());
+  return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTables(), oldVersionsTable());
 }
 
 function moreRows(part: { n: number }, shown: number, one: string) {
@@ -87,38 +87,49 @@ function leadersTable() {
   ];
 }
 
-function trafficTable() {
+// Clients that write and clients that read, a table each: next to nobody does both.
+function trafficTables() {
   const listed = STORY.client_traffic.listed.slice(0, MOST_LATENCIES);
-  if (!listed.length) return null;
-  const columns = [
-    ["Client"],
-    ["Address"],
-    ["Requests", "num"],
-    ["Records written", "num"],
-    ["a Produce", "num"],
-    ["Bytes a batch", "num"],
-    ["Acks"],
-    ["Compression"],
-    ["Records read", "num"],
-    ["a Fetch", "num"],
-    ["Empty", "num"],
-    ["Longest wait", "num"],
+  const written = listed.flatMap(({ client_id, client_ip, produce: sent }) =>
+    sent
+      ? [
+          [
+            client_id ?? "",
+            client_ip ?? "",
+            grouped(sent.n),
+            grouped(sent.n_records),
+            sent.records_a_request ?? "",
+            sent.bytes_a_batch ?? "",
+            Object.keys(sent.acks)
+              .map((acks) => (acks === "-1" ? "all" : acks))
+              .join(", "),
+            Object.keys(sent.codecs).join(", "),
+          ],
+        ]
+      : [],
+  );
+  const read = listed.flatMap(({ client_id, client_ip, fetch: got }) =>
+    got
+      ? [
+          [
+            client_id ?? "",
+            client_ip ?? "",
+            grouped(got.n),
+            grouped(got.n_records),
+            got.records_a_request ?? "",
+            grouped(got.n_empty),
+            got.max_wait_ms === null ? "" : span(got.max_wait_ms * 1000),
+          ],
+        ]
+      : [],
+  );
+  const common = [["Client"], ["Address"], ["Requests", "num"], ["Records", "num"], ["Records a request", "num"]];
+  const columns = [...common, ["Bytes a batch", "num"], ["Acks"], ["Compression"]];
+  return [
+    written.length ? table("What each producer wrote", columns, written) : null,
+    read.length ? table("What each consumer read", [...common, ["Empty", "num"], ["Longest wait", "num"]], read) : null,
+    moreRows(STORY.client_traffic, listed.length, "client"),
   ];
-  const rows = listed.map(({ client_id, client_ip, n_requests, produce, fetch }) => [
-    client_id ?? "",
-    client_ip ?? "",
-    grouped(n_requests),
-    produce ? grouped(produce.n_records) : "",
-    produce?.records_a_request ?? "",
-    produce?.bytes_a_batch ?? "",
-    produce ? Object.keys(produce.acks || {}).join(", ") : "",
-    produce ? Object.keys(produce.codecs || {}).join(", ") : "",
-    fetch ? grouped(fetch.n_records) : "",
-    fetch?.records_a_request ?? "",
-    fetch ? grouped(fetch.n_empty) : "",
-    fetch && fetch.max_wait_ms !== null ? span(fetch.max_wait_ms * 1000) : "",
-  ]);
-  return [table("What each client moved", columns, rows), moreRows(STORY.client_traffic, listed.length, "client")];
 }
 
 function oldVersionsTable() {

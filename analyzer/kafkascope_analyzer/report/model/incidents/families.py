@@ -36,32 +36,35 @@ class Family:
 def families_of(facts: Facts) -> list[Family]:
     """All families, worst first, then by time."""
     roots = _roots(facts.incidents)
-    found: dict[str, Family] = {}
-    stalls = stalls_by_incident(facts)
+    members: dict[str, list[IncidentRow]] = {}
     for row in facts.incidents:
-        root = roots[row.incident_id]
-        family = found.setdefault(root.incident_id, Family(root))
-        family.members.append(row)
-        family.stalls += stalls[row.incident_id]
-    by_id = {stall.stall_id: stall for stall in facts.stalls}
-    for family in found.values():
+        members.setdefault(roots[row.incident_id].incident_id, []).append(row)
+    found = _made([(roots[identity], rows) for identity, rows in members.items()], facts)
+    return sorted(found, key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
+
+
+def every_incident(facts: Facts) -> list[Family]:
+    """All families, and each incident that followed from another one with its own stalls alone."""
+    families = families_of(facts)
+    followed = [row for family in families for row in family.members if row is not family.root]
+    return families + _made([(row, [row]) for row in followed], facts)
+
+
+def _made(rooted: Iterable[tuple[IncidentRow, list[IncidentRow]]], facts: Facts) -> list[Family]:
+    """A family of each incident and its members."""
+    stalls, by_id = stalls_by_incident(facts), {stall.stall_id: stall for stall in facts.stalls}
+    found = []
+    for root, members in rooted:
+        family = Family(root, members, [stall for row in members for stall in stalls[row.incident_id]])
         _add_earlier(family, by_id)
         _complete(family)
-    return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
+        found.append(family)
+    return found
 
 
 def root_ids(families: Iterable[Family]) -> dict[str, str]:
     """incident_id -> that of the incident that it followed from in the end, its own where it followed from none."""
     return {row.incident_id: family.identity for family in families for row in family.members}
-
-
-def single_family(facts: Facts, incident_id: str) -> Family:
-    """The incident with its own stalls alone. Raises KeyError."""
-    row = {row.incident_id: row for row in facts.incidents}[incident_id]
-    family = Family(row, [row], stalls_by_incident(facts)[incident_id])
-    _add_earlier(family, {stall.stall_id: stall for stall in facts.stalls})
-    _complete(family)
-    return family
 
 
 def _add_earlier(family: Family, by_id: dict[str, Stall]) -> None:

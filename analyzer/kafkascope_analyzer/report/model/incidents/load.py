@@ -71,11 +71,6 @@ class Stall(Row):
     incident_id: str | None
     evidence: tuple[str, ...]
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the client was served again."""
-        return self.to_ns is not None
-
 
 @dataclass(frozen=True, slots=True)
 class FailedStart(Row):

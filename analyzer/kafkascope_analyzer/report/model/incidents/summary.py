@@ -10,7 +10,7 @@ from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, s
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
-from kafkascope_analyzer.report.model.incidents.families import Family, families_of, root_ids, single_family
+from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
@@ -63,7 +63,7 @@ class Overview:
         shown with its own stalls alone. Raises KeyError.
         """
         families = {family.identity: family for family in self.families}
-        family = families.get(incident_id) or single_family(self.facts, incident_id)
+        family = families.get(incident_id) or {f.identity: f for f in every_incident(self.facts)}[incident_id]
         under = [finding for finding in self.findings if finding.incident_id == incident_id]
         adding = [finding for finding in under if not _repeats(finding, family.root)]
         return _incident(family, self.facts, adding, self.consequences), family

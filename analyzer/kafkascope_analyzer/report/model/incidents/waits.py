@@ -11,6 +11,7 @@ from kafkascope_analyzer.report.model.incidents.model import Wait
 
 MOST_WAITS = 50
 MOST_IDS = 10
+OVER = "over"
 _SERVICES = {
     "produce": "produce to {subject}",
     "consume": "fetch from {subject}",
@@ -98,8 +99,14 @@ def what_waited(stall: Stall) -> str:
     return f"{service} ({group})" if group and subject != group else service
 
 
+def wait_text(stall: Stall) -> str:
+    """How long it waited, how that ended where it was not served, and for what: `5.11 s: produce to clicks-0`."""
+    state = _state(stall.to_ns is None, stall.served is False, 1)
+    return f"{span(1000 * stall.waited_ms)}{'' if state == OVER else f', {state}'}: {what_waited(stall)}"
+
+
 def _state(waiting: int, unserved: int, n: int) -> str:
     """waiting: how many of n stalls still went on at the end of the capture; unserved: how many ended unserved."""
     if waiting:
         return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
-    return "gave up or ended" if unserved else "over"
+    return "gave up or ended" if unserved else OVER

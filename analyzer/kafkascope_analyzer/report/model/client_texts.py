@@ -1,0 +1,81 @@
+"""Clients in words: the name of each, its software, what is known of it; for every form of the report."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from kafkascope_analyzer.report.formatting import clock, count, safe
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.report.model.clients import ClientRow
+
+GROUP_PROTOCOLS = {
+    "classic": "classic protocol",
+    "consumer": "consumer protocol (KIP-848)",
+    "share": "share group",
+    "streams": "streams protocol",
+}
+"""Group protocols in words."""
+ENDS = {
+    "closed": "closed its connections",
+    "died": "vanished",
+    "evicted": "was removed from its group",
+    "open": "was there when the capture ended",
+}
+"""Ends of clients in words."""
+_TRANSACTIONS = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}
+
+
+class HasSoftware(Protocol):
+    """A row that says which software a client runs."""
+
+    @property
+    def software_name(self) -> str | None:
+        """The library or program."""
+
+    @property
+    def software_version(self) -> str | None:
+        """Its version."""
+
+
+def client_name(client_id: str | None, client_ip: str | None = None) -> str:
+    """The client id, else that it has none, and its address."""
+    return safe(client_id) if client_id else f"(no client id) {safe(client_ip or '')}".rstrip()
+
+
+def kind_text(kind: str | None) -> str:
+    """What a client is: `transactional producer`."""
+    return (kind or "client").replace("_", " ")
+
+
+def software_text(client: HasSoftware | None) -> str:
+    """The software and its version, as far as they are known."""
+    return " ".join(safe(part) for part in (client.software_name, client.software_version) if part) if client else ""
+
+
+def client_facts(client: "ClientRow", mechanisms: Iterable[str | None], start_ns: int) -> tuple[str, ...]:
+    """What is known of a client, a line each. mechanisms: of SASL, on its connections; start_ns: of the capture."""
+    software = software_text(client)
+    facts = [f"{kind_text(client.kind)} at {safe(client.client_ip or '?')}{software and f' · {software}'}"]
+    if client.group_id:
+        protocol = GROUP_PROTOCOLS.get(client.group_protocol or "", "")
+        static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""
+        facts.append(f"group {safe(client.group_id)}{static}{protocol and f' · {protocol}'}")
+    if client.transactional_id:
+        version = _TRANSACTIONS.get(client.transactions or "", "")
+        facts.append(f"transactional id {safe(client.transactional_id)}{version}")
+    by = sorted({safe(mechanism) for mechanism in mechanisms if mechanism})
+    if by or client.principal:
+        who = f" as {safe(client.principal)}" if client.principal else ""
+        facts.append(f"authenticates by {' and '.join(by) or 'TLS'}{who}")
+    if client.identity == "shared":
+        why = f": {safe(client.identity_why)}" if client.identity_why else ""
+        facts.append(f"may be more than one client object{why}")
+    facts.append(_lifetime(client, start_ns))
+    return tuple(facts)
+
+
+def _lifetime(client: "ClientRow", start_ns: int) -> str:
+    first, last = (clock((ns or start_ns) - start_ns) for ns in (client.first_ns, client.last_ns))
+    end = ENDS.get(client.end or "", "end unknown")
+    figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
+    return f"{first} to {last} · {end} · {figures}"
