@@ -11,7 +11,9 @@ whose start and first queries take as long as many tests. The order is random (p
 - last everything else.
 """
 
+import fcntl
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -111,6 +113,39 @@ def load_module() -> Callable[[Path], ModuleType]:
         return module
 
     return load
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ingested(shared_folder: Path) -> Callable[..., Path]:
+    """The dataset of a fixture capture, without stories; made once, by that process which asks first. It is only read.
+
+    detail: how much of the records it has (RecordDetail); by default as much as `ingest` writes by itself.
+    """
+    from kafkascope_analyzer.ingest.options import IngestOptions
+    from kafkascope_analyzer.ingest.run import ingest
+    from kafkascope_analyzer.scan.record_detail import RecordDetail
+
+    def make(capture: Path, detail: RecordDetail = RecordDetail.COUNTS) -> Path:
+        name = capture.name.partition(".")[0]
+        folder = shared_folder / f"{capture.parent.name}-{capture.name}-{detail.name}"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "done").exists():
+                ingest([capture], folder / f"{name}.kscope", IngestOptions(jobs=1, detail=detail))
+                (folder / "done").touch()
+        return folder / f"{name}.kscope"
+
+    return make
 
 
 @pytest.fixture(scope="session")

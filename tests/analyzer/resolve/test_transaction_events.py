@@ -4,6 +4,7 @@ import itertools
 import json
 import pathlib
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -52,10 +53,8 @@ class Dataset:
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    out = tmp_path_factory.mktemp("events") / "txn.kscope"
-    ingest([CAPTURE], out, IngestOptions(jobs=1))
-    return Dataset(out)
+def dataset(ingested: Callable[..., pathlib.Path]) -> Dataset:
+    return Dataset(ingested(CAPTURE))
 
 
 @pytest.fixture(scope="module")
