@@ -20,6 +20,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -150,15 +151,21 @@ def ingested(shared_folder: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
-    """The endpoint of an S3 server (moto) in this process."""
-    from moto.server import ThreadedMotoServer
+    """The endpoint of an S3 server (moto) in this process.
+
+    It is S3 alone: moto's server of all services lists their 200 folders at each request, behind one lock.
+    """
+    from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    application = create_backend_app("s3")
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.shutdown()
+    thread.join()
 
 
 class Bucket:
