@@ -87,8 +87,11 @@ def fixtures_captures(request):
     return request.config.rootpath / "fixtures" / "captures"
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "leader_move" else name for name in CAPTURES]
+)
 def test_jobs_and_blocks_change_nothing(dataset_with, fixtures_captures, ingested, name):
+    """Of each kind of traffic a small capture; leader_move, which has all of them at ten times the size, is slow."""
     by_one = ingested(fixtures_captures / CAPTURES[name], RecordDetail.BATCHES)
     whole, ledger, counts = rows_of(by_one)
     assert len(whole["connections"]) > 2
