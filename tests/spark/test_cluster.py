@@ -171,6 +171,7 @@ def assert_ingests_the_same_tables(
         timeout=3 * PATIENCE_S,
     )
     assert made.returncode == 0, made.stderr[-3000:]
+    assert "[Stage" not in made.stderr, "Spark draws its progress although -q was given"
     found, expected = Dataset.open(out), Dataset.open(one)
     assert found.manifest.options["buckets"] == 2
     for table in INGEST_TABLES:

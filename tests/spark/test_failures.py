@@ -52,6 +52,16 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.spark
+def test_a_query_that_fails() -> None:
+    codes, sentences = outcome("""
+        ended(lambda: session.sql("select cast('x' as int)").toArrow())
+    """)
+    assert codes == ["4"]
+    (sentence,) = sentences
+    assert "CAST_INVALID_INPUT" in sentence
+
+
+@pytest.mark.spark
 def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
     codes, sentences = outcome("""
         def exits(batches):

@@ -106,6 +106,21 @@ def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: 
     assert str(other).startswith("-XX:ArchiveClassesAtExit="), "another class path does not fit this archive"
 
 
+def test_archives_that_no_run_uses_are_removed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    part = pathlib.Path(str(first).partition("=")[2])
+    part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
+    used = pathlib.Path(str(class_archive_option("/usr/bin/java", ("-cp", "a"))).partition("=")[2])
+    unused, foreign = used.with_name("spark-4.0.0-0123456789ab.jsa"), used.with_name("notes.txt")
+    for file in (used, unused, foreign):
+        file.touch()
+        os.utime(file, (0, 0))
+    class_archive_option("/usr/bin/java", ("-cp", "a"))
+    class_archive_option("/usr/bin/java", ("-cp", "b"))
+    assert [used.exists(), unused.exists(), foreign.exists()] == [True, False, True]
+
+
 def test_the_command_has_what_sparks_own_launcher_passes() -> None:
     """Oracle: org.apache.spark.launcher.Main, which bin/spark-class runs."""
     java = find_java()

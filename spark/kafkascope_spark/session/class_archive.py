@@ -17,6 +17,8 @@ from importlib.metadata import version
 CLAIM_S = 120
 """For so long after one process has had its JVM write the archive no other does: writing takes twice the processor time
 of a start without an archive. A JVM that works longer than that and one that was killed are not waited for."""
+UNUSED_S = 30 * 24 * 3600
+"""An archive that no run has used for so long, as of an environment that is gone, is removed: it has 180 MB."""
 _MAGIC_BYTES = 4
 """An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
 its place free), so a file that begins with zeros is not complete."""
@@ -37,7 +39,10 @@ def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None
     archive = folder / f"{name}.jsa"
     _rename_complete(folder, name, archive)
     if archive.exists():
+        with contextlib.suppress(OSError):
+            os.utime(archive)
         return f"-XX:SharedArchiveFile={archive}"
+    _remove_unused(folder)
     if not os.access(folder, os.W_OK) or not _claim(folder / f"{name}.claim"):
         return None
     return f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}"
@@ -49,6 +54,14 @@ def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> 
         with contextlib.suppress(OSError):
             if _is_complete(part):
                 part.replace(archive)
+
+
+def _remove_unused(folder: pathlib.Path) -> None:
+    """Remove what was neither used nor written for UNUSED_S."""
+    for file in folder.glob("spark-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - file.stat().st_mtime > UNUSED_S:
+                file.unlink()
 
 
 def _claim(claim: pathlib.Path) -> bool:

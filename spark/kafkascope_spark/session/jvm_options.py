@@ -91,9 +91,11 @@ on Spark's planner and on the compiler of its queries, which run only for a mome
 CLUSTER_OPTIONS = {
     "spark.driver.defaultJavaOptions": " ".join(_LATE_C2),
     "spark.executor.defaultJavaOptions": " ".join(_LATE_C2),
+    "spark.ui.showConsoleProgress": "false",
 }
-"""Options of the JVMs of a session that we create on a cluster, where the user sets none: Spark puts these before
-spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the user's."""
+"""Options of a session that we create on a cluster. Spark puts those of the JVMs before
+spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the user's. Its progress bar would be drawn
+over ours, into logs too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,11 @@
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_parsers import api_keys as constants
 from kafkascope_parsers.schema import api_catalogue, api_keys, api_name, apis_for_role, keys_of_families
 from kafkascope_parsers.schema.catalogue import FAMILIES
 from kafkascope_parsers.schema.releases import api_releases
-
-ROLES = {
-    "bootstrap",
-    "partition_leader",
-    "group_coordinator",
-    "transaction_coordinator",
-    "share_coordinator",
-    "controller",
-    "inter_broker",
-    "admin",
-    "telemetry",
-}
 
 
 def test_a_release_that_brings_an_api_needs_a_line_in_the_catalogue():
@@ -27,7 +16,7 @@ def test_a_release_that_brings_an_api_needs_a_line_in_the_catalogue():
 def test_every_api_but_those_of_the_connection_itself_is_sent_to_a_role():
     without = {api.name for api in api_catalogue().values() if not api.roles}
     assert without == {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
-    assert {role for api in api_catalogue().values() for role in api.roles} == ROLES
+    assert {role for api in api_catalogue().values() for role in api.roles} == {*ROLES} - {"follower_fetch"}
 
 
 def test_families_share_out_the_apis():
