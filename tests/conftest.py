@@ -11,13 +11,16 @@ whose start and first queries take as long as many tests. The order is random (p
 - last everything else.
 """
 
+import fcntl
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -114,16 +117,55 @@ def load_module() -> Callable[[Path], ModuleType]:
 
 
 @pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ingested(shared_folder: Path) -> Callable[..., Path]:
+    """The dataset of a fixture capture, without stories; made once, by that process which asks first. It is only read.
+
+    detail: how much of the records it has (RecordDetail); by default as much as `ingest` writes by itself.
+    """
+    from kafkascope_analyzer.ingest.options import IngestOptions
+    from kafkascope_analyzer.ingest.run import ingest
+    from kafkascope_analyzer.scan.record_detail import RecordDetail
+
+    def make(capture: Path, detail: RecordDetail = RecordDetail.COUNTS) -> Path:
+        name = capture.name.partition(".")[0]
+        folder = shared_folder / f"{capture.parent.name}-{capture.name}-{detail.name}"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "done").exists():
+                ingest([capture], folder / f"{name}.kscope", IngestOptions(jobs=1, detail=detail))
+                (folder / "done").touch()
+        return folder / f"{name}.kscope"
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
-    """The endpoint of an S3 server (moto) in this process."""
-    from moto.server import ThreadedMotoServer
+    """The endpoint of an S3 server (moto) in this process.
+
+    It is S3 alone: moto's server of all services lists their 200 folders at each request, behind one lock.
+    """
+    from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    application = create_backend_app("s3")
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.shutdown()
+    thread.join()
 
 
 class Bucket:

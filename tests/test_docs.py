@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,11 +29,9 @@ def reference(load_module: Callable[[Path], ModuleType]) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def leader_move(ingested: Callable[..., Path]) -> Path:
     """The dataset of which the pages show examples, without stories."""
-    out = tmp_path_factory.mktemp("docs") / "leader_move.kscope"
-    ingest([ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"], out)
-    return out
+    return ingested(ROOT / "fixtures" / "captures" / "leader_move.pcap.zst")
 
 
 def test_reference_pages_are_current(reference: ModuleType) -> None:

@@ -1,5 +1,6 @@
 """A repeated exchange is the real one with sequence numbers, correlation ids and times that go on; dpkt reads it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import dpkt
@@ -17,10 +18,8 @@ Flow = tuple[bytes, int, bytes, int]
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    place = tmp_path_factory.mktemp("source") / "one.kscope"
-    ingest([CAPTURE], place)
-    return Dataset.open(place)
+def source(ingested: Callable[..., Path]) -> Dataset:
+    return Dataset.open(ingested(CAPTURE))
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["succeeded", "failed"])

@@ -1,6 +1,6 @@
 import fcntl
-import os
 import pathlib
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,18 +40,15 @@ def every_rule() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def dataset_of(
-    request: Any, tmp_path_factory: pytest.TempPathFactory, every_rule: tuple[str, ...]
+    request: Any, shared_folder: pathlib.Path, ingested: Callable[..., pathlib.Path], every_rule: tuple[str, ...]
 ) -> Callable[..., pathlib.Path]:
     """The dataset of a fixture capture, with its stories; made once, by that process which asks first.
 
     `findings=True` where a test reads the table findings: without it, the dataset may have none.
     """
-    from kafkascope_analyzer.ingest.options import IngestOptions
-    from kafkascope_analyzer.ingest.run import ingest
     from kafkascope_spark.stories import write_stories
 
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dataset_of"
+    folder = shared_folder / "dataset_of"
     folder.mkdir(exist_ok=True)
 
     def make(name: str, *, findings: bool = False) -> pathlib.Path:
@@ -60,7 +57,7 @@ def dataset_of(
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not done.exists():
                 place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
-                ingest([place], dataset, IngestOptions(jobs=1))
+                shutil.copytree(ingested(place), dataset)
             if not done.exists() or (findings and not complete.exists()):
                 request.getfixturevalue("spark")  # only here: the cluster needs none of its own
                 write_stories(dataset, ignored=() if findings else every_rule)

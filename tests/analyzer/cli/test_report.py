@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -119,16 +120,14 @@ def test_analyze_writes_the_forms_too_and_never_over_a_capture(tmp_path: Path, m
 
 
 @pytest.fixture(scope="module")
-def by_jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+def by_jobs(ingested: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     """A capture read by one process, and by three that each read a part of it: other files, the same rows."""
-    place = tmp_path_factory.mktemp("jobs")
+    capture = ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"
+    by_three = tmp_path_factory.mktemp("jobs") / "leader_move.kscope"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
-        for jobs in (1, 3):
-            (place / str(jobs)).mkdir()
-            capture = ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"
-            ingest([capture], place / str(jobs) / "leader_move.kscope", IngestOptions(jobs=jobs))
-    return {jobs: place / str(jobs) / "leader_move.kscope" for jobs in (1, 3)}
+        ingest([capture], by_three, IngestOptions(jobs=3))
+    return {1: ingested(capture), 3: by_three}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -14,8 +14,6 @@ from kafkascope_analyzer.connections.broker_release import (
     parse_offer,
     release_of,
 )
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.schema.releases import COMPARED_RELEASES, api_releases, releases
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
@@ -70,9 +68,8 @@ def test_text():
     ("piece", "release"),
     [("pieces/dns_names.pcap.zst", ("4.3",)), ("pieces/zk_transactions.pcap.zst", ("2.8",))],
 )
-def test_brokers_of_recorded_captures(piece, release, tmp_path):
-    ingest([CAPTURES / piece], tmp_path / "out.kscope", IngestOptions(jobs=1))
-    rows = ds.dataset(tmp_path / "out.kscope" / "connections", format="parquet").to_table().to_pylist()
+def test_brokers_of_recorded_captures(piece, release, ingested):
+    rows = ds.dataset(ingested(CAPTURES / piece) / "connections", format="parquet").to_table().to_pylist()
     offers = [row["api_versions_offered"] for row in rows if row["api_versions_offered"]]
     assert offers
     of_brokers = [found for offer in offers if len(found := parse_offer(offer)) > 40]

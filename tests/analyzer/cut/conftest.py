@@ -4,8 +4,6 @@ from types import ModuleType
 
 import pytest
 
-from kafkascope_analyzer.ingest.run import ingest
-
 
 @pytest.fixture(scope="session")
 def files(load_module: Callable[[Path], ModuleType]) -> ModuleType:
@@ -18,7 +16,5 @@ def original(files: ModuleType) -> list:
 
 
 @pytest.fixture(scope="session")
-def dataset(files: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("cut") / "leader_move.kscope"
-    ingest([files.LEADER_MOVE], out)
-    return out
+def dataset(files: ModuleType, ingested: Callable[..., Path]) -> Path:
+    return ingested(files.LEADER_MOVE)

@@ -4,13 +4,12 @@ import gzip
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
@@ -27,9 +26,7 @@ class Dataset:
     def __init__(self, path, truth):
         self.path, self.truth = path, truth
         self.manifest = json.loads((path / "_dataset.json").read_text())
-
-    def rows(self, table):
-        return pq.read_table(self.path / table).to_pylist()
+        self.rows = cache(lambda table: pq.read_table(path / table).to_pylist())
 
 
 def truth_of(name):
@@ -56,16 +53,10 @@ def connection_key(row):
 
 
 @pytest.fixture(scope="module")
-def datasets(tmp_path_factory):
-    made = {}
-
+def datasets(ingested):
+    @cache
     def get(name):
-        if name not in made:
-            out = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
-            source = next(CAPTURES.glob(f"{name}.pcap*"))
-            ingest([source], out, IngestOptions(detail=RecordDetail.BATCHES))
-            made[name] = Dataset(out, truth_of(name))
-        return made[name]
+        return Dataset(ingested(next(CAPTURES.glob(f"{name}.pcap*")), RecordDetail.BATCHES), truth_of(name))
 
     return get
 
@@ -237,6 +228,5 @@ def test_record_batches_hold_what_the_producer_sent(datasets):
     assert all(row["crc_ok"] and row["magic"] == 2 and row["codec"] == "none" for row in rows)
 
 
-def test_record_batches_are_left_out_unless_asked_for(tmp_path):
-    ingest([next(CAPTURES.glob("healthy_basic.pcap*"))], tmp_path / "plain.kscope")
-    assert Dataset(tmp_path / "plain.kscope", None).rows("record_batches") == []
+def test_record_batches_are_left_out_unless_asked_for(ingested):
+    assert Dataset(ingested(CAPTURES / "healthy_basic.pcap.zst"), None).rows("record_batches") == []

@@ -10,26 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
-
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    made = {}
-
-    def get(name, table):
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp("pieces") / f"{name}.kscope"
-            ingest([PIECES / f"{name}.pcap.zst"], made[name], IngestOptions(jobs=1))
-        return pq.read_table(made[name] / table).to_pylist()
-
-    get.places = made
-    return get
+def tables(ingested):
+    return lambda name, table: pq.read_table(ingested(PIECES / f"{name}.pcap.zst") / table).to_pylist()
 
 
 def truth_of(name):
@@ -59,7 +47,7 @@ def test_names_tell_which_broker_a_connection_goes_to(tables):
     assert all(r["node_id"] == nodes[ends(r)] for r in by_name)
 
 
-def test_the_user_and_mechanism_of_each_login_and_no_password(tables):
+def test_the_user_and_mechanism_of_each_login_and_no_password(tables, ingested):
     truth = truth_of("sasl_users")
     client = {(s["local"], s["remote"]): s["client"] for s in truth["sockets"]}
     rows = [r for r in tables("sasl_users", "connections") if r["sasl_mechanism"] and client.get(ends(r))]
@@ -71,7 +59,7 @@ def test_the_user_and_mechanism_of_each_login_and_no_password(tables):
         seen[row["principal"], row["sasl_mechanism"].partition("-")[0]] += 1
     assert {("alice", "PLAIN"), ("bob", "SCRAM"), ("carol", "SCRAM")} <= set(seen)
     assert {r["session_lifetime_ms"] for r in rows} >= {6000}  # connections.max.reauth.ms of the listener
-    for file in tables.places["sasl_users"].rglob("*.parquet"):
+    for file in ingested(PIECES / "sasl_users.pcap.zst").rglob("*.parquet"):
         text = str(pq.read_table(file).to_pylist())
         assert "-secret" not in text
 

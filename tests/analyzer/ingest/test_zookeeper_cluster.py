@@ -13,8 +13,6 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.topology import topology_model
 from kafkascope_analyzer.report.model.traffic import info_model
 from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
@@ -31,12 +29,11 @@ pytestmark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is no
 class Piece:
     """A piece as kafkascope and as tshark read it."""
 
-    def __init__(self, name, directory):
+    def __init__(self, name, directory, dataset):
         raw = (PIECES / f"{name}.pcap.zst").read_bytes()
         self.pcap = directory / f"{name}.pcap"
         self.pcap.write_bytes(zstandard.ZstdDecompressor().stream_reader(raw).read())
-        self.dataset = directory / "out.kscope"
-        ingest([self.pcap], self.dataset, IngestOptions(jobs=1))
+        self.dataset = dataset
 
     def rows(self, table, **only):
         rows = ds.dataset(self.dataset / table, format="parquet").to_table().to_pylist()
@@ -53,18 +50,23 @@ class Piece:
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory):
-    return Piece("zk_brokers", tmp_path_factory.mktemp("zk_brokers"))
+def piece(tmp_path_factory, ingested):
+    return lambda name: Piece(name, tmp_path_factory.mktemp(name), ingested(PIECES / f"{name}.pcap.zst"))
 
 
 @pytest.fixture(scope="module")
-def clients(tmp_path_factory):
-    return Piece("zk_clients", tmp_path_factory.mktemp("zk_clients"))
+def brokers(piece):
+    return piece("zk_brokers")
 
 
 @pytest.fixture(scope="module")
-def transactions(tmp_path_factory):
-    return Piece("zk_transactions", tmp_path_factory.mktemp("zk_transactions"))
+def clients(piece):
+    return piece("zk_clients")
+
+
+@pytest.fixture(scope="module")
+def transactions(piece):
+    return piece("zk_transactions")
 
 
 def test_leaders_and_epochs_are_those_that_the_controller_sends(brokers):
@@ -175,8 +177,8 @@ SESSION_TIMEOUT_NS, TICK_NS = 6_000_000_000, 2_000_000_000
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    return Piece("zk_lost_session", tmp_path_factory.mktemp("zk_lost_session"))
+def killed(piece):
+    return piece("zk_lost_session")
 
 
 def test_brokers_that_stop_in_order_close_their_sessions(brokers):

@@ -11,8 +11,6 @@ import jsonschema
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.report.schema import packaged_schema, report_schema
@@ -48,11 +46,9 @@ def test_a_report_with_everything_in_it_keeps_to_the_schema(
 
 @pytest.mark.parametrize("name", ["leader_move.pcap.zst", "mid_stream-snap96.pcap.zst", "pieces/tls_hellos.pcap.zst"])
 def test_reports_of_real_captures_keep_to_the_schema(
-    validator: jsonschema.Draft202012Validator, tmp_path: Path, name: str
+    validator: jsonschema.Draft202012Validator, ingested: Callable[..., Path], name: str
 ) -> None:
-    out = tmp_path / "real.kscope"
-    ingest([CAPTURES / name], out, IngestOptions(detail=RecordDetail.BATCHES))
-    assert faults(validator, out) == []
+    assert faults(validator, ingested(CAPTURES / name, RecordDetail.BATCHES)) == []
 
 
 def test_older_stories_keep_to_the_schema(

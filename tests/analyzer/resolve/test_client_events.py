@@ -4,18 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
-
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 NAMES = ("healthy_basic", "leader_move", "named_brokers")
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def dataset(request, tmp_path_factory):
-    out = tmp_path_factory.mktemp(request.param) / "d.kscope"
-    ingest([CAPTURES / f"{request.param}.pcap.zst"], out, IngestOptions(jobs=1))
-    return out
+def dataset(request, ingested):
+    return ingested(CAPTURES / f"{request.param}.pcap.zst")
 
 
 @pytest.mark.parametrize("what", ["USAGE", "LOOP", "CLOSE", "ERROR"])

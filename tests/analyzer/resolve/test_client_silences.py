@@ -7,6 +7,7 @@ import csv
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.resolve.client_silences import MOST_OVERDUE, _overdue
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "service" / "paused_clients.pcap.zst"
@@ -26,9 +25,8 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def silences(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
-    out = tmp_path_factory.mktemp("silences") / "out.kscope"
-    ingest([CAPTURE], out, IngestOptions(jobs=1))
+def silences(ingested: Callable[..., Path]) -> list[Row]:
+    out = ingested(CAPTURE)
     events = pq.read_table(out / "events", partitioning=None)
     connections = pq.read_table(out / "connections").to_pylist()
     ports = {row["conn_id"]: row["client_port"] for row in connections}

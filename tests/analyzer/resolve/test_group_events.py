@@ -4,6 +4,7 @@ import io
 import json
 import pathlib
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -23,13 +24,12 @@ CAPTURES = {
     "txn": FIXTURES / "captures" / "txn.pcap.zst",
 }
 Row = dict[str, Any]
+Ingested = Callable[..., pathlib.Path]
 
 
 @pytest.fixture(scope="module", params=CAPTURES)
-def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    place = tmp_path_factory.mktemp("events") / f"{request.param}.kscope"
-    ingest([CAPTURES[request.param]], place, IngestOptions(jobs=1))
-    return place
+def dataset(request: pytest.FixtureRequest, ingested: Ingested) -> pathlib.Path:
+    return ingested(CAPTURES[request.param])
 
 
 def sql(dataset: pathlib.Path, query: str) -> list[tuple[Any, ...]]:
@@ -128,7 +128,9 @@ def events_of(place: pathlib.Path) -> list[str]:
     return sorted(json.dumps(row | {"packet_no": 0}, default=str, sort_keys=True) for row in rows)
 
 
-def test_rotated_files_change_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rotated_files_change_nothing(
+    ingested: Ingested, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(CAPTURES["rebalance"].read_bytes())).read()
     header, records, at = data[:24], [], 24
     order = "<" if struct.unpack("<I", data[:4])[0] in (0xA1B2C3D4, 0xA1B23C4D) else ">"
@@ -141,17 +143,15 @@ def test_rotated_files_change_nothing(tmp_path: pathlib.Path, monkeypatch: pytes
         files.append(tmp_path / f"rotated-{number}.pcap")
         files[-1].write_bytes(header + b"".join(records[first : first + len(records) // 3 + 1]))
     assert len(files) == 3
-    ingest([CAPTURES["rebalance"]], tmp_path / "whole.kscope", IngestOptions(jobs=1))
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(batch_bytes=4096))
     ingest(files, tmp_path / "rotated.kscope", IngestOptions(jobs=2))
-    whole = events_of(tmp_path / "whole.kscope")
+    whole = events_of(ingested(CAPTURES["rebalance"]))
     assert len(whole) > 20
     assert events_of(tmp_path / "rotated.kscope") == whole
 
 
-def test_a_capture_without_groups_has_no_events_of_groups(tmp_path: pathlib.Path) -> None:
-    ingest([FIXTURES / "captures" / "pieces" / "tls_hellos.pcap.zst"], tmp_path / "tls.kscope", IngestOptions(jobs=1))
-    events = pq.read_table(tmp_path / "tls.kscope" / "events")
+def test_a_capture_without_groups_has_no_events_of_groups(ingested: Ingested) -> None:
+    events = pq.read_table(ingested(FIXTURES / "captures" / "pieces" / "tls_hellos.pcap.zst") / "events")
     assert "group" not in events["key_kind"].to_pylist()
     assert isinstance(events.schema.field("group_lag").type, pa.StructType)

@@ -23,11 +23,8 @@ def raw():
 
 
 @pytest.fixture(scope="module")
-def whole(raw, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "whole.pcap").write_bytes(raw)
-    ingest([folder / "whole.pcap"], folder / "whole.kscope", IngestOptions(jobs=1))
-    return folder / "whole.kscope"
+def whole(ingested):
+    return ingested(CAPTURE)
 
 
 def events(dataset, *without):

@@ -13,8 +13,6 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.resolve.run_union import Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.server_activity import in_windows
 
@@ -91,15 +89,9 @@ def server_events(dataset):
     return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER])
 
 
-def ingested(name, folder):
-    out = folder / f"{Path(name).name}.kscope"
-    ingest([CAPTURES / f"{name}.pcap.zst"], out, IngestOptions(jobs=1))
-    return server_events(out)
-
-
 @pytest.mark.parametrize("name", ["healthy_basic", "mid_stream-snap96", "txn"])
-def test_healthy_traffic_adds_a_row_per_server_and_host(name, tmp_path):
-    rows = ingested(name, tmp_path)
+def test_healthy_traffic_adds_a_row_per_server_and_host(name, ingested):
+    rows = server_events(ingested(CAPTURES / f"{name}.pcap.zst"))
     assert Counter(row["kind"] for row in rows).keys() == {"server_host"}
     assert len({(row["key"], row["client_ip"]) for row in rows}) == len(rows)
 
@@ -123,8 +115,9 @@ def refused_by_packets(name):
 
 
 @pytest.mark.parametrize("name", ["leader_move", "pieces/path_cut"])
-def test_every_refused_connection_is_an_event(name, tmp_path):
-    rows = [row for row in ingested(name, tmp_path) if row["kind"] == "server_connection"]
+def test_every_refused_connection_is_an_event(name, ingested):
+    found = server_events(ingested(CAPTURES / f"{name}.pcap.zst"))
+    rows = [row for row in found if row["kind"] == "server_connection"]
     refused = [row for row in rows if row["server_connection"]["close_kind"] == "refused"]
     assert Counter((row["key"], row["client_ip"]) for row in refused) == refused_by_packets(name)
     assert len(refused) > 10

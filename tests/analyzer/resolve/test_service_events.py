@@ -9,9 +9,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
-
 SERVICE = Path(__file__).parents[3] / "fixtures" / "service"
 MS, SECOND = 1_000_000, 1_000_000_000
 CLIENT_NS = 250 * MS
@@ -19,10 +16,8 @@ CLIENT_NS = 250 * MS
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    out = tmp_path_factory.mktemp("service") / "frozen.kscope"
-    ingest([SERVICE / "frozen_broker.pcap.zst"], out, IngestOptions(jobs=1))
-    return out
+def dataset(ingested):
+    return ingested(SERVICE / "frozen_broker.pcap.zst")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import itertools
 import json
 import pathlib
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -52,10 +53,8 @@ class Dataset:
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    out = tmp_path_factory.mktemp("events") / "txn.kscope"
-    ingest([CAPTURE], out, IngestOptions(jobs=1))
-    return Dataset(out)
+def dataset(ingested: Callable[..., pathlib.Path]) -> Dataset:
+    return Dataset(ingested(CAPTURE))
 
 
 @pytest.fixture(scope="module")
@@ -218,10 +217,11 @@ def files_of(capture: pathlib.Path, folder: pathlib.Path, n_files: int) -> list[
     return files
 
 
-@pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), (3, 3)])
+@pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.slow)])
 def test_jobs_blocks_and_files_change_nothing(
     dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, n_files: int
 ) -> None:
+    """Three files for three processes are slow: that files change nothing is shown with the events of groups."""
     limits = Limits(block_bytes=1 << 18, batch_bytes=4096)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)

@@ -66,9 +66,8 @@ def with_numbers_halved(table):
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
-    out = tmp_path_factory.mktemp("once") / "out.kscope"
-    ingest([CAPTURE], out)
+def once(ingested):
+    out = ingested(CAPTURE)
     return tables(out), json.loads((out / "_dataset.json").read_text())["ledger"]
 
 

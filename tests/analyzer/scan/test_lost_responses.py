@@ -31,10 +31,8 @@ def without(target, packets):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole") / "out.kscope"
-    ingest([CAPTURE], out)
-    return requests_of(out)
+def whole(ingested):
+    return requests_of(ingested(CAPTURE))
 
 
 def alone_in_flight(whole):

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.tables import CODECS, CONTROLS, RECORD_BATCHES
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_batches import SET_SCHEMA, batch_rows, record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.machine import decode_messages
@@ -27,10 +25,8 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
 @pytest.fixture(scope="module")
-def txn(tmp_path_factory):
-    out = tmp_path_factory.mktemp("datasets") / "txn.kscope"
-    ingest([FIXTURES / "captures" / "txn.pcap.zst"], out, IngestOptions(detail=RecordDetail.BATCHES))
-    return out
+def txn(ingested):
+    return ingested(FIXTURES / "captures" / "txn.pcap.zst", RecordDetail.BATCHES)
 
 
 @pytest.fixture(scope="module")

@@ -64,9 +64,8 @@ def test_contents_are_there_only_when_asked_for(dataset):
     assert table["value_length"].null_count < len(table)
 
 
-def test_none_by_default(tmp_path):
-    ingest([CAPTURE], tmp_path / "x.kscope")
-    assert pq.read_table(tmp_path / "x.kscope" / "records").num_rows == 0
+def test_none_by_default(ingested):
+    assert pq.read_table(ingested(CAPTURE) / "records").num_rows == 0
 
 
 def opened(records: list[bytes], folder: Path, *, payloads: bool = True) -> list[dict]:

@@ -4,8 +4,6 @@ from types import ModuleType
 
 import pytest
 
-from kafkascope_analyzer.ingest.run import ingest
-
 ROOT = Path(__file__).parents[3]
 
 
@@ -18,8 +16,6 @@ def dataset(tmp_path: Path, small: ModuleType) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real(ingested: Callable[..., Path]) -> Path:
     """A capture of a real cluster, without stories."""
-    out = tmp_path_factory.mktemp("sql") / "leader_move.kscope"
-    ingest([ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"], out)
-    return out
+    return ingested(ROOT / "fixtures" / "captures" / "leader_move.pcap.zst")

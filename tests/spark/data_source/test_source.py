@@ -77,13 +77,12 @@ def test_tables_of_captures_have_the_rows_that_ingest_of_each_point_writes(
         ingested(series, tmp_path / "a", RecordDetail.BATCHES),
         ingested([SASL], tmp_path / "b", RecordDetail.BATCHES),
     ]
-    with_rows = 0
-    for table in INGEST_TABLES:
-        found = load([str(tmp_path / "rotated.pcap*"), str(SASL)], table=table.name, records="batches").toArrow()
-        expected = [row for point in points for row in rows(point.read(table.name))]
-        assert rows(found) == sorted(expected), table.name
-        with_rows += bool(expected)
-    assert with_rows >= 9
+    names = [table.name for table in INGEST_TABLES]
+    with_rows = [name for name in names if any(point.rows(name) for point in points)]
+    assert len(with_rows) >= 9
+    for name in [*with_rows, *[name for name in names if name not in with_rows][:1]]:  # one empty table is like another
+        found = load([str(tmp_path / "rotated.pcap*"), str(SASL)], table=name, records="batches").toArrow()
+        assert rows(found) == sorted(row for point in points for row in rows(point.read(name))), name
 
 
 @pytest.mark.spark

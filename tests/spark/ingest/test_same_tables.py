@@ -71,7 +71,8 @@ def assert_same_tables(found: Dataset, expected: Dataset) -> None:
 
 @pytest.fixture(scope="module")
 def raw() -> bytes:
-    return unpacked("healthy_basic.pcap.zst")
+    """A small capture: most of what a run of Spark takes grows with the tables and buckets that its tasks write."""
+    return unpacked("pieces/path_cut.pcap.zst")
 
 
 def test_buckets_and_ranges_of_a_file_change_nothing(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:
@@ -79,8 +80,8 @@ def test_buckets_and_ranges_of_a_file_change_nothing(spark: Any, raw: bytes, tmp
     path.write_bytes(raw)
     ingest([path], tmp_path / "local.kscope", OPTIONS)
     expected = Dataset.open(tmp_path / "local.kscope")
-    assert expected.rows("requests") > 1000
-    for n_buckets, range_bytes in ((1, 1 << 30), (5, 600_000)):  # other tests have two and three buckets
+    assert expected.rows("requests") > 300
+    for n_buckets, range_bytes in ((1, 1 << 30), (5, len(raw) // 3)):  # other tests have two and three buckets
         found = on_spark(spark, [path], tmp_path / f"{n_buckets}.kscope", n_buckets, range_bytes)
         assert_same_tables(found, expected)
         left = {each.name for each in (tmp_path / f"{n_buckets}.kscope").iterdir() if each.name.startswith("_")}
@@ -134,7 +135,8 @@ def test_three_days_are_appended_from_store_to_store(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A day's capture that was appended is not opened again: it may be gone from the store."""
+    """A day's capture that was appended is not opened again: it may be gone from the store. Its connections, of
+    few APIs, go through all days; each table and bucket of each day is some requests to the store."""
     for name in filter(lambda name: name.startswith("AWS_"), os.environ):
         monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
     days, store = rotated(raw, tmp_path, 3), bucket()
@@ -148,6 +150,7 @@ def test_three_days_are_appended_from_store_to_store(
         mine, theirs = (sorted(map(repr, dataset.read(table).to_pylist())) for dataset in (found, expected))
         assert mine == theirs, table
     assert found.manifest.ledger == expected.manifest.ledger
+    assert expected.rows("requests") > 300
     left = {name.removeprefix("week.kscope/") for name in store.keys("week.kscope/")}
     assert left == {*found.manifest.paths, "_dataset.json"}
 
@@ -188,10 +191,9 @@ def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
 
 
-def test_a_wrong_plan_is_made_again(
-    spark: Any, raw: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_plan_is_made_again(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture is sent through the network: what looks like records, as far back as is looked, is one packet."""
+    raw = unpacked("healthy_basic.pcap.zst")
     inner, header = raw[24:] * 4, raw[:16] + (8 << 20).to_bytes(4, "little") + raw[20:24]
     path = tmp_path / "a.pcap"
     path.write_bytes(header + raw[24:] + raw[24:32] + len(inner).to_bytes(4, "little") * 2 + inner + raw[24:])
@@ -215,7 +217,7 @@ def test_a_capture_that_the_executors_do_not_find(spark: Any, raw: bytes, tmp_pa
     path = tmp_path / "a.pcap"
     path.write_bytes(raw)
     place = place_of(path)
-    monkey = type("Elsewhere", (type(place),), {"size_bytes": lambda self: 7})(path)
+    monkey = type("Elsewhere", (type(place),), {"size_bytes": lambda self: 7})(path, str(path))
     with NewDataset(Storage.of(tmp_path / "a.kscope")) as new, pytest.raises(UsageError, match="not on every executor"):
         SparkEngine(spark, new, Plan(ToRead((monkey,))), OPTIONS)
 

@@ -15,8 +15,6 @@ import pytest
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_spark.transactions.machine import CLIENT_END, Transactions
 
 FIXTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures"
@@ -28,10 +26,8 @@ LOGGED = {"txn_commit": "committed", "txn_abort": "aborted", "txn_open": "hangin
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    out = tmp_path_factory.mktemp("transactions") / "txn.kscope"
-    ingest([FIXTURES / "txn.pcap.zst"], out, IngestOptions(jobs=1))
-    return out
+def dataset(ingested: Callable[..., pathlib.Path]) -> pathlib.Path:
+    return ingested(FIXTURES / "txn.pcap.zst")
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--force-color-profile=srgb"]
+            executable_path=program, args=["--no-sandbox", "--force-color-profile=srgb", "--disable-gpu"]
         )
         yield started
         started.close()
