@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROW_GROUP_ROWS = 250_000
@@ -61,12 +62,16 @@ class TableWriter:
         if not plain.equals(self._schema):
             wrong = _differences(plain, self._schema)
             raise ValueError(f"{self._path.parent.name}: rows do not have the contract's columns: {wrong}")
-        if table.num_rows:
-            self._pending.append(table)
-            self._pending_rows += table.num_rows
-            self.pending_bytes += table.get_total_buffer_size()
-            if self._pending_rows >= self._group.rows or self.pending_bytes >= self._group.bytes:
-                self.flush()
+        for start in range(0, table.num_rows, self._group.rows):
+            self._gather(table.slice(start, self._group.rows))
+
+    def _gather(self, table: pa.Table) -> None:
+        """Takes at most as many rows as a row group has."""
+        self._pending.append(table)
+        self._pending_rows += table.num_rows
+        self.pending_bytes += table.get_total_buffer_size()
+        if self._pending_rows >= self._group.rows or self.pending_bytes >= self._group.bytes:
+            self.flush()
 
     def flush(self) -> None:
         """Writes what was gathered as a row group."""
@@ -76,7 +81,7 @@ class TableWriter:
         self._pending, self._pending_rows, self.pending_bytes = [], 0, 0
         table = table.unify_dictionaries()
         if self._sort_by:
-            table = table.sort_by([(name, "ascending") for name in self._sort_by])
+            table = _sorted(table, self._sort_by)
         if self._writer is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(
@@ -110,6 +115,14 @@ class TableWriter:
             self.close()
         elif self._writer is not None:
             self._writer.close()
+
+
+def _sorted(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
+    """The rows sorted by these columns. A column of nulls stays as it is: its fields share one buffer, of which each
+    would get a copy; rows of `events` have one struct, and two dozen columns of nulls."""
+    order = pc.sort_indices(table, [(name, "ascending") for name in by])
+    columns = [column if column.null_count == len(column) else column.take(order) for column in table.columns]
+    return pa.table(columns, schema=table.schema)
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
