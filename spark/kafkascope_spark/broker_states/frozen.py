@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from statistics import median
+from collections.abc import Sequence
+from itertools import accumulate
 
 from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, ServerRecord, Wait
 from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch, Stretches, stretches_by_host
@@ -13,6 +14,8 @@ _TIMES_USUAL = 3
 _LEAST_CONNECTIONS = 3
 _LEAST_HOSTS = 2
 """Where requests cannot be read, a long poll looks like any other: several have to wait for unusually long."""
+_MOST_WAITING_NS = 300 * SECOND_NS
+"""A host of which nothing is seen for longer waits no more: max.poll.interval.ms, for which a JoinGroup may be open."""
 
 
 def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
@@ -20,9 +23,10 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
     first."""
     waits = _unserved(server, stretches_by_host(away))
     unread = sorted(_length(server, gap) for gap in waits)
+    for_packets = _WaitsForPackets(server)
     found = []
     for gap, unserved in waits.items():
-        if _is_proven(server, gap, unserved, unread) and _kernel_lives(server, gap, unserved):
+        if _is_proven(server, gap, unserved, unread) and _kernel_lives(server, gap, unserved, for_packets):
             found += _of_hosts(server, gap, unserved)
     return found
 
@@ -35,12 +39,19 @@ def _unserved(server: ServerRecord, away: dict[str, Stretches]) -> dict[Gap, lis
     for wait in server.waits:
         if wait.layer == "packet":
             continue
-        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, server.end_ns(wait.until))
+        waited_ns = _waited_ns(server, wait)
+        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, waited_ns)
         for at in range(first, last):
-            since, until = max(wait.due_ns, starts[at]), min(server.end_ns(wait.until), ends[at])
+            since, until = max(wait.due_ns, starts[at]), min(waited_ns, ends[at])
             if until - since >= _LEAST_NS and not away[wait.host].overlap(since, until):
                 waits[at].append(wait)
     return {gaps[at]: waits[at] for at in sorted(waits)}
+
+
+def _waited_ns(server: ServerRecord, wait: Wait) -> int:
+    """Until when the host waited."""
+    until_ns = server.end_ns(wait.until)
+    return until_ns if wait.until is not None else min(until_ns, server.last_seen_ns[wait.host] + _MOST_WAITING_NS)
 
 
 def _length(server: ServerRecord, gap: Gap) -> int:
@@ -57,20 +68,41 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
     if len(hosts) < _LEAST_HOSTS or len(connections) < _LEAST_CONNECTIONS:
         return False
     length = _length(server, gap)
-    others = list(unread)
-    others.remove(length)
-    usual = _TIMES_USUAL * median(others) if others else 0
+    usual = _TIMES_USUAL * _median_without(unread, length)
     return length >= max(usual, _LEAST_UNREAD_NS)
 
 
-def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait]) -> bool:
+def _median_without(ordered: Sequence[int], value: int) -> float:
+    """The median of the others of sorted numbers; 0 without any."""
+    left_out, n = bisect_left(ordered, value), len(ordered) - 1
+    if not n:
+        return 0
+    lower, upper = (ordered[at if at < left_out else at + 1] for at in ((n - 1) // 2, n // 2))
+    return (lower + upper) / 2
+
+
+class _WaitsForPackets:
+    """The times in which hosts waited for any packet of a server."""
+
+    def __init__(self, server: ServerRecord) -> None:
+        waits = ((w.asked.ts_ns, server.end_ns(w.until)) for w in server.waits if w.layer == "packet")
+        ordered = sorted((since, until) for since, until in waits if until - since >= _LEAST_NS)
+        self._begins = [since for since, _ in ordered]
+        self._latest_ends = list(accumulate((until for _, until in ordered), max))
+
+    def lasted_in(self, from_ns: int, to_ns: int) -> bool:
+        """Whether one of them had _LEAST_NS in common with a time that is as long."""
+        at = bisect_right(self._begins, to_ns - _LEAST_NS)
+        return at > 0 and self._latest_ends[at - 1] >= from_ns + _LEAST_NS
+
+
+def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait], for_packets: _WaitsForPackets) -> bool:
     """Whether a packet of the host came in the gap after somebody asked, or nobody waited for one."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
-    for wait in server.waits:
-        if wait.layer == "packet" and min(end, server.end_ns(wait.until)) - max(start, wait.asked.ts_ns) >= _LEAST_NS:
-            since = max(start, min(each.asked.ts_ns for each in waits))
-            return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)
-    return True
+    if not for_packets.lasted_in(start, end):
+        return True
+    since = max(start, min(each.asked.ts_ns for each in waits))
+    return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)
 
 
 def _of_hosts(server: ServerRecord, gap: Gap, waits: list[Wait]) -> list[Stretch]:
