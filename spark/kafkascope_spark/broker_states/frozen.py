@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
 
-from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, ServerRecord, Wait
+from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, Run, ServerRecord, Wait
 from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch, Stretches, stretches_by_host
 
 _LEAST_NS = SECOND_NS
@@ -14,8 +14,6 @@ _TIMES_USUAL = 3
 _LEAST_CONNECTIONS = 3
 _LEAST_HOSTS = 2
 """Where requests cannot be read, a long poll looks like any other: several have to wait for unusually long."""
-_MOST_WAITING_NS = 300 * SECOND_NS
-"""A host of which nothing is seen for longer waits no more: max.poll.interval.ms, for which a JoinGroup may be open."""
 
 
 def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
@@ -32,26 +30,32 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
 
 
 def _unserved(server: ServerRecord, away: dict[str, Stretches]) -> dict[Gap, list[Wait]]:
-    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time."""
-    gaps = [gap for gap in server.runs("process", "payload").gaps() if _length(server, gap) >= _LEAST_NS]
+    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A wait
+    that the process leaves without a response while it serves others is not for it to wake up."""
+    runs = [None, *server.runs("process", "payload")]
+    together = zip(server.runs("process", "payload").gaps(), runs, strict=True)
+    known = [(gap, run) for gap, run in together if _length(server, gap) >= _LEAST_NS]
+    gaps = [gap for gap, _ in known]
     starts, ends = [server.start_ns(gap.before) for gap in gaps], [server.end_ns(gap.after) for gap in gaps]
     waits: dict[int, list[Wait]] = defaultdict(list)
     for wait in server.waits:
         if wait.layer == "packet":
             continue
-        waited_ns = _waited_ns(server, wait)
-        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, waited_ns)
+        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, server.end_ns(wait.until))
+        ran_ns = 0
         for at in range(first, last):
-            since, until = max(wait.due_ns, starts[at]), min(waited_ns, ends[at])
+            ran_ns += _ran_ns(known[at][1], wait.due_ns)
+            if ran_ns >= _LEAST_NS:
+                break
+            since, until = max(wait.due_ns, starts[at]), min(server.end_ns(wait.until), ends[at])
             if until - since >= _LEAST_NS and not away[wait.host].overlap(since, until):
                 waits[at].append(wait)
     return {gaps[at]: waits[at] for at in sorted(waits)}
 
 
-def _waited_ns(server: ServerRecord, wait: Wait) -> int:
-    """Until when the host waited."""
-    until_ns = server.end_ns(wait.until)
-    return until_ns if wait.until is not None else min(until_ns, server.last_seen_ns[wait.host] + _MOST_WAITING_NS)
+def _ran_ns(run: Run | None, due_ns: int) -> int:
+    """For how long a process ran after a response was due; run: when it sent packets, None before the first."""
+    return 0 if run is None else max(run.last.ts_ns - max(run.first.ts_ns, due_ns), 0)
 
 
 def _length(server: ServerRecord, gap: Gap) -> int:
