@@ -114,9 +114,14 @@ def _of_broker(rows: list[Row]) -> Iterator[Failure]:
         others = [] if _is_frozen(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
     for clusters in _without_service_between(_overlapping(whole), served):
-        late = [any(_overlap(s, cluster) > 0 for cluster in clusters) for s in partial]
-        yield _failure(clusters, frozenset(), [s for s, is_late in zip(partial, late, strict=True) if is_late])
-        partial = [s for s, is_late in zip(partial, late, strict=True) if not is_late]
+        spans = [(min(s.from_ns for s in cluster), max(s.to_ns for s in cluster)) for cluster in clusters]
+        late: list[BadStretch] = []
+        rest: list[BadStretch] = []
+        for s in partial:
+            is_late = any(min(s.to_ns, until) > max(s.from_ns, since) for since, until in spans)
+            (late if is_late else rest).append(s)
+        yield _failure(clusters, frozenset(), late)
+        partial = rest
     for cluster in _overlapping(partial):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
 
@@ -207,9 +212,11 @@ def _without_service_between(
 ) -> Iterator[list[list[BadStretch]]]:
     """Groups of stretches between which the broker served nobody: nobody may have waited for it meanwhile."""
     run: list[list[BadStretch]] = []
+    ends = [end for _, end in served]
     for cluster in clusters:
         since, until = (max(s.to_ns for s in run[-1]) if run else 0), min(s.from_ns for s in cluster)
-        if run and any(min(hi, until) > max(lo, since) for lo, hi in served):
+        at = bisect_right(ends, since)
+        if run and at < len(served) and until > max(served[at][0], since):
             yield run
             run = []
         run.append(cluster)
@@ -217,15 +224,12 @@ def _without_service_between(
         yield run
 
 
-def _overlap(stretch: BadStretch, cluster: list[BadStretch]) -> int:
-    return min(stretch.to_ns, max(s.to_ns for s in cluster)) - max(stretch.from_ns, min(s.from_ns for s in cluster))
-
-
 def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
     """The failure that groups of stretches show. It begins with the broker's last packet to anybody; where connections
     ended or paths were cut, with the first of them. late: the stretches of hosts that noticed late that it was over."""
     first, last = clusters[0], clusters[-1]
-    noticed = [s.from_ns for s in first if s.from_ns <= min(s.to_ns for s in first)]
+    first_over = min(s.to_ns for s in first)
+    noticed = [s.from_ns for s in first if s.from_ns <= first_over]
     is_ending = all(s.states[0]["state"] in ENDED_STATES for s in first)
     first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
     states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
