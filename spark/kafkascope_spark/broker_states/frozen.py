@@ -30,11 +30,11 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
 
 
 def _unserved(server: ServerRecord, away: dict[str, Stretches]) -> dict[Gap, list[Wait]]:
-    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A wait
-    that the process leaves without a response while it serves others is not for it to wake up."""
-    runs = [None, *server.runs("process", "payload")]
-    together = zip(server.runs("process", "payload").gaps(), runs, strict=True)
-    known = [(gap, run) for gap, run in together if _length(server, gap) >= _LEAST_NS]
+    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A
+    request that got no response while the process ran for a second does not show that it stood still later."""
+    runs = server.runs("process", "payload")
+    with_run_before = zip(runs.gaps(), [None, *runs], strict=True)
+    known = [(gap, run) for gap, run in with_run_before if _length(server, gap) >= _LEAST_NS]
     gaps = [gap for gap, _ in known]
     starts, ends = [server.start_ns(gap.before) for gap in gaps], [server.end_ns(gap.after) for gap in gaps]
     waits: dict[int, list[Wait]] = defaultdict(list)

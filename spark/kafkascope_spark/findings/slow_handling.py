@@ -11,12 +11,17 @@ from kafkascope_spark.findings.wording import client, counted, duration, listed
 from kafkascope_spark.settings import setting
 
 _LATE_NS = f"{limit.LATE_COMMIT_MS}000000L"
-# Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier.
+# Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier. What a
+# group fetches again, because it rewinds or goes on from its last commit, counts from its last fetch.
 _LATE = """
 select c.group_id, c.topic, c.partition, c.ts_ns, min(f.ts_ns + f.slice_ms * 1000000) as fetched_ns,
-    max(f.high_watermark - f.lag_last) - c.committed_offset as n_waiting
-from commits c join fetches f on c.group_id = f.group_id and c.topic = f.topic and c.partition = f.partition
-where f.high_watermark - f.lag_last > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {late} <= c.ts_ns
+    max(f.position) - c.committed_offset as n_waiting
+from commits c join (
+    select group_id, topic, partition, ts_ns, slice_ms, min(high_watermark - lag_last) over (
+        partition by group_id, topic, partition order by ts_ns rows between current row and unbounded following
+    ) as position from fetches
+) f on c.group_id = f.group_id and c.topic = f.topic and c.partition = f.partition
+where f.position > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {late} <= c.ts_ns
 group by c.group_id, c.topic, c.partition, c.ts_ns, c.committed_offset"""
 # One finding per group. A group that always commits so late does it on purpose, in large batches for example.
 _QUERY = f"""
@@ -72,7 +77,7 @@ def _look(libraries: Collection[str]) -> str:
 DETECTOR = Detector(
     reads={
         "commits": Read(PARTITION_FLOW, "committed_offset is not null"),
-        "fetches": Read(PARTITION_FLOW, "group_id is not null and n_fetched > 0 and lag_last is not null"),
+        "fetches": Read(PARTITION_FLOW, "group_id is not null and high_watermark is not null and lag_last is not null"),
     },
     candidates=_CANDIDATES,
     query=_QUERY,

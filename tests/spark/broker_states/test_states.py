@@ -121,6 +121,15 @@ def test_frozen_while_its_kernel_answers(trace):
     assert rows[0]["packets"] == [100, 101, 220]
 
 
+def test_a_request_that_is_never_answered_shows_one_pause_at_most(trace):
+    """Its host is gone. The process runs for seconds between its pauses, and others need nothing in them."""
+    trace.host("a", last=10.1)
+    trace.signs((0.1, 10.0), host="a")
+    trace.wait("a", 10.1, None, "request", is_proof=True, request_id="a-1")
+    trace.payload((0.1, 10.0), (14.0, 20.0), (30.0, 40.0), (50.0, 59.0))
+    assert [row[2:] for row in trace.states() if row[1] == "frozen"] == [(10.0, 14.0)]
+
+
 def test_requests_that_wait_for_other_brokers_prove_nothing(trace):
     frozen(trace, proof=False)
     assert {state for _, state, _, _ in trace.states()} == {"serving"}

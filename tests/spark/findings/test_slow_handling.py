@@ -79,3 +79,24 @@ def test_groups_that_keep_up_have_none(dataset_of: Callable[..., pathlib.Path], 
     dataset = dataset_of(name, findings=True)
     assert any(row["committed_offset"] is not None for row in rows(dataset, "stories/partition_flow"))
     assert not [row for row in rows(dataset, "stories/findings") if row["rule"] == "slow_handling"]
+
+
+def flow(at_s: int, position: int, committed: int | None) -> dict[str, Any]:
+    """A slice of a second in which a group fetched up to a position, of a partition with 1,000 records."""
+    lag = {"high_watermark": 1_000, "end_offset": 1_000, "lag_last": 1_000 - position, "n_fetched": 1}
+    place = {"topic": "t", "partition": 0, "group_id": "g", "slice_ms": 1_000, "ts_ns": at_s * S}
+    return {**place, **lag, "committed_offset": committed}
+
+
+@pytest.mark.parametrize(("position_later", "found"), [(None, True), (0, False)])
+def test_what_is_fetched_again_counts_from_then(
+    found_in: Callable[[Any], list[dict[str, Any]]], position_later: int | None, found: bool
+) -> None:
+    """A group that fetched 500 records commits the first of them seconds later: slowly, or because it went back to the
+    first and fetches them again, each shortly before its commit."""
+    later = [flow(12 + n, 500 if position_later is None else position_later + 10 * n + 10, 10 * n) for n in range(9)]
+    client = {"client_instance_id": "ci-1", "client_id": "app", "group_id": "g", "conn_ids": ["c1"]}
+    client |= {"first_ns": 2 * S, "last_ns": 90 * S}
+    rows = {"clients": [client], "connections": [{"conn_id": "c1"}]}
+    made = found_in(rows | {"partition_flow": [flow(2, 500, None), *later]})
+    assert ("slow_handling" in {row["rule"] for row in made}) == found
