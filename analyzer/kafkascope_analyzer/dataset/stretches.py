@@ -1,10 +1,10 @@
-"""`Stretches`: of many stretches of time, the one that has the longest time in common with another.
+"""`Stretches`: many stretches of time, which say at once which of them another one meets.
 
 A long capture may have thousands of incidents, and as many events that may follow from them.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from operator import itemgetter
 from typing import Generic, TypeVar
@@ -14,14 +14,35 @@ T = TypeVar("T")
 NEAR_NS = 1_000_000_000
 """What happened so shortly before or after an incident may follow from it: brokers end some connections a moment before
 the first packet that shows that they are down."""
+FOREVER = 1 << 62
+"""Later than any time in nanoseconds."""
 
 
 class Stretches(Generic[T]):
-    """listed: first and last nanosecond of each stretch, and whose stretch it is."""
+    """listed: first and last nanosecond of each stretch, FOREVER where it has no end, and whose stretch it is."""
 
     def __init__(self, listed: Iterable[tuple[int, int, T]]) -> None:
-        self._ordered = sorted(enumerate(listed), key=_start_ns)
+        self._ordered = sorted(enumerate(listed), key=lambda placed: placed[1][0])
+        self._starts = [start_ns for _, (start_ns, _, _) in self._ordered]
         self._latest_ends = list(accumulate((end_ns for _, (_, end_ns, _) in self._ordered), max))
+        """Of each and those before it, the latest end."""
+
+    def cover(self, ts_ns: int) -> bool:
+        """Whether a time is in one of them."""
+        return self.meet(ts_ns, ts_ns)
+
+    def overlap(self, start_ns: int, end_ns: int) -> bool:
+        """Whether one of them begins before the end of this stretch, and lasts longer than to its start."""
+        return self.meet(start_ns + 1, end_ns - 1)
+
+    def meet(self, start_ns: int, end_ns: int) -> bool:
+        """Whether one of them begins at end_ns or before, and lasts to start_ns or longer."""
+        n_begun = bisect_right(self._starts, end_ns)
+        return n_begun > 0 and self._latest_ends[n_begun - 1] >= start_ns
+
+    def meeting(self, start_ns: int, end_ns: int) -> Iterator[T]:
+        """Whose stretches meet this one, as in `meet`; in the order in which they were listed."""
+        return (whose for _, _, whose in self._meeting(start_ns, end_ns))
 
     def longest(
         self, start_ns: int, end_ns: int, is_able: Callable[[T], bool] = lambda _: True
@@ -31,20 +52,13 @@ class Stretches(Generic[T]):
         where no stretch is so near.
         """
         best: tuple[int, T] | None = None
-        for first_ns, last_ns, whose in self._near(start_ns, end_ns):
+        for first_ns, last_ns, whose in self._meeting(start_ns - NEAR_NS, end_ns + NEAR_NS):
             common_ns = min(last_ns, end_ns) - max(first_ns, start_ns)
             is_longer = best is None or common_ns > best[0]
-            if common_ns >= -NEAR_NS and is_longer and is_able(whose):
+            if is_longer and is_able(whose):
                 best = common_ns, whose
         return best
 
-    def _near(self, start_ns: int, end_ns: int) -> list[tuple[int, int, T]]:
-        """The stretches that begin NEAR_NS after this one or sooner, without those before the first that lasts to
-        NEAR_NS before it or longer, in the order in which they were listed."""
-        first = bisect_left(self._latest_ends, start_ns - NEAR_NS)
-        last = bisect_right(self._ordered, end_ns + NEAR_NS, key=_start_ns)
-        return [stretch for _, stretch in sorted(self._ordered[first:last], key=itemgetter(0))]
-
-
-def _start_ns(placed: tuple[int, tuple[int, int, T]]) -> int:
-    return placed[1][0]
+    def _meeting(self, start_ns: int, end_ns: int) -> list[tuple[int, int, T]]:
+        begun = self._ordered[bisect_left(self._latest_ends, start_ns) : bisect_right(self._starts, end_ns)]
+        return [stretch for _, stretch in sorted(begun, key=itemgetter(0)) if stretch[1] >= start_ns]

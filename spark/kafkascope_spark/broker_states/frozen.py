@@ -3,10 +3,10 @@
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate
 
+from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, Run, ServerRecord, Wait
-from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch, Stretches, stretches_by_host
+from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch, stretches_by_host
 
 _LEAST_NS = SECOND_NS
 _LEAST_UNREAD_NS = 2 * SECOND_NS
@@ -21,7 +21,7 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
     first."""
     waits = _unserved(server, stretches_by_host(away))
     unread = sorted(_length(server, gap) for gap in waits)
-    for_packets = _WaitsForPackets(server)
+    for_packets = _waits_for_packets(server)
     found = []
     for gap, unserved in waits.items():
         if _is_proven(server, gap, unserved, unread) and _kernel_lives(server, gap, unserved, for_packets):
@@ -29,7 +29,7 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
     return found
 
 
-def _unserved(server: ServerRecord, away: dict[str, Stretches]) -> dict[Gap, list[Wait]]:
+def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict[Gap, list[Wait]]:
     """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A
     request that got no response while the process ran for a second does not show that it stood still later."""
     runs = server.runs("process", "payload")
@@ -85,25 +85,16 @@ def _median_without(ordered: Sequence[int], value: int) -> float:
     return (lower + upper) / 2
 
 
-class _WaitsForPackets:
-    """The times in which hosts waited for any packet of a server."""
-
-    def __init__(self, server: ServerRecord) -> None:
-        waits = ((w.asked.ts_ns, server.end_ns(w.until)) for w in server.waits if w.layer == "packet")
-        ordered = sorted((since, until) for since, until in waits if until - since >= _LEAST_NS)
-        self._begins = [since for since, _ in ordered]
-        self._latest_ends = list(accumulate((until for _, until in ordered), max))
-
-    def lasted_in(self, from_ns: int, to_ns: int) -> bool:
-        """Whether one of them had _LEAST_NS in common with a time that is as long."""
-        at = bisect_right(self._begins, to_ns - _LEAST_NS)
-        return at > 0 and self._latest_ends[at - 1] >= from_ns + _LEAST_NS
+def _waits_for_packets(server: ServerRecord) -> Stretches[Wait]:
+    """The times, of _LEAST_NS or longer, in which hosts waited for any packet of a server."""
+    waits = ((w.asked.ts_ns, server.end_ns(w.until), w) for w in server.waits if w.layer == "packet")
+    return Stretches((since, until, wait) for since, until, wait in waits if until - since >= _LEAST_NS)
 
 
-def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait], for_packets: _WaitsForPackets) -> bool:
+def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait], for_packets: Stretches[Wait]) -> bool:
     """Whether a packet of the host came in the gap after somebody asked, or nobody waited for one."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
-    if not for_packets.lasted_in(start, end):
+    if not for_packets.meet(start + _LEAST_NS, end - _LEAST_NS):  # in common with them for as long as that
         return True
     since = max(start, min(each.asked.ts_ns for each in waits))
     return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)

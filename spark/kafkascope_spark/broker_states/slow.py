@@ -7,7 +7,7 @@ Responses that the server could have given by itself show that it was slow. Othe
 from collections import defaultdict
 
 from kafkascope_spark.broker_states.record import Moment, ServerRecord, Wait
-from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, Stretches
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, times_of
 
 _LEAST_CONNECTIONS = 2
 """One connection alone may be throttled."""
@@ -16,7 +16,7 @@ _APART_NS = 2 * SECOND_NS
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
-    explained = Stretches(others)
+    explained = times_of(others)
     late = [wait for wait in server.waits if wait.is_slow and wait.until is not None]
     late = [wait for wait in late if not explained.overlap(wait.asked.ts_ns, server.end_ns(wait.until))]
     found: list[Stretch] = []

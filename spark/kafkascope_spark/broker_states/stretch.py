@@ -1,12 +1,10 @@
 """A stretch of time in which a server looked bad to one host, and what is needed to find them."""
 
-import math
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
 
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.broker_states.record import Moment
 
 SECOND_NS = 1_000_000_000
@@ -39,24 +37,9 @@ class Stretch:
         self.layers |= other.layers
 
 
-class Stretches:
-    """Stretches in order of when they begin, which say at once whether one of them is at a time."""
-
-    def __init__(self, stretches: Iterable[Stretch]) -> None:
-        ordered = sorted(stretches, key=lambda each: each.begin)
-        self._begins = [each.begin.ts_ns for each in ordered]
-        ends = (math.inf if each.end is None else each.end.ts_ns for each in ordered)
-        self._latest_ends = list(accumulate(ends, max))
-
-    def cover(self, ts_ns: int) -> bool:
-        """Whether a time is in a stretch."""
-        at = bisect_right(self._begins, ts_ns)
-        return at > 0 and self._latest_ends[at - 1] >= ts_ns
-
-    def overlap(self, from_ns: int, to_ns: int) -> bool:
-        """Whether a stretch and a time have something in common."""
-        at = bisect_left(self._begins, to_ns)
-        return at > 0 and self._latest_ends[at - 1] > from_ns
+def times_of(stretches: Iterable[Stretch]) -> Stretches[Stretch]:
+    """The stretches, to be asked for times."""
+    return Stretches((each.begin.ts_ns, FOREVER if each.end is None else each.end.ts_ns, each) for each in stretches)
 
 
 def by_host(stretches: Iterable[Stretch]) -> dict[str, list[Stretch]]:
@@ -67,10 +50,10 @@ def by_host(stretches: Iterable[Stretch]) -> dict[str, list[Stretch]]:
     return hosts
 
 
-def stretches_by_host(stretches: Iterable[Stretch]) -> dict[str, Stretches]:
+def stretches_by_host(stretches: Iterable[Stretch]) -> dict[str, Stretches[Stretch]]:
     """The same, to be asked for times."""
-    hosts = {host: Stretches(mine) for host, mine in by_host(stretches).items()}
-    return defaultdict(lambda: Stretches([]), hosts)
+    hosts = {host: times_of(mine) for host, mine in by_host(stretches).items()}
+    return defaultdict(lambda: times_of([]), hosts)
 
 
 def patience_ns(first_ns: int, last_ns: int) -> int:

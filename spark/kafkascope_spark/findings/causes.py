@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
-from kafkascope_analyzer.dataset.stretches import Stretches
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.findings.rule import Facts, Follows
-from kafkascope_spark.incidents.failure import FOREVER
 
 Row = dict[str, Any]
 

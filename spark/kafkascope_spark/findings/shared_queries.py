@@ -95,9 +95,10 @@ group by {CLIENT}, host, port"""
 advertised_ns and advertised_by (when, and the request), n_advertised (how often)."""
 
 _ISOLATED_FAILURES = """
-with episodes as (
+with lost_by_client as (select * except (clients), explode(clients) as client_instance_id from lost_brokers),
+episodes as (
     select r.*, resource as server
-    from unanswered_or_reset r left anti join lost_brokers o on array_contains(o.clients, r.client_instance_id)
+    from unanswered_or_reset r left anti join lost_by_client o on o.client_instance_id = r.client_instance_id
         and coalesce(o.node_id = r.old_node_id, o.subject = r.resource)
         and o.start_ns <= coalesce(r.recovered_ns, r.start_ns) and r.failing_ns <= coalesce(o.end_ns, r.failing_ns)
 )

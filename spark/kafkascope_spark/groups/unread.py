@@ -4,20 +4,18 @@ consume are made from, shorter ones included, beside the owners that the rebalan
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.groups.model import Row
 from kafkascope_spark.groups.rebalance_row import Place, partition_entry, topic_partition
 from kafkascope_spark.stalls.machine import Service
 
-_FOREVER = 1 << 62
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A time in which accepted records of a topic-partition waited. to_ns: _FOREVER where they did until the end of the
+    """A time in which accepted records of a topic-partition waited. to_ns: FOREVER where they did until the end of the
     capture; progress_ns: when some were last brought; waited_ms: how long they waited in the capture."""
 
     place: Place
@@ -37,7 +35,7 @@ class UnreadPartitions:
             Unread(
                 place,
                 each.from_ns,
-                _FOREVER if each.to_ns is None else each.to_ns,
+                FOREVER if each.to_ns is None else each.to_ns,
                 each.waits[0].progress_ns or each.from_ns,
                 each.waited_ms(end_ns),
             )
@@ -46,14 +44,14 @@ class UnreadPartitions:
             if each.waited_ms(end_ns)
         ]
         self._waits = sorted(found, key=lambda unread: (unread.from_ns, unread.place))
-        self._times = _Times((unread.from_ns, unread.to_ns) for unread in self._waits)
+        self._times = Stretches((unread.from_ns, unread.to_ns, unread) for unread in self._waits)
         self._of_place: dict[Place, list[Unread]] = defaultdict(list)
         for unread in self._waits:
             self._of_place[unread.place].append(unread)
-        runs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        runs: dict[str, list[tuple[int, int, None]]] = defaultdict(list)
         for run in service.fetched():
-            runs[run["client_instance_id"]].append((run["first_ns"], run["last_ns"]))
-        self._reads = {client: _Times(sorted(times)) for client, times in runs.items()}
+            runs[run["client_instance_id"]].append((run["first_ns"], run["last_ns"], None))
+        self._reads = {client: Stretches(times) for client, times in runs.items()}
         """Client instance -> when it brought records."""
 
     def complete(self, row: Row, next_start_ns: int | None) -> Row:
@@ -76,7 +74,7 @@ class UnreadPartitions:
 
     def _during(self, start_ns: int, until_ns: int) -> Iterator[Unread]:
         """The times that have something in common with the rebalance."""
-        return (self._waits[number] for number in self._times.overlapping(start_ns, until_ns))
+        return self._times.meeting(start_ns, until_ns)
 
     def _after(self, row: Row, moved: dict[Place, Row], until_ns: int) -> Iterator[Unread]:
         """The first times after the rebalance in which what it moved was unread, where its new owner had not begun to
@@ -88,27 +86,8 @@ class UnreadPartitions:
             if number == len(of_place) or of_place[number].progress_ns > until_ns:
                 continue
             reads = self._reads.get(clients.get(entry["owner_after"]) or "")
-            if reads is None or next(reads.overlapping(until_ns, of_place[number].from_ns), None) is None:
+            if reads is None or not reads.meet(until_ns, of_place[number].from_ns):
                 yield of_place[number]
-
-
-class _Times:
-    """Stretches of time in the order of their begins."""
-
-    def __init__(self, times: Iterable[tuple[int, int]]) -> None:
-        pairs = list(times)
-        self._from_ns = [from_ns for from_ns, _ in pairs]
-        self._to_ns = [to_ns for _, to_ns in pairs]
-        self._latest_ns = list(accumulate(self._to_ns, max))
-        """Of each and those before it, the latest end."""
-
-    def overlapping(self, from_ns: int, to_ns: int) -> Iterator[int]:
-        """The numbers of those that have something in common with a time, the last first."""
-        number = bisect_right(self._from_ns, to_ns) - 1
-        while number >= 0 and self._latest_ns[number] >= from_ns:
-            if self._to_ns[number] >= from_ns:
-                yield number
-            number -= 1
 
 
 def _owners(row: Row) -> dict[Place, str]:
@@ -120,6 +99,6 @@ def _owners(row: Row) -> dict[Place, str]:
 def _with_times(entry: Row, unread: Unread) -> Row:
     return entry | {
         "unread_from_ns": unread.from_ns,
-        "unread_to_ns": None if unread.to_ns == _FOREVER else unread.to_ns,
+        "unread_to_ns": None if unread.to_ns == FOREVER else unread.to_ns,
         "unread_ms": unread.waited_ms,
     }

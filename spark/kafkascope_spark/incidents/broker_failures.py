@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from typing import Any
 
-from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure, server_of
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_spark.incidents.failure import SECOND, Failure, server_of
 
 Row = dict[str, Any]
 Span = tuple[int, int]
@@ -56,11 +57,12 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
     for row in brokers:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
-    failures = list(_without_mirrored(failures))
+    failures = _without_mirrored(failures)
     failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
-    failures += [f for f in _never_served(others) if not any(_is_port_of(f, other) for other in failures)]
+    failures += _without_ports(_never_served(others), failures)
+    explained = _times(failures)
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
-    failures += [s for s in slow if not any(_overlap_of(s, f) > 0 for f in failures)]
+    failures += [failure for failure in slow if not _overlaps(explained, failure)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
@@ -79,11 +81,24 @@ def _never_served(rows: list[Row]) -> Iterator[Failure]:
             yield _unreachable([stretches])
 
 
-def _is_port_of(failure: Failure, other: Failure) -> bool:
-    """Whether the address is another port of a broker that failed at that time."""
-    addresses = {row["server_ip"] for row in other.states}
-    same_address = any(row["server_ip"] in addresses for row in failure.states)
-    return other.is_of_broker and same_address and _overlap_of(failure, other) > 0
+def _without_ports(never_served: Iterable[Failure], failures: list[Failure]) -> list[Failure]:
+    """Without addresses that are another port of a broker that failed at that time."""
+    at_ip: dict[str, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        for server_ip in {row["server_ip"] for row in failure.states} if failure.is_of_broker else ():
+            at_ip[server_ip].append(failure)
+    times = defaultdict(lambda: _times([]), {server_ip: _times(of_ip) for server_ip, of_ip in at_ip.items()})
+    return [f for f in never_served if not any(_overlaps(times[row["server_ip"]], f) for row in f.states)]
+
+
+def _times(failures: Iterable[Failure]) -> Stretches[Failure]:
+    return Stretches((f.start_ns, FOREVER if f.end_ns is None else f.end_ns, f) for f in failures)
+
+
+def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
+    """Whether a failure affected clients while one of those lasted."""
+    longest = times.longest(failure.start_ns, failure.affected_to_ns)
+    return longest is not None and longest[0] > 0
 
 
 def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
@@ -113,17 +128,34 @@ def _of_broker(rows: list[Row]) -> Iterator[Failure]:
         others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
         others = [] if _is_frozen(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
-    for clusters in _without_service_between(_overlapping(whole), served):
-        spans = [(min(s.from_ns for s in cluster), max(s.to_ns for s in cluster)) for cluster in clusters]
-        late: list[BadStretch] = []
-        rest: list[BadStretch] = []
-        for s in partial:
-            is_late = any(min(s.to_ns, until) > max(s.from_ns, since) for since, until in spans)
-            (late if is_late else rest).append(s)
-        yield _failure(clusters, frozenset(), late)
-        partial = rest
-    for cluster in _overlapping(partial):
+    failed = list(_without_service_between(_overlapping(whole), served))
+    late, rest = _noticed_late(partial, failed)
+    for clusters, of_clusters in zip(failed, late, strict=True):
+        yield _failure(clusters, frozenset(), of_clusters)
+    for cluster in _overlapping(rest):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
+
+
+def _noticed_late(
+    partial: Iterable[BadStretch], failed: Sequence[Sequence[list[BadStretch]]]
+) -> tuple[list[list[BadStretch]], list[BadStretch]]:
+    """Of each failure for everybody the stretches that have time in common with it, each with the first one; and the
+    other stretches. failed: the groups of stretches of each failure, in order of time."""
+    late: list[list[BadStretch]] = [[] for _ in failed]
+    others: list[BadStretch] = []
+    spans = [(*_span(cluster), number) for number, clusters in enumerate(failed) for cluster in clusters]
+    spans = [(since, until, number) for since, until, number in spans if since < until]
+    ends = [until for _, until, _ in spans]
+    for stretch in partial:
+        at = bisect_right(ends, stretch.from_ns)
+        is_late = at < len(spans) and spans[at][0] < stretch.to_ns and stretch.from_ns < stretch.to_ns
+        (late[spans[at][2]] if is_late else others).append(stretch)
+    return late, others
+
+
+def _span(cluster: Iterable[BadStretch]) -> Span:
+    stretches = list(cluster)
+    return min(s.from_ns for s in stretches), max(s.to_ns for s in stretches)
 
 
 def _is_closed(stretch: BadStretch) -> bool:
@@ -275,27 +307,28 @@ def _dominant_state(states: list[Row]) -> str:
     return max(sorted(lasted), key=lambda state: lasted[state])
 
 
-def _overlap_of(failure: Failure, other: Failure) -> int:
-    return failure.overlap_ns(other.start_ns, other.end_ns)
-
-
-def _without_mirrored(failures: list[Failure]) -> Iterator[Failure]:
+def _without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
     """Without what only repeats another failure: brokers that cannot reach each other are one failure, and a broker
     that failed for everybody does not reach the others either."""
     kept: list[Failure] = []
+    at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
+    """Of those that are kept, by the addresses of their brokers."""
     for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
         addresses = {row["server_ip"] for row in failure.states}
-        original = next((f for f in kept if _is_mirrored(failure, addresses, f)), None)
+        of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}
+        original = next((f for f in of_hosts if _is_mirrored(failure, addresses, f)), None)
         if original is None:
             kept.append(failure)
         else:
             original.states += failure.states
-    yield from kept
+        for server_ip in addresses:
+            at_ip[server_ip][original or failure] = None
+    return kept
 
 
 def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
     """Whether the failure shows the same from the other side: its hosts are those of the other failure's broker."""
-    if not failure.hosts or failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
+    if failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
         return False
     its_hosts = failure.hosts <= {row["server_ip"] for row in other.states}
     return its_hosts and (not other.hosts or bool(other.hosts & addresses))

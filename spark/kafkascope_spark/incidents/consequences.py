@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.failure_index import Failures
 from kafkascope_spark.incidents.incident_rows import clients_of, end_ns, incident_id
 

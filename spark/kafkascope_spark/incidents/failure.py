@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
+
 if TYPE_CHECKING:
     from kafkascope_spark.incidents.misconfigured import Misuse
 
@@ -107,11 +109,17 @@ class Failure:
         """Whether only the broker's packets were lost on the way: it acknowledged what the hosts sent."""
         return bool(self.states) and all(state["unacknowledged"] == "broker" for state in self.states)
 
+    @property
+    def affected_to_ns(self) -> int:
+        """To when it affected clients."""
+        if self.end_ns is None:
+            return FOREVER
+        return self.end_ns if self.affected_until_ns is None else self.affected_until_ns
+
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
         """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
         nothing."""
-        affected = self.end_ns if self.affected_until_ns is None or self.end_ns is None else self.affected_until_ns
-        until = min(t for t in (affected, to_ns, FOREVER) if t is not None)
+        until = self.affected_to_ns if to_ns is None else min(self.affected_to_ns, to_ns)
         return until - max(self.start_ns, from_ns)
 
     def reaches(self, client_ip: str | None) -> bool:
@@ -122,7 +130,3 @@ class Failure:
 def server_of(state: Row) -> str:
     """The broker's address and port in a row of broker_states."""
     return f"{state['server_ip']}:{state['server_port']}"
-
-
-FOREVER = 1 << 62
-"""Later than any time in nanoseconds."""

@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.error_codes import PERMISSION_DENIED, errors_about
 from kafkascope_spark.findings.wording import listed
-from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
+from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.topics import is_of_group, topic_of
 
 Row = dict[str, Any]

@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.incidents.failure import FOLLOWS_NS, FOREVER, SECOND, EndedSession, Failure
+from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
 
 Row = dict[str, Any]
 

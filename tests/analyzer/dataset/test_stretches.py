@@ -1,8 +1,8 @@
-"""Which of many stretches of time has the longest time in common with another: as if each of them were looked at."""
+"""Which of many stretches of time another one meets, and for how long: as if each of them were looked at."""
 
 import random
 
-from kafkascope_analyzer.dataset.stretches import NEAR_NS, Stretches
+from kafkascope_analyzer.dataset.stretches import FOREVER, NEAR_NS, Stretches
 
 S = 1_000_000_000
 
@@ -52,3 +52,19 @@ def test_nothing_is_overlooked_among_hundreds() -> None:
         able = [each for each in common if each[0] >= -NEAR_NS]
         expected = max(able, key=lambda each: each[0], default=None)
         assert of.longest(start_ns, end_ns, lambda number, group=group: number % 40 == group) == expected
+
+
+def test_what_meets_a_time_is_what_looking_at_each_of_them_finds() -> None:
+    chance = random.Random(4)
+    for _ in range(300):
+        starts = [chance.randrange(40) for _ in range(chance.randrange(6))]
+        listed = [
+            (start, chance.choice([FOREVER, start + chance.randrange(9)]), name) for name, start in enumerate(starts)
+        ]
+        of, start = Stretches(listed), chance.randrange(50)
+        end = start + chance.randrange(9)
+        meeting = [name for first, last, name in listed if first <= end and last >= start]
+        assert list(of.meeting(start, end)) == meeting
+        assert of.meet(start, end) == bool(meeting)
+        assert of.cover(start) == any(first <= start <= last for first, last, _ in listed)
+        assert of.overlap(start, end) == any(first < end and last > start for first, last, _ in listed)

@@ -3,7 +3,7 @@
 import random
 from statistics import median
 
-from kafkascope_spark.broker_states.frozen import _LEAST_NS, _median_without, _WaitsForPackets
+from kafkascope_spark.broker_states.frozen import _LEAST_NS, _median_without, _waits_for_packets
 from kafkascope_spark.broker_states.record import Moment, ServerRecord, Wait
 
 TIMES = range(0, 20 * _LEAST_NS, _LEAST_NS // 4)
@@ -32,7 +32,7 @@ def test_whether_a_host_waited_for_packets_in_a_time() -> None:
             and min(to_ns, server.end_ns(wait.until)) - max(from_ns, wait.asked.ts_ns) >= _LEAST_NS
             for wait in server.waits
         )
-        assert _WaitsForPackets(server).lasted_in(from_ns, to_ns) == expected
+        assert _waits_for_packets(server).meet(from_ns + _LEAST_NS, to_ns - _LEAST_NS) == expected
 
 
 def _wait(asked_ns: int, until_ns: int, choice: random.Random) -> Wait:
