@@ -154,11 +154,11 @@ def _joined(groups: list[list[FindingRow]], key: Callable[[FindingRow], str | No
         place = places[0] if places else len(joined)
         if not places:
             joined.append([])
+        moved = [row for other in places[1:] for row in joined[other]] + group
         for other in places[1:]:
-            joined[place] += joined[other]
             joined[other] = []
-        joined[place] += group
-        at.update(dict.fromkeys((key(row) for row in joined[place]), place))
+        joined[place] += moved
+        at.update((key(row), place) for row in moved)
     return [group for group in joined if group]
 
 
