@@ -43,14 +43,15 @@ with members as (
         min(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, sent_ns, null)) as refused_ns,
         max(if({_LEAVES}, sent_ns, null)) as left_ns,
         max(if(error_name in {literals(MOVED)}, sent_ns, null)) as moved_ns
-    from calls c join members m on c.group_id = m.group_id
-    where array_contains(own_conns, call_conn_id) and sent_ns < first_ns
+    from calls c join (select *, explode(own_conns) as own_conn from members) m
+        on c.group_id = m.group_id and c.call_conn_id = m.own_conn
+    where sent_ns < first_ns
     group by all
 ), terms as (
-    select histories.* except (left_ns, moved_ns),
-        max(if(array_contains(own_conns, j.conn_id), session_timeout_ms, null)) as session_ms,
-        max(if(array_contains(own_conns, j.conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms
-    from histories left join join_group_requests j on histories.group_id = j.group_id
+    select h.* except (left_ns, moved_ns, own_conn), max(session_timeout_ms) as session_ms,
+        max(nullif(rebalance_timeout_ms, -1)) as poll_ms
+    from (select *, explode(own_conns) as own_conn from histories) h
+        left join join_group_requests j on h.group_id = j.group_id and h.own_conn = j.conn_id
     where coalesce(left_ns < last_success.sent_ns, left_ns is null)
         and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
         and coalesce(last_success.called_node_id = node_id, true)

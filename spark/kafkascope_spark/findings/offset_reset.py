@@ -43,12 +43,12 @@ with lost as (
     where ({_IS_FETCH} and direction = 'request') or ({_IS_LOOKUP}
         and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
 ), following as (
-    select /*+ broadcast(lost) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id, ts_ns, api_key,
-        offset, policy,
+    select /*+ broadcast(lost_by_connection) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id,
+        ts_ns, api_key, offset, policy,
         min(if({_IS_LOOKUP}, ts_ns, null)) over (partition by client_instance_id, topic, partition) as looked_up_ns
-    from offsets join lost using (topic, partition)
-    where ({_IS_LOST}) or (array_contains(own_conns, conn_id)
-        and ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L)
+    from offsets join (select *, explode(own_conns) as conn_id from lost) as lost_by_connection
+        using (topic, partition, conn_id)
+    where ({_IS_LOST}) or ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L
 ), resets as (
     select {_WHO}, partition, lost_ns, lost_id, lost_conn, max(if({_IS_LOST}, offset, null)) as old_offset,
         min(if({_IS_FETCH} and ts_ns > looked_up_ns and offset is not null, struct(ts_ns, offset), null)) as next,
