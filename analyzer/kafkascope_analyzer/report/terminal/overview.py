@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, percent, safe, size, span
-from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.cluster import Broker, Cluster
 from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
@@ -68,23 +68,26 @@ def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:
         yield line(cluster.sentence)
     if cluster.brokers:
         figures = (("conns", "rn"), ("requests", "rn"), ("errors", "rn"))
-        table = grid(("broker", "n"), *figures, ("rack", ""), ("advertised as", ""))
+        table = grid(("broker", "n"), *figures, ("rack", ""))
         for broker in cluster.brokers[:MOST_BROKERS]:
-            where = broker.address
-            names = ["the same" if name == where else safe(name) for name in broker.advertised]
             table.add_row(
-                Text(node(broker.node_id, where)),
+                Text("\n".join([node(broker.node_id, broker.address), *_other_addresses(broker)])),
                 f"{broker.n_connections:,}",
                 f"{broker.n_requests:,}",
                 f"{broker.n_errors:,}",
                 Text(safe(broker.rack or "")),
-                Text(list_of(names, 3)),
             )
         yield table
         yield from more(cluster.n_brokers - MOST_BROKERS, "broker", "table topology")
     loose = [f"{safe(s.address)} ({count(s.n_connections, 'connection')})" for s in cluster.servers_without_node_id]
     if loose:
         yield line("node id not known: " + list_of(loose, 4))
+
+
+def _other_addresses(broker: Broker) -> list[str]:
+    """What it is advertised as, in a line below its address, where that is another one."""
+    names = [safe(name) for name in broker.advertised if name != broker.address]
+    return [f"  advertised as {list_of(names, 2)}"] if names else []
 
 
 def render_apis(model: Traffic) -> Iterator[RenderableType]:
