@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 8764987faa1d369a58700d4f56d6f7b8945d6aad2cadfe28a1c9d2ac144fb211; lines below: sha256 7e64866d29a2759ce46f9601d7f293117c6eb3239d9154673becbdb5e21b4b49
+// Made by `make page`. Sources: sha256 f91e575af80a0c16ce73b122ab786afb4110eda0da98865ce2e09753fd729d19; lines below: sha256 5ccc0161e146ce6acde53a33192e481f498e9eee4aca62168e52d50ad4c522e1
 "use strict";
 (() => {
   // dom.ts
@@ -2651,6 +2651,8 @@
     ["p99", "num"],
     ["Lag at most", "num"],
     ["At the end", "num"],
+    ["Commit lag at most", "num"],
+    ["At the end", "num"],
     ["Lag over time"]
   ];
   var PARTITION_COLUMNS = [
@@ -2662,6 +2664,8 @@
     ["Acked to fetched p99", "num"],
     ["Lag at most", "num"],
     ["At", "num"],
+    ["At the end", "num"],
+    ["Commit lag at most", "num"],
     ["At the end", "num"]
   ];
   var SLICE_COLUMNS = [
@@ -2670,7 +2674,8 @@
     ["Fetched", "num"],
     ["Created to acked p99", "num"],
     ["Acked to fetched p99", "num"],
-    ["Lag", "num"]
+    ["Lag", "num"],
+    ["Commit lag", "num"]
   ];
   function flowSection() {
     const { present, why_not, n, listed, slice_length, more } = STORY.flow;
@@ -2680,7 +2685,7 @@
       "flow",
       "Topics",
       hint(
-        `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records by which the group was behind, all partitions together. Over time: slices of ${slice_length}.`
+        `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records that the group had not fetched yet, all partitions together. Commit lag: records that it had not committed yet, as kafka-consumer-groups.sh counts them; it includes those that wait in the consumer. Over time: slices of ${slice_length}.`
       ),
       table(
         "Latency from end to end, and lag",
