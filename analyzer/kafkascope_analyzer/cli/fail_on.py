@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, fail
+from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, CommandEnd
 from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
@@ -36,7 +36,7 @@ def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collecti
         return
     n = n_found(dataset, fail_on, ignored)
     if n:
-        raise fail(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
+        raise CommandEnd(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
 
 
 def end_without_kafka(dataset: "Dataset") -> None:
@@ -46,7 +46,7 @@ def end_without_kafka(dataset: "Dataset") -> None:
     why = why_no_kafka(dataset)
     if why is not None:
         names = ", ".join(entry["path"] for entry in dataset.manifest.inputs[:MOST_NAMED])
-        raise fail(f"{names}: {why}", NO_KAFKA)
+        raise CommandEnd(f"{names}: {why}", NO_KAFKA)
 
 
 def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = ()) -> int:
