@@ -58,18 +58,16 @@ def make_stories(
     ignored: Collection[str] = (),
     stall_ms: int = DEFAULT_STALL_MS,
     stage: "Callable[[str], None]" = _unheeded,
-    quiet: bool = False,
 ) -> Dataset:
     """Write the files of a dataset's stories, and return the dataset with them; it is not committed.
 
     dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
     Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
-    are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins;
-    quiet: as of `open_session`.
+    are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
     Where it fails or is interrupted, it removes its files. Raises UsageError when no session can be opened.
     """
     size = size_for_requests(dataset.rows(REQUESTS.name))
-    session = open_session(master, remote, size=size, connector=connector_for(dataset.storage), quiet=quiet)
+    session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 

@@ -100,7 +100,7 @@ def make_stories(
     committed. Arguments and errors as of `write_stories`.
     """
     from kafkascope_spark.failures import spark_failures
-    from kafkascope_spark.session import cancel_jobs
+    from kafkascope_spark.session import cancel_jobs, open_session
     from kafkascope_spark.stories import make_stories as run_stories
 
     master, remote = where
@@ -109,14 +109,10 @@ def make_stories(
         waiting("starting Spark", quiet=quiet) as name_stage,
         spark_failures(),
     ):
+        if master is not None and quiet:
+            open_session(master, quiet=True)  # the stories use the session that is open
         return run_stories(
-            dataset,
-            master=master,
-            remote=remote,
-            ignored=choice.ignored,
-            stall_ms=choice.stall_ms,
-            stage=name_stage,
-            quiet=quiet,
+            dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
         )
 
 

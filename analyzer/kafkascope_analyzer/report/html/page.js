@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 f91e575af80a0c16ce73b122ab786afb4110eda0da98865ce2e09753fd729d19; lines below: sha256 5ccc0161e146ce6acde53a33192e481f498e9eee4aca62168e52d50ad4c522e1
+// Made by `make page`. Sources: sha256 5fb958a4b350c5388097780d36b4a504285f55a41e262b175dbcf3af225ec74b; lines below: sha256 ede369990b145344d500ae981ff5f7d21a331fe7cf5bafd5955689044328ac9c
 "use strict";
 (() => {
   // dom.ts
@@ -1362,13 +1362,10 @@
     ];
     const rows = client.conns.slice(0, 100).map((n) => {
       const conn = STORY.lanes.connections[n];
-      const roles = conn.roles.map(
-        (role) => `${words(role.role)}${role.subjects.length ? ` of ${listOf(role.subjects, 2)}` : ""}${role.verdict === "confirmed" ? "" : ` (${role.verdict})`}`
-      );
       return [
         `${nodeName(conn.node_id)} ${conn.to}`,
         conn.from,
-        roles.join("; "),
+        conn.roles.map((role) => role.text).join("; "),
         clock(conn.first_ns),
         clock(conn.last_ns),
         words(conn.close_kind),

@@ -147,7 +147,7 @@ def test_the_page_opens_the_client_that_was_in_trouble_longest_and_no_broker() -
     rows = [recovery("a", ms=300), recovery("b", ms=300), recovery("d", client="g1", ms=500)]
     rows += [recovery("e", client="b1", ms=9_000)]
     starts, brokers = [start(client_instance_id="b1"), start(client_instance_id="g7")], {"b1"}
-    waits = [StallBand(f"s{n}", client, 1, T0, T0 + S, 400, "") for n, client in enumerate(("g1", "b1", None))]
+    waits = [StallBand(client, 1, T0, T0 + S, 400, "") for client in ("g1", "b1", None)]
     assert first_client(starts, rows, [], brokers) == "p1"
     assert first_client(starts, rows, waits, brokers) == "g1"
     assert first_client(starts, [recovery("f", client="g3", ms=None)], waits, brokers) == "g3"
