@@ -20,7 +20,7 @@ nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
 | 5 | no Kafka in the capture: no packets, or no connection that speaks it; one sentence says which; what was read \
 is written |
-| 130 | interrupted; nothing was written |
+| 130 | interrupted; where the command writes files, its sentence says what was written |
 | 141 | the program that read standard output closed it |
 
 With `--format json` (of `sql` also `jsonl`) each line on standard error is JSON too: `{"warning": "..."}`,

@@ -5,6 +5,7 @@ import pathlib
 import socket
 import socketserver
 import subprocess
+import time
 from functools import partial
 from importlib.metadata import version
 from unittest.mock import MagicMock
@@ -140,7 +141,7 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
     opened: list[tuple[str, object]] = []
 
-    def record(name: str, where: object, connector: object = None) -> MagicMock:
+    def record(name: str, where: object, connector: object = None, **_: object) -> MagicMock:
         opened.append((name, where))
         return MagicMock()
 
@@ -196,6 +197,36 @@ def test_a_master_is_given_options_only_for_a_new_session(
     there = open_session("spark://m:7077")
     assert builder.config.called == (active is None)
     there.conf.set.assert_not_called()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_with_q_the_jvm_of_a_master_prints_nothing_here(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither while the session opens nor afterwards, but for what it printed where it does not open."""
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def launch() -> None:
+        print_lines = ["sh", "-c", "echo WARN first >&2; read line; echo WARN later >&2"]
+        launched.append(subprocess.Popen(print_lines, stdin=subprocess.PIPE))
+        time.sleep(0.2)
+
+    def fail() -> None:
+        subprocess.run(["sh", "-c", "echo no such master >&2"], check=True)
+        raise RuntimeError("gone")
+
+    builder = MagicMock()
+    builder.appName().master().config().getOrCreate.side_effect = launch
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    monkeypatch.setattr(session, "check_executors", lambda checked: None)
+    open_session("spark://m:7077", quiet=quiet)
+    launched[0].communicate(b"go on\n")
+    assert capfd.readouterr().err == ("" if quiet else "WARN first\nWARN later\n")
+    builder.appName().master().config().getOrCreate.side_effect = fail
+    with pytest.raises(UsageError, match="no Spark session at spark://m:7077: gone"):
+        open_session("spark://m:7077", quiet=quiet)
+    assert capfd.readouterr().err == "no such master\n"
 
 
 def test_an_embedded_session_takes_the_settings_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
     SparkPlace,
@@ -22,7 +22,7 @@ from kafkascope_analyzer.cli.ingest import (
     say_what_was_cut,
     write_tables,
 )
-from kafkascope_analyzer.cli.messages import note, warn
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     Append,
     Captures,
@@ -87,7 +87,8 @@ def analyze(
     perfetto: Perfetto = None,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
-    with exit_codes():
+    messages = Messages.of(format, quiet=quiet)
+    with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
         choice = story_choice(ignore, stall)
         place = place_for(captures, out, overwrite=overwrite, append=append)
@@ -97,7 +98,7 @@ def analyze(
             jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
         )
         inputs = inputs_of(captures)
-        if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
+        if append and not (inputs := not_held_yet(inputs, place, messages)):
             return
         forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)
@@ -114,19 +115,20 @@ def analyze(
                 dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
                 # Loaded here because the session takes longer to open than a small capture to read.
                 from kafkascope_analyzer.report.model.report import report_model, write_report
-            say_what_was_cut(dataset)
+            say_what_was_cut(dataset, messages)
             with _kept_without_stories(new, dataset):
                 if problem is None:
                     dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
                 with waiting(MAKING_REPORT, quiet=quiet):
                     model = report_model(dataset)
             new.commit(dataset)
+        written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
         write_report(dataset, model)
         with waiting(MAKING_REPORT, quiet=quiet):
             write_report_files(dataset, model, forms)
         if not forms.on_standard_output:
             show(model, format, str(place))
-        _say_what_is_there(place, forms, problem, quiet=quiet)
+        _say_what_is_there(place, forms, problem, messages)
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
         end_if_found(dataset, fail_on)
@@ -154,10 +156,10 @@ def _with_stories(
         return dataset, error
 
 
-def _say_what_is_there(place: "Storage", forms: ReportFiles, problem: str | None, *, quiet: bool) -> None:
+def _say_what_is_there(place: "Storage", forms: ReportFiles, problem: str | None, messages: Messages) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
-        warn(f"no stories were made (they need Java 17 or newer). {problem}")
-        note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
+        messages.warn(f"no stories were made (they need Java 17 or newer). {problem}")
+        messages.note(f"the tables are whole; `kafkascope stories {place}` adds the stories")
     files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
-    note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}", quiet=quiet)
+    messages.note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}")

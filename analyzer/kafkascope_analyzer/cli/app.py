@@ -12,11 +12,11 @@ from kafkascope_analyzer.cli.compact import compact
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
-from kafkascope_analyzer.cli.exits import USAGE, fail
+from kafkascope_analyzer.cli.exits import USAGE
 from kafkascope_analyzer.cli.explain import explain
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
-from kafkascope_analyzer.cli.messages import choose_form, is_json
+from kafkascope_analyzer.cli.messages import Messages, asks_for_json
 from kafkascope_analyzer.cli.pack_executors import pack_executors
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.report import report
@@ -41,7 +41,7 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments before the command, and looks at all of them for how errors are to be written."""
-        choose_form(args)
+        ctx.obj = Messages(asks_for_json(args))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -51,8 +51,9 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except _WrongCall as error:
             error.message = error.message.removeprefix(_VALIDATOR_PREFIX)
-            if is_json():
-                raise fail(error.format_message(), USAGE) from error
+            if ctx.obj.is_json:
+                ctx.obj.error(error.format_message(), USAGE)
+                raise typer.Exit(USAGE) from error
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -18,7 +18,7 @@ def clean(
     Of a dataset these are files that its manifest does not list; where there is no dataset, the files of runs that have
     left their mark. What is neither is never touched. A run that is still writing there fails at its end.
     """
-    with exit_codes():
+    with exit_codes() as written:
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.leftovers import Content, content_of, find_leftovers
         from kafkascope_analyzer.dataset.new_dataset import remove_leftovers, scratch_folders
@@ -33,6 +33,7 @@ def clean(
         left = find_leftovers(place, manifest)
         folders = scratch_folders(left.run_ids, temporary)
         if not dry_run:
+            written.clause = f"some files may have been removed; `kafkascope clean {dataset}` goes on"
             remove_leftovers(place, manifest, temporary)
         for name in (*map(place.uri_of, left.files), *map(str, folders)):
             print(f"{'would remove' if dry_run else 'removed'} {name}")

@@ -1,6 +1,6 @@
 """`kafkascope compact`: joins the small files of a dataset. Never starts Spark."""
 
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.options import DatasetUri, Temporary
 
 
@@ -9,7 +9,7 @@ def compact(dataset: DatasetUri, temporary: Temporary = None) -> None:
 
     Readers that have the dataset open meanwhile have to open it again.
     """
-    with exit_codes():
+    with exit_codes(clause=NOTHING_WRITTEN) as written:
         from kafkascope_analyzer.dataset.compact import compact, files_to_join
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
@@ -21,5 +21,6 @@ def compact(dataset: DatasetUri, temporary: Temporary = None) -> None:
             return
         with NewDataset(found.storage, temporary) as new:
             new.commit(compact(found, new, groups), keeps_report=True)
+        written.clause = f"{dataset} is compact"
         n_files = sum(len(group.files) for group in groups)
         print(f"{dataset}: joined {n_files:,} files to {len(groups):,}")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import From, Quiet, To
 
 _Names = list[str] | None
@@ -87,7 +88,8 @@ def cut(
     Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
     of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
     """
-    with exit_codes():
+    messages = Messages(quiet=quiet)
+    with exit_codes(messages) as written:
         from kafkascope_analyzer.cli.cut_piece import Wanted, cut_piece
         from kafkascope_analyzer.cut.selection import Selection
         from kafkascope_analyzer.cut.when import NS_PER_S, parse_moment, parse_packets
@@ -112,4 +114,4 @@ def cut(
             whole_connections=whole_connections,
         )
         wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments)
-        cut_piece(wanted, out, overwrite=overwrite, quiet=quiet)
+        cut_piece(wanted, out, messages, written, overwrite=overwrite)

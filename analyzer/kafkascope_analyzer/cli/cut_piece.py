@@ -11,7 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkascope_analyzer.cli.messages import note
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, Written
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.progress import bar
 from kafkascope_analyzer.cut.brokers import broker_names, kafka_ports
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
@@ -47,31 +48,35 @@ class Wanted:
     comments: bool
 
 
-def cut_piece(wanted: Wanted, out: Path, *, overwrite: bool, quiet: bool) -> None:
+def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *, overwrite: bool) -> None:
     """Writes the piece and says what is in it. Raises CaptureError, UsageError; then nothing is written."""
     if wanted.selection.is_empty:
         raise UsageError("say what to cut: --client, --connection, --api, --error, --from and --to, --packets, … (-h)")
     _check_out(out, overwrite=overwrite)
+    if out != STANDARD_OUTPUT:
+        written.clause = NOTHING_WRITTEN
     with tempfile.TemporaryDirectory(prefix="kafkascope-cut-") as scratch:
-        dataset, originals, plan = _prepared(wanted, Path(scratch), quiet=quiet)
+        dataset, originals, plan = _prepared(wanted, Path(scratch), messages)
         _check_not_an_input(out, originals)
         names = {} if dataset is None else broker_names(dataset)
         section = Section(f"kafkascope {version('kafkascope')}", _comment(wanted, originals), names)
         ports = frozenset() if dataset is None else kafka_ports(dataset)
         total = sum(original.place.size_bytes() for original in originals)
-        with _appearing(out) as file, bar("cutting", quiet=quiet) as shown:
+        with _appearing(out) as file, bar("cutting", quiet=messages.quiet) as shown:
             copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
             if not copied.n_packets:
                 raise UsageError(f"no packet matches {wanted.selection.words()}: nothing was written")
-    _say(copied, out, ports, quiet=quiet)
+    if out != STANDARD_OUTPUT:
+        written.clause = f"{out} is whole"
+    _say(copied, out, ports, messages)
 
 
-def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[Dataset | None, list[Original], Plan]:
+def _prepared(wanted: Wanted, scratch: Path, messages: Messages) -> tuple[Dataset | None, list[Original], Plan]:
     """The dataset, where there is one; the captures to read, in order, and what to take of them."""
     selection = wanted.selection
     dataset, captures = _dataset_and_captures(wanted)
     if dataset is None and _needs_dataset(selection):
-        dataset = _temporary_dataset(captures, selection, scratch, quiet=quiet)
+        dataset = _temporary_dataset(captures, selection, scratch, messages)
     if dataset is None:
         originals = [Original(place, i) for i, place in enumerate(in_time_order(captures))]
         plan = Plan(selection.packets or None, _window(selection, originals), _endpoints(selection))
@@ -107,7 +112,9 @@ def _needs_dataset(selection: Selection) -> bool:
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
 
 
-def _temporary_dataset(captures: list[CapturePlace], selection: Selection, scratch: Path, *, quiet: bool) -> Dataset:
+def _temporary_dataset(
+    captures: list[CapturePlace], selection: Selection, scratch: Path, messages: Messages
+) -> Dataset:
     if selection.names_stories:
         raise UsageError(
             "--incident, --stall, --finding, --recovery and --startup need a dataset with stories: kafkascope analyze "
@@ -115,9 +122,9 @@ def _temporary_dataset(captures: list[CapturePlace], selection: Selection, scrat
         )
     if STANDARD_INPUT in captures:
         raise UsageError("standard input can be read only once, and this selection takes two passes: give a file")
-    note("reading the captures into a temporary dataset; kafkascope ingest keeps one", quiet=quiet)
+    messages.note("reading the captures into a temporary dataset; kafkascope ingest keeps one")
     dataset = scratch / "captures.kscope"
-    with bar("reading captures", quiet=quiet) as shown:
+    with bar("reading captures", quiet=messages.quiet) as shown:
         ingest(captures, dataset, progress=shown.at)
     return Dataset.open(dataset)
 
@@ -187,14 +194,14 @@ def _comment(wanted: Wanted, originals: list[Original]) -> str:
     return f"cut by kafkascope {version('kafkascope')}: {wanted.selection.words()}; out of {names}"
 
 
-def _say(copied: Copied, out: Path, kafka_ports: frozenset[int], *, quiet: bool) -> None:
+def _say(copied: Copied, out: Path, kafka_ports: frozenset[int], messages: Messages) -> None:
     """What is in the piece and how to open it, on standard output (on standard error where the piece goes there)."""
     what = (
         f"{count(copied.n_packets, 'packet')} of {count(len(copied.flows), 'TCP connection')}, {size(copied.n_bytes)}"
     )
     when = f"{span((copied.last_ns - copied.first_ns) // 1000)} from {absolute(copied.first_ns)}"
     if out == STANDARD_OUTPUT:
-        note(f"{what}, {when}", quiet=quiet)
+        messages.note(f"{what}, {when}")
     else:
         print(f"{out}: {what}, {when}")
         print(open_in_wireshark(shlex.quote(str(out)), kafka_ports.intersection(copied.ports.tolist())))

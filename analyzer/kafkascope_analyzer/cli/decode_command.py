@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.exits import UNREADABLE, exit_codes, fail
+from kafkascope_analyzer.cli.exits import UNREADABLE, CommandEnd, exit_codes
 from kafkascope_parsers.errors import UsageError
 
 Files = Annotated[
@@ -70,4 +70,4 @@ def _decode_hex(text: str, response: tuple[str | None, int | None] | None, *, re
     answer = record_set_json(raw) if records else decode_frame(raw, response)
     print(json.dumps(answer, ensure_ascii=True, allow_nan=False, indent=2))
     if "error" in answer:
-        raise fail(f"the frame does not decode: {answer['error']['message']}", UNREADABLE)
+        raise CommandEnd(f"the frame does not decode: {answer['error']['message']}", UNREADABLE)

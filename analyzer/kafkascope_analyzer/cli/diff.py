@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
 
@@ -15,7 +16,7 @@ def diff(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Compare two captures of one application: starts and their steps, latency, errors, versions, rebalances."""
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model.compare import comparison
         from kafkascope_analyzer.report.terminal.compare import render_comparison

@@ -12,12 +12,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import typer
 
-from kafkascope_analyzer.cli.messages import report_error
+from kafkascope_analyzer.cli.messages import PLAIN, Messages
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
 FOUND = 1
@@ -29,43 +30,70 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 AGAIN_S = 0.05
 """How long after an interruption that Python ignored the process interrupts itself again."""
-_INTERRUPTED = "interrupted: nothing was written"
+NOTHING_WRITTEN = "nothing was written"
 _NO_SPACE = "standard output cannot be written: no space left on its device; free some, or write elsewhere"
 
 
+class CommandEnd(Exception):  # noqa: N818 - it is not always an error
+    """Ends the command with that exit code and a sentence that says why."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Written:
+    """What the command has written so far, as a clause that an interruption adds to its sentence. Empty for a command
+    that writes nothing but its results on standard output."""
+
+    clause: str = ""
+
+    def interrupted(self) -> str:
+        """The sentence of an interruption."""
+        return f"interrupted: {self.clause}" if self.clause else "interrupted"
+
+
 @contextmanager
-def exit_codes() -> Iterator[None]:
-    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of ours keeps its traceback."""
+def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written]:
+    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of ours keeps its traceback.
+
+    clause: the first of `Written`, which the block gets and keeps up to date.
+    """
+    written = Written(clause)
     stopped = _Stopped()
     stopped.install()
     try:
-        yield
+        yield written
         sys.stdout.flush()
-    except (UsageError, CaptureError, SparkError) as error:
-        raise fail(str(error), _code_of(error)) from error
+    except (UsageError, CaptureError, SparkError, CommandEnd) as error:
+        raise _end(messages, str(error), _code_of(error)) from error
     except KeyboardInterrupt as interruption:
-        raise fail(_INTERRUPTED, INTERRUPTED) from interruption
+        raise _end(messages, written.interrupted(), INTERRUPTED) from interruption
     except BrokenPipeError as closed:
         _discard_output()
         raise typer.Exit(BROKEN_PIPE) from closed
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             _discard_output()
-            raise fail(_NO_SPACE, USAGE) from error
+            raise _end(messages, _NO_SPACE, USAGE) from error
         if not stopped.is_set:
             raise
-        raise fail(_INTERRUPTED, INTERRUPTED) from error  # a library, as numba, failed because it was interrupted
+        # A library, as numba, failed because it was interrupted.
+        raise _end(messages, written.interrupted(), INTERRUPTED) from error
     finally:
         stopped.remove()
 
 
-def fail(sentence: str, code: int) -> typer.Exit:
-    """Says why the command fails; returns the exception that ends it with that code."""
-    report_error(sentence, code)
+def _end(messages: Messages, sentence: str, code: int) -> typer.Exit:
+    """Says why the command ends; returns the exception that ends it with that code."""
+    messages.error(sentence, code)
     return typer.Exit(code)
 
 
-def _code_of(error: UsageError | CaptureError | SparkError) -> int:
+def _code_of(error: UsageError | CaptureError | SparkError | CommandEnd) -> int:
+    if isinstance(error, CommandEnd):
+        return error.code
     if isinstance(error, SparkError):
         return SPARK_FAILED
     return UNREADABLE if isinstance(error, CaptureError | DamagedDatasetError) else USAGE

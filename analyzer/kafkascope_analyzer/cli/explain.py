@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
 
 
@@ -23,7 +24,7 @@ def explain(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Explain anything that a report names by an id, in full sentences, with the packets that prove it."""
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.commands import at_place
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id

@@ -1,9 +1,9 @@
 """What was found decides how a command ends: `--fail-on`, `--ignore`, and captures without Kafka."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, fail
+from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, CommandEnd
 from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
@@ -29,14 +29,14 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collection[str] = ()) -> None:
-    """Ends the command with exit code 1 where the dataset has a finding of that severity or worse, of a rule that is
-    not ignored. Does nothing without fail_on."""
+def end_if_found(dataset: "Dataset", fail_on: Severity | None) -> None:
+    """Ends the command with exit code 1 where the dataset has a finding of that severity or worse; does nothing without
+    fail_on."""
     if fail_on is None:
         return
-    n = n_found(dataset, fail_on, ignored)
+    n = n_found(dataset, fail_on)
     if n:
-        raise fail(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
+        raise CommandEnd(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
 
 
 def end_without_kafka(dataset: "Dataset") -> None:
@@ -46,10 +46,10 @@ def end_without_kafka(dataset: "Dataset") -> None:
     why = why_no_kafka(dataset)
     if why is not None:
         names = ", ".join(entry["path"] for entry in dataset.manifest.inputs[:MOST_NAMED])
-        raise fail(f"{names}: {why}", NO_KAFKA)
+        raise CommandEnd(f"{names}: {why}", NO_KAFKA)
 
 
-def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = ()) -> int:
+def n_found(dataset: "Dataset", severity: Severity) -> int:
     """Findings of the severity or worse. Raises UsageError where the dataset has no findings to look at."""
     import pyarrow.dataset as ds
 
@@ -62,5 +62,4 @@ def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = (
             "makes the stories"
         )
     severities = [one.value for one in _ORDER[_ORDER.index(severity) :]]
-    matching = rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(severities))
-    return sum(row["rule"] not in ignored for row in matching)
+    return sum(1 for _ in rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(severities)))

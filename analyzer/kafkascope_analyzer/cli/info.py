@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
 
@@ -22,7 +23,7 @@ def info(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Say what is in a capture or a dataset."""
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
 
         if place != "-" and is_dataset(place):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
-from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_without_kafka
-from kafkascope_analyzer.cli.messages import note, warn
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     Append,
     Captures,
@@ -63,7 +63,8 @@ def ingest(
     temporary: Temporary = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
-    with exit_codes():
+    messages = Messages.of(format, quiet=quiet)
+    with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
         place = place_for(captures, out, overwrite=overwrite, append=append)
         detail = record_detail(record_batches, records=records, payloads=payloads)
@@ -71,16 +72,17 @@ def ingest(
             jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
         )
         inputs = inputs_of(captures)
-        if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
+        if append and not (inputs := not_held_yet(inputs, place, messages)):
             return
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
         with NewDataset(place, temporary) as new:
             dataset = write_tables(inputs, new, options, SparkPlace.of(master, remote), quiet=quiet)
-            say_what_was_cut(dataset)
+            say_what_was_cut(dataset, messages)
             new.commit(dataset)
+        written.clause = f"the dataset {place} is whole"
         show_overview(dataset, format)
-        note(f"dataset: {place}", quiet=quiet)
+        messages.note(f"dataset: {place}")
         end_without_kafka(dataset)
 
 
@@ -100,7 +102,7 @@ def place_for(captures: list[str], out: str | None, *, overwrite: bool, append: 
     return checked_out(out or default_out(captures[0]), overwrite=overwrite, append=append)
 
 
-def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", *, quiet: bool) -> "list[CapturePlace]":
+def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", messages: Messages) -> "list[CapturePlace]":
     """The captures that the dataset of a place does not hold yet. Notes how many it holds. Raises CaptureError,
     UsageError."""
     from kafkascope_analyzer.ingest.append import former_dataset, new_captures
@@ -111,7 +113,7 @@ def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", *, quiet: bool)
     new = new_captures(inputs, former)
     if n_known := len(inputs) - len(new):
         what = "1 capture is" if n_known == 1 else f"{n_known} captures are"
-        note(f"{what} in {place} already{'' if new else ': there is nothing to append'}", quiet=quiet)
+        messages.note(f"{what} in {place} already{'' if new else ': there is nothing to append'}")
     return new
 
 
@@ -192,7 +194,7 @@ def _write_tables_on_spark(
     from kafkascope_spark.session import cancel_jobs, open_session
 
     with cancelled_when_interrupted(cancel_jobs), waiting("starting Spark", quiet=quiet) as name_stage:
-        session = open_session(where.master, where.remote)
+        session = open_session(where.master, where.remote, quiet=quiet)
 
         def engine_of(plan: "Plan") -> SparkEngine:
             return SparkEngine(session, new, plan, options, stage=name_stage)
@@ -206,14 +208,14 @@ def _prepare_to_show() -> None:
     import kafkascope_analyzer.report.terminal.overview  # noqa: F401
 
 
-def say_what_was_cut(dataset: "Dataset") -> None:
+def say_what_was_cut(dataset: "Dataset", messages: Messages) -> None:
     """A sentence on standard error for each capture that could not be read whole."""
     from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
 
     inputs = dataset.manifest.inputs
     for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):
         if sentence:
-            warn(sentence)
+            messages.warn(sentence)
 
 
 def show_overview(dataset: "Dataset", how: Format) -> None:

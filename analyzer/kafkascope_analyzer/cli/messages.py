@@ -7,40 +7,57 @@ Where the command was asked for JSON (`--format json`, or jsonl), each is a line
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 
 _JSON_FORMATS = ("json", "jsonl")
-_is_json = False
-"""Whether this command was asked for JSON."""
 
 
-def choose_form(arguments: Iterable[str]) -> None:
-    """Has the sentences of a command with these arguments written as JSON where it is asked for JSON."""
-    global _is_json  # noqa: PLW0603 - one process runs one command, and libraries' callbacks have no way to pass it on
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Where a command says its sentences. is_json: whether each is a line of JSON; quiet: whether the user asked for no
+    notes and no progress."""
+
+    is_json: bool = False
+    quiet: bool = False
+
+    @classmethod
+    def of(cls, format: Enum | None = None, *, quiet: bool = False) -> "Messages":  # noqa: A002 - the option's name
+        """Those of a command with the value of --format."""
+        return cls(format is not None and format.value in _JSON_FORMATS, quiet)
+
+    def error(self, sentence: str, exit_code: int) -> None:
+        """Says why the command fails with that code."""
+        self._write(sentence, "error", exit_code=exit_code)
+
+    def warn(self, sentence: str) -> None:
+        """Says what the user has to know though the command goes on."""
+        self._write(sentence, "warning")
+
+    def note(self, sentence: str) -> None:
+        """Says what is no error, unless the user asked for quiet."""
+        if not self.quiet:
+            self._write(sentence, "note")
+
+    def _write(self, sentence: str, kind: str, **more: int) -> None:
+        """Writes the sentence without control characters: a file name may contain any."""
+        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
+        if self.is_json:
+            print(json.dumps({kind: shown, **more}), file=sys.stderr)
+        else:
+            print(shown if kind == "note" else f"kafkascope: {shown}", file=sys.stderr)
+
+
+PLAIN = Messages()
+"""Those of a command that has neither --format nor -q."""
+
+
+def asks_for_json(arguments: Iterable[str]) -> bool:
+    """Whether a command line asks for JSON, also one that the parser does not take."""
     words = [word for one in arguments for word in (one.split("=", 1) if one.startswith("--format=") else [one])]
     chosen = [value for option, value in pairwise(words) if option == "--format"]
-    _is_json = bool(chosen) and chosen[-1] in _JSON_FORMATS
-
-
-def is_json() -> bool:
-    """Whether sentences are written as JSON."""
-    return _is_json
-
-
-def report_error(sentence: str, exit_code: int) -> None:
-    """Says why the command fails with that code."""
-    _write(sentence, "error", exit_code=exit_code)
-
-
-def warn(sentence: str) -> None:
-    """Says what the user has to know though the command goes on."""
-    _write(sentence, "warning")
-
-
-def note(sentence: str, *, quiet: bool) -> None:
-    """Says what is no error, unless the user asked for quiet."""
-    if not quiet:
-        _write(sentence, "note")
+    return bool(chosen) and chosen[-1] in _JSON_FORMATS
 
 
 def closest(name: str, known: Sequence[str]) -> str:
@@ -49,12 +66,3 @@ def closest(name: str, known: Sequence[str]) -> str:
 
     found = get_close_matches(name, known, n=1)
     return f" (the closest is {found[0]})" if found else ""
-
-
-def _write(sentence: str, kind: str, **more: int) -> None:
-    """Writes the sentence without control characters: a file name may contain any."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
-    if _is_json:
-        print(json.dumps({kind: shown, **more}), file=sys.stderr)
-    else:
-        print(shown if kind == "note" else f"kafkascope: {shown}", file=sys.stderr)

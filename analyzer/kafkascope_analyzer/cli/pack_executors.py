@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.messages import note
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Quiet
 
 
@@ -21,7 +21,8 @@ def pack_executors(
     this installation's packages: pack on a machine with the operating system, the processor and the version of Python
     that the executors have. Kernels are in it as far as they have been compiled here, by an ingest before.
     """
-    with exit_codes():
+    messages = Messages(quiet=quiet)
+    with exit_codes(messages, NOTHING_WRITTEN) as written:
         from kafkascope_analyzer.cli.executor_archive import write_executor_archive
         from kafkascope_parsers.errors import UsageError
 
@@ -30,6 +31,7 @@ def pack_executors(
         if out.is_dir() or (out.exists() and not overwrite):
             raise UsageError(f"{out}: is there already; --overwrite replaces a file")
         content = write_executor_archive(out)
-        note(f"{out}: {content.n_files:,} files, {content.n_bytes / 1e6:.0f} MB", quiet=quiet)
+        written.clause = f"{out} is whole"
+        messages.note(f"{out}: {content.n_files:,} files, {content.n_bytes / 1e6:.0f} MB")
         if not content.n_kernels:
-            note("no compiled kernels are in it: run an ingest here first, or each executor compiles", quiet=quiet)
+            messages.note("no compiled kernels are in it: run an ingest here first, or each executor compiles")

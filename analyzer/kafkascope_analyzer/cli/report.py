@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
     Format,
@@ -32,8 +33,8 @@ def report(
     ] = False,
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
-    with exit_codes():
-        from kafkascope_analyzer.cli.messages import note
+    messages = Messages.of(format, quiet=quiet)
+    with exit_codes(messages) as written:
         from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
         from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
@@ -48,8 +49,10 @@ def report(
         if not forms.wanted:
             show(model, format, dataset, routine=routine)
             return
+        written.clause = NOTHING_WRITTEN
         with waiting(MAKING_REPORT, quiet=quiet):
             write_report_files(opened, model, forms)
+        written.clause = "the files are whole"
         for name, place in forms.wanted:
             if place != STANDARD_OUTPUT:
-                note(f"{name}: {place}", quiet=quiet)
+                messages.note(f"{name}: {place}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def sql(
 
     Saved questions need no SQL: kafkascope sql --list, kafkascope sql OUT.kscope --run slow-producers.
     """
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.sql.saved import question
 
         if list_questions:

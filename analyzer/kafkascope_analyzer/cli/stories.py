@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import cancelled_when_interrupted, exit_codes
+from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, cancelled_when_interrupted, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
-from kafkascope_analyzer.cli.messages import note
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
     FailOn,
@@ -40,7 +40,8 @@ def stories(
     stall: Stall = None,
 ) -> None:
     """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
-    with exit_codes():
+    messages = Messages.of(format, quiet=quiet)
+    with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
         from kafkascope_analyzer.dataset.dataset import Dataset
 
@@ -50,10 +51,11 @@ def stories(
         if problem:
             raise UsageError(problem)
         write_stories(dataset, (master, remote), choice, quiet=quiet)
-        written = Dataset.open(dataset)
-        show_report(written, format, quiet=quiet)
-        note(f"dataset: {dataset}, report: {written.uri_of('report.json')}", quiet=quiet)
-        end_if_found(written, fail_on)
+        written.clause = f"the stories of {dataset} are written; `kafkascope report {dataset}` shows them"
+        with_stories = Dataset.open(dataset)
+        show_report(with_stories, format, quiet=quiet)
+        messages.note(f"dataset: {dataset}, report: {with_stories.uri_of('report.json')}")
+        end_if_found(with_stories, fail_on)
 
 
 def java_problem(remote: str | None = None) -> str | None:
@@ -98,7 +100,7 @@ def make_stories(
     committed. Arguments and errors as of `write_stories`.
     """
     from kafkascope_spark.failures import spark_failures
-    from kafkascope_spark.session import cancel_jobs
+    from kafkascope_spark.session import cancel_jobs, open_session
     from kafkascope_spark.stories import make_stories as run_stories
 
     master, remote = where
@@ -107,6 +109,8 @@ def make_stories(
         waiting("starting Spark", quiet=quiet) as name_stage,
         spark_failures(),
     ):
+        if master is not None and quiet:
+            open_session(master, quiet=True)  # the stories use the session that is open
         return run_stories(
             dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
         )

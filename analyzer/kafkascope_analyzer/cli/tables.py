@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.messages import closest
+from kafkascope_analyzer.cli.messages import Messages, closest
 from kafkascope_analyzer.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def tables(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """List the tables of a dataset and the views of kafkascope sql; of one its columns, with a sentence and a unit."""
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.stories import STORY_TABLES
         from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
         from kafkascope_analyzer.sql.saved import views

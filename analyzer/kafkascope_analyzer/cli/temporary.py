@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
+    from kafkascope_analyzer.cli.messages import Messages
     from kafkascope_analyzer.dataset.dataset import Dataset
 
 
 @contextmanager
-def dataset_with_stories(place: str) -> Iterator["Dataset"]:
+def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"]:
     """The dataset at the place; of a capture (a file, a directory, - for standard input) a temporary one.
 
     Raises UsageError where there is neither, or no Java for the stories of a capture.
@@ -25,14 +26,13 @@ def dataset_with_stories(place: str) -> Iterator["Dataset"]:
         return
     with tempfile.TemporaryDirectory(prefix="kafkascope-timeline-") as scratch:
         made = Path(scratch) / f"capture{SUFFIX}"
-        _analyze(place, made)
+        _analyze(place, made, messages)
         yield Dataset.open(made)
 
 
-def _analyze(capture: str, made: Path) -> None:
+def _analyze(capture: str, made: Path, messages: "Messages") -> None:
     from kafkascope_analyzer.cli.early_session import early_session
     from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
-    from kafkascope_analyzer.cli.messages import note
     from kafkascope_analyzer.cli.startup import arrow_without_pandas
     from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
@@ -44,9 +44,9 @@ def _analyze(capture: str, made: Path) -> None:
     problem = java_problem(None)
     if problem is not None:
         raise UsageError(f"{capture}: the stories of a capture need Java 17 or newer. {problem}")
-    note("reading the capture into a temporary dataset; kafkascope analyze keeps one", quiet=False)
+    messages.note("reading the capture into a temporary dataset; kafkascope analyze keeps one")
     with NewDataset(Storage.of(made), made.parent) as new:
         with early_session(inputs, None, wanted=True) as open_meanwhile:
-            dataset = write_tables(inputs, new, IngestOptions(), quiet=False, after_block=open_meanwhile)
+            dataset = write_tables(inputs, new, IngestOptions(), quiet=messages.quiet, after_block=open_meanwhile)
         new.commit(dataset)
-    write_stories(made, (None, None), StoryChoice(), quiet=False)
+    write_stories(made, (None, None), StoryChoice(), quiet=messages.quiet)

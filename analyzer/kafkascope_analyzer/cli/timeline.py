@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption, From, To
 from kafkascope_analyzer.cli.show import show_model
 from kafkascope_parsers.errors import UsageError
@@ -58,12 +59,13 @@ def timeline(
 
     With --format json, a line of JSON for each. --start and --recovery draw waterfalls instead.
     """
-    with exit_codes():
+    messages = Messages.of(format)
+    with exit_codes(messages):
         from kafkascope_analyzer.cli.temporary import dataset_with_stories
 
         filters = (node, group, start, end)
         _check(starts, start_id, recovery, client, any(value is not None for value in filters))
-        with dataset_with_stories(place) as dataset:
+        with dataset_with_stories(place, messages) as dataset:
             if recovery is not None:
                 _recovery(dataset, recovery, format)
             elif starts:

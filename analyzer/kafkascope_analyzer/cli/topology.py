@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
 
@@ -31,7 +32,7 @@ def topology(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
-    with exit_codes():
+    with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model.restarts import load_history, load_upgrades
         from kafkascope_analyzer.report.model.topology import topology_model

@@ -4,7 +4,7 @@ Nothing here looks into folders to find tables: a file that the manifest does no
 Dataset can be pickled, and Spark's workers get one; each process opens the storage with its own credentials (see
 storage).
 
-Stories are replaced as a whole: workers write files under new names, and `commit_stories` lists them in the manifest
+Stories are replaced as a whole: workers write files under new names, and `replace_by` lists them in the manifest
 with one atomic write. A run that dies before that leaves the former stories as they were. A whole dataset is written
 in the same way (new_dataset).
 """
@@ -185,7 +185,7 @@ class Dataset:
         self.storage.write_bytes(relative, text.encode())
 
     def write_file(self, relative: str, table: pa.Table) -> DatasetFile:
-        """Writes a table as one Parquet file, whole or not at all, and returns its entry for `commit_stories`.
+        """Writes a table as one Parquet file, whole or not at all, and returns its entry for `with_stories`.
 
         relative: see `story_file`. The file is no part of the dataset before it is committed. Raises UsageError.
         """
@@ -202,17 +202,12 @@ class Dataset:
         """From which length on a wait is a stall in the stories."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
-    def commit_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
-        """Replaces all stories by these files, in one atomic write of the manifest, and then removes the story files
-        that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none. stall_ms:
-        from which length on a wait is a stall in them.
+    def replace_by(self, now: "Dataset") -> "Dataset":
+        """Commits this dataset with other stories (`with_stories`) in one atomic write of the manifest, then removes
+        the story files that are no longer listed.
 
         Returns the dataset as it is now. Raises UsageError where the dataset has changed since it was opened.
         """
-        return self.replace_by(self.with_stories(files, stall_ms))
-
-    def replace_by(self, now: "Dataset") -> "Dataset":
-        """Commits a dataset with other stories, as `commit_stories` does, and returns it."""
         if _read_manifest(self.storage).to_json() != self.manifest.to_json():
             raise UsageError(f"{self} was changed by another run meanwhile: run kafkascope stories again")
         self.storage.write_bytes(MANIFEST, now.manifest.to_json().encode())
@@ -220,7 +215,9 @@ class Dataset:
         return now
 
     def with_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
-        """The dataset with these files instead of its stories; nothing is written. Arguments as of `commit_stories`."""
+        """The dataset with these files instead of all its stories; nothing is written. files: `stories/<table>` -> its
+        files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them.
+        """
         others = [name for name in files if not name.startswith(f"{STORIES}/")]
         if others:
             raise ValueError(f"not a story table: {others[0]}")

@@ -8,6 +8,7 @@ checked, once.
 import os
 import sys
 import tempfile
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from kafkascope_spark.session.jvm_options import (
     SessionSize,
     options_for,
 )
+from kafkascope_spark.session.quiet import launched_quietly
 from kafkascope_spark.session.workers import check_executors, start_early
 
 if TYPE_CHECKING:
@@ -40,9 +42,11 @@ def open_session(
     *,
     size: SessionSize = SessionSize.SMALL,
     connector: StorageConnector | None = None,
+    quiet: bool = False,
 ) -> "SparkSession":
     """The session of master, of remote (a Spark Connect URL), of `SPARK_REMOTE`, or the active one; where there is none
-    of these, an embedded session of this size, with the connector.
+    of these, an embedded session of this size, with the connector. quiet: the JVM of a session that is created on a
+    cluster prints nothing on our standard error; one that is there already goes on as its owner wants.
 
     Raises UsageError when Java is missing, a cluster cannot be reached or its executors lack what the stories need;
     SparkError when the embedded session does not start.
@@ -54,7 +58,7 @@ def open_session(
     remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
     if master is not None or remote:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        session = _connected(remote) if remote else _on_cluster(str(master))
+        session = _connected(remote) if remote else _on_cluster(str(master), quiet=quiet)
         check_executors(session)
         return session
     active = active_session()
@@ -172,7 +176,7 @@ def _set_size(session: "SparkSession", size: SessionSize) -> None:
         session.conf.set(name, value)
 
 
-def _on_cluster(master: str) -> "SparkSession":
+def _on_cluster(master: str, *, quiet: bool) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -183,7 +187,8 @@ def _on_cluster(master: str) -> "SparkSession":
     if active_session() is None:
         builder = builder.config(map={**DATA_OPTIONS, **CLUSTER_OPTIONS})
     try:
-        return builder.getOrCreate()
+        with launched_quietly() if quiet else nullcontext():
+            return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"no Spark session at {master}: {_first_line(error)}") from error
 

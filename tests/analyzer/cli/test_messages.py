@@ -1,42 +1,42 @@
 """What commands say on standard error: sentences, and JSON where JSON was asked for."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.cli.messages import choose_form, is_json, note, report_error, warn
+from kafkascope_analyzer.cli.messages import Messages, asks_for_json
+from kafkascope_analyzer.cli.options import Format
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 
 
 @pytest.fixture(autouse=True)
-def _sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    choose_form([])
 
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments)
 
 
-def say_all() -> None:
-    report_error("a\x1b[2Jb\u202e.pcap: empty", 3)
-    warn("cut")
-    note("done", quiet=False)
-    note("silent", quiet=True)
+def say_all(messages: Messages) -> None:
+    messages.error("a\x1b[2Jb\u202e.pcap: empty", 3)
+    messages.warn("cut")
+    messages.note("done")
+    replace(messages, quiet=True).note("silent")
 
 
 def test_sentences_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    say_all()
+    say_all(Messages())
     assert capsys.readouterr().err == "kafkascope: a\ufffd[2Jb\ufffd.pcap: empty\nkafkascope: cut\ndone\n"
 
 
 def test_as_json_each_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    choose_form(["--format=json"])
-    say_all()
+    say_all(Messages.of(Format.json))
     shown = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     error = {"error": "a\ufffd[2Jb\ufffd.pcap: empty", "exit_code": 3}
     assert shown == [error, {"warning": "cut"}, {"note": "done"}]
@@ -53,8 +53,7 @@ def test_as_json_each_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_json_is_chosen_by_the_format(arguments: list[str], wanted: bool) -> None:
-    choose_form(arguments)
-    assert is_json() is wanted
+    assert asks_for_json(arguments) is wanted
 
 
 JSON = ("--format", "json")

@@ -133,7 +133,7 @@ def test_stories_are_replaced_as_a_whole(place) -> None:
     run = new_run_id()
     written = pickle.loads(pickle.dumps(before)).write_file(story_file("stories/clients", run, 3), client("new"))
     assert Dataset.open(uri).rows("stories/clients") == before.rows("stories/clients") > 1
-    after = before.commit_stories({"stories/clients": [written], "stories/findings": []})
+    after = before.replace_by(before.with_stories({"stories/clients": [written], "stories/findings": []}))
     for dataset in (after, Dataset.open(uri)):
         assert dataset.read("stories/clients")["client_instance_id"].to_pylist() == ["new"]
         assert dataset.read("stories/findings").num_rows == 0
@@ -151,14 +151,14 @@ def test_a_run_that_dies_leaves_the_former_stories_and_the_next_one_cleans_up(pl
     assert same.read("stories/clients").equals(before.read("stories/clients"))
     assert sorted({*story_files()} - {*files_before}) == [left.path]
     kept = {name: same.manifest.files[name] for name in same.tables if name.startswith("stories/")}
-    same.commit_stories(kept)
+    same.replace_by(same.with_stories(kept))
     assert story_files() == files_before
 
 
 def test_the_manifest_keeps_which_waits_are_stalls(place) -> None:
     uri, _ = place
     assert Dataset.open(uri).stall_ms == 1_000
-    Dataset.open(uri).commit_stories({}, stall_ms=2_500)
+    Dataset.open(uri).replace_by(Dataset.open(uri).with_stories({}, stall_ms=2_500))
     assert Dataset.open(uri).stall_ms == 2_500
 
 
@@ -166,13 +166,13 @@ def test_two_runs_do_not_mix(place) -> None:
     uri, _ = place
     first, second = Dataset.open(uri), Dataset.open(uri)
     mine = first.write_file(story_file("stories/clients", new_run_id(), 0), client("first"))
-    first.commit_stories({"stories/clients": [mine]})
+    first.replace_by(first.with_stories({"stories/clients": [mine]}))
     with pytest.raises(UsageError, match="changed by another run"):
-        second.commit_stories({})
+        second.replace_by(second.with_stories({}))
     assert Dataset.open(uri).read("stories/clients")["client_instance_id"].to_pylist() == ["first"]
 
 
 def test_only_stories_are_committed(leader_move: Path) -> None:
     dataset = Dataset.open(leader_move)
     with pytest.raises(ValueError, match="not a story table"):
-        dataset.commit_stories({"requests": []})
+        dataset.replace_by(dataset.with_stories({"requests": []}))

@@ -1,5 +1,7 @@
 """The part of the report about topics, from hand-made rows of partition_flow."""
 
+import tarfile
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.sql.database import Database
 
-S = 1_000_000_000
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+MS, S = 1_000_000, 1_000_000_000
 
 
 def flow_of(place):
@@ -22,41 +25,62 @@ def flow_of(place):
 
 @pytest.fixture
 def report(dataset, small):
-    def make(rows):
+    def make(slices):
         place = dataset()
-        small.write_table(place, PARTITION_FLOW, [row | {"ts_ns": small.T0 + row["ts_ns"]} for row in rows])
+        small.write_table(place, PARTITION_FLOW, [one.row(small.T0) for one in slices])
         return flow_of(place)
 
     return make
 
 
-def row(second, partition, n, group="g", fetched=None, lag=None, slow=None, topic="orders"):
-    fetched = n if fetched is None else fetched
-    created = [{"from_us": 4096, "n": n}] if n else None
-    waited = [{"from_us": slow or 1024, "n": fetched}] if fetched else None
-    lags = {} if lag is None else {"lag_last": lag, "lag_max": lag}
-    return {
-        "topic": topic,
-        "partition": partition,
-        "group_id": group,
-        "ts_ns": second * S,
-        "slice_ms": 1000,
-        "n_records": n,
-        "record_bytes": 100 * n,
-        "created_to_acked": created,
-        "n_fetched": fetched,
-        "acked_to_fetched": waited,
-        "leader_id": 1,
-    } | lags
+@dataclass(frozen=True)
+class Slice:
+    """A partition in the slice of that second. n: records that were accepted; fetched: what its reader got, where that
+    is not the same; lag: what was left to fetch; committed: the offset that its group committed last; end: that of the
+    partition.
+    """
+
+    second: int
+    partition: int
+    n: int
+    _: KW_ONLY
+    group: str | None = "g"
+    topic: str = "orders"
+    fetched: int | None = None
+    lag: int | None = None
+    slowest_us: int = 1024
+    committed: int | None = None
+    end: int | None = None
+
+    def row(self, begin_ns):
+        """The row of partition_flow. begin_ns: of the capture."""
+        fetched = self.n if self.fetched is None else self.fetched
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "group_id": self.group,
+            "ts_ns": begin_ns + self.second * S,
+            "slice_ms": 1000,
+            "leader_id": 1,
+            "n_records": self.n,
+            "record_bytes": 100 * self.n,
+            "created_to_acked": [{"from_us": 4096, "n": self.n}] if self.n else None,
+            "n_fetched": fetched,
+            "acked_to_fetched": [{"from_us": self.slowest_us, "n": fetched}] if fetched else None,
+            "lag_last": self.lag,
+            "lag_max": self.lag,
+            "committed_offset": self.committed,
+            "end_offset": self.end,
+        }
 
 
 BEHIND = [
-    row(0, 0, 10, lag=0),
-    row(0, 1, 10, lag=0),
-    row(1, 0, 10, fetched=0, lag=10),
-    row(2, 0, 30, fetched=0, lag=40),
-    row(2, 1, 10, fetched=5, lag=5),
-    row(3, 0, 0, fetched=40, lag=0, slow=2_097_152),
+    Slice(0, 0, 10, lag=0),
+    Slice(0, 1, 10, lag=0),
+    Slice(1, 0, 10, fetched=0, lag=10),
+    Slice(2, 0, 30, fetched=0, lag=40),
+    Slice(2, 1, 10, fetched=5, lag=5),
+    Slice(3, 0, 0, fetched=40, lag=0, slowest_us=2_097_152),
 ]
 
 
@@ -80,6 +104,69 @@ def test_figures_are_those_of_all_partitions_and_slices(report):
     ]
 
 
+COMMITS = [
+    Slice(0, 0, 10, lag=0, end=10),
+    Slice(0, 1, 20, lag=0, end=20),
+    Slice(1, 0, 0, committed=4, end=10),
+    Slice(2, 0, 5, lag=0, end=15),
+    Slice(2, 1, 0, committed=20, end=20),
+    Slice(3, 0, 0, committed=15, end=15),
+]
+"""A group that fetches at once, and commits partition 0 behind that."""
+
+
+def test_the_commit_lag_is_what_was_accepted_and_not_committed(report):
+    """An offset that was committed holds until the next; before the first nothing is known of the partition."""
+    (topic,) = report(COMMITS).listed
+    assert [(each.lag, each.commit_lag) for each in topic.over_time] == [(0, None), (0, 6), (0, 11), (0, 0)]
+    assert (topic.lag_max, topic.commit_lag_max, topic.commit_lag_last) == (0, 11, 0)
+    assert [(each.partition, each.commit_lag_max, each.commit_lag_last) for each in topic.partitions] == [
+        (0, 11, 0),
+        (1, 0, 0),
+    ]
+    assert topic.note is None, "records that wait in the consumer are not behind in the broker"
+
+
+COMMIT_LAG = """
+with committed as (
+    select p.ts_ns, group_id, topic, partition, "offset" from partitions p join requests r using (request_id)
+    where p.api_key = 8 and p.direction = 'request' and r.status = 'ok' and r.n_errors = 0
+), ends as (
+    select ts_ns, topic, partition, high_watermark as up_to from partitions
+    where api_key = 1 and direction = 'response' and high_watermark >= 0
+    union all
+    select a.ts_ns, topic, partition, a."offset" + q.n_records
+    from partitions a join partitions q using (request_id, topic, partition)
+    where a.api_key = 0 and a.direction = 'response' and a.error_code = 0 and q.direction = 'request'
+), commits as (
+    select topic, partition, max_by("offset", ts_ns) as committed from committed
+    where group_id = '{group}' and topic = '{topic}' and ts_ns < {end} group by all
+), up_to as (select topic, partition, max(up_to) as up_to from ends where ts_ns < {end} group by all)
+select sum(greatest(up_to - committed, 0))::bigint from commits join up_to using (topic, partition)
+"""
+"""The commit lag at a time, from single requests and responses: the end that they had shown by then, less the offset
+that was committed last."""
+
+
+def test_the_commit_lag_of_a_real_capture_is_that_of_its_requests(tmp_path):
+    """In each slice of each of three groups, one of which is rebalanced while a leader moves."""
+    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with Database(Dataset.open(tmp_path / "leader_move.kscope")) as database:
+        found = flow(database)
+        for topic in found.listed:
+            for each in topic.over_time:
+                query = COMMIT_LAG.format(group=topic.group_id, topic=topic.topic, end=each.ts_ns + found.slice_ms * MS)
+                assert [*database.query(query)[1]] == [(each.commit_lag,)], (topic.reader, each.at)
+    assert [topic.commit_lag_max for topic in found.listed] == [143, 143, 172]
+    assert [topic.commit_lag_last for topic in found.listed] == [0, 0, 0], "consumers commit when they close"
+
+
+def test_a_commit_beyond_the_end_that_the_capture_shows_leaves_nothing(report):
+    (topic,) = report([Slice(0, 0, 10, lag=0, end=10, committed=12)]).listed
+    assert (topic.commit_lag_max, topic.commit_lag_last) == (0, 0)
+
+
 def test_who_fell_behind_is_said(report):
     (topic,) = report(BEHIND).listed
     assert (
@@ -92,24 +179,27 @@ def test_who_fell_behind_is_said(report):
 
 def test_who_did_not_fall_behind_has_no_note(report):
     """A lag of what comes in less than a slice is none."""
-    (topic,) = report([row(0, 0, 10, lag=2), row(1, 0, 10, lag=0)]).listed
+    (topic,) = report([Slice(0, 0, 10, lag=2), Slice(1, 0, 10, lag=0)]).listed
     assert (topic.lag_max, topic.note) == (2, None)
 
 
 def test_nobody_is_listed_where_nobody_reads(report):
-    unread = [row(0, 0, 4, group=None, fetched=0, topic="lonely"), row(0, 0, 4, group=None, fetched=0)]
-    found = report([*unread, row(1, 0, 4)])
+    unread = [Slice(0, 0, 4, group=None, fetched=0, topic="lonely"), Slice(0, 0, 4, group=None, fetched=0)]
+    found = report([*unread, Slice(1, 0, 4)])
     assert [(each.topic, each.reader) for each in found.listed] == [("lonely", "nobody"), ("orders", "g")]
 
 
 def test_forms_have_the_same_figures(report):
-    found = report(BEHIND)
-    page = page_of(render_flow(found), 100, ascii_only=True)
+    found = report([*BEHIND, Slice(4, 0, 0, committed=38, end=50)])
+    page = page_of(render_flow(found), 80, ascii_only=True)
     text = "\n".join(markdown_flow(found))
     for said in ("45 records behind at 00:03.000", "2.23 s", "4.35 ms"):
         assert said in page
         assert said in text
-    assert "| `orders` | `g` | 70 | 4.35 ms | 4.35 ms | 2.23 s | 2.23 s | 45 | 5 |" in text
+    assert "| `orders` | `g` | 70 | 4.35 ms | 4.35 ms | 2.23 s | 2.23 s | 45 | 5 | 12 | 12 |" in text
+    above, below = (line.split() for line in page.splitlines()[5:7])
+    assert above == ["orders", "70", "4.35", "ms", "2.23", "s", "45", "12"]
+    assert below == ["g", "4.35", "ms", "2.23", "s", "5", "12"]
 
 
 def test_without_rows_there_is_no_section(report):

@@ -87,7 +87,7 @@ def with_limit(place: Path, stall_ms: int) -> None:
     """The dataset as --stall makes it, with the same stories."""
     opened = Dataset.open(place)
     stories = {name: files for name, files in opened.manifest.files.items() if name.startswith("stories/")}
-    opened.commit_stories(stories, stall_ms)
+    opened.replace_by(opened.with_stories(stories, stall_ms))
 
 
 def test_the_words_name_the_limit_that_was_used(dataset: Write) -> None:
@@ -330,10 +330,10 @@ def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_p
         expected = json.loads(json.dumps(model[name]))
         assert story[name] == without_origin(expected, start)
     assert [f["finding_id"] for f in story["findings"]["listed"]] == ["f-1", "f-2", "f-3"]
-    assert {s["stall_id"]: s["text"] for s in story["stalls"]} == {
-        "stall-1": "waited 4.00 s: produce to clicks-0",
-        "stall-2": "waited 2.00 s: produce to clicks-1",
-        "stall-3": "waited 5.00 s, still waiting: fetch from clicks-0 (group readers)",
+    assert {s["text"] for s in story["stalls"]} == {
+        "waited 4.00 s: produce to clicks-0",
+        "waited 2.00 s: produce to clicks-1",
+        "waited 5.00 s, still waiting: fetch from clicks-0 (group readers)",
     }
 
 

@@ -1,5 +1,7 @@
 """Rows of partition_flow from hand-made slices of connections."""
 
+from dataclasses import dataclass
+
 from kafkascope_spark.flow.machine import PartitionFlow
 
 S = 1_000_000_000
@@ -35,13 +37,27 @@ def produced(second, n, end, latencies=None, node=1, key="t-3"):
     return row("produce_slice", second, place(second, node, n, latencies or {}, end), key, client="p")
 
 
-def fetched(second, n, end, position, lag, group="g", node=1, client="c", at=0.5, latencies=None):
-    body = place(second, node, n, latencies or {}, end)
-    lags = lag if isinstance(lag, tuple) else (lag, lag, lag)
-    at_ns = round((second + at) * S)
-    body |= {"first_ns": at_ns, "last_ns": at_ns, "next_offset": position}
-    body |= dict(zip(("lag_first", "lag_last", "lag_max"), lags, strict=True))
-    return row("fetch_slice", second, body, group=group, client=client)
+@dataclass(frozen=True)
+class Consumer:
+    """A client that fetches on a connection to the node, as a member of the group if it is in one."""
+
+    client: str = "c"
+    group: str | None = "g"
+    node: int = 1
+
+    def fetched(self, second, n, end, lag, latencies=None):
+        """Responses in the slice of that second, all at that very time. lag: after them; or after the first, after the
+        last, and at most.
+        """
+        first, last, most = lag if isinstance(lag, tuple) else (lag, lag, lag)
+        at_ns = round(second * S)
+        body = place(int(second), self.node, n, latencies or {}, end) | {"first_ns": at_ns, "last_ns": at_ns}
+        body["next_offset"] = None if last is None else end - last
+        body |= {"lag_first": first, "lag_last": last, "lag_max": most}
+        return row("fetch_slice", int(second), body, group=self.group, client=self.client)
+
+
+MEMBER = Consumer()
 
 
 def flow(*rows):
@@ -67,8 +83,8 @@ def test_a_partition_that_nobody_reads_has_rows_without_a_group():
 
 def test_connections_of_a_group_are_added_up():
     """A member hands over to another within a second; the later response says how far the group is."""
-    one = fetched(0, 6, 10, 6, (4, 4, 4), client="c1", at=0.2, latencies={1024: 6})
-    other = fetched(0, 4, 12, 10, (5, 2, 7), client="c2", at=0.8, latencies={1024: 1, 65536: 3})
+    one = Consumer("c1").fetched(0.2, 6, 10, 4, {1024: 6})
+    other = Consumer("c2").fetched(0.8, 4, 12, (5, 2, 7), {1024: 1, 65536: 3})
     (found,) = flow(produced(0, 12, 12), one, other)
     assert shown([found], "group_id", "n_fetched", "lag_first", "lag_last", "lag_max") == [("g", 10, 4, 2, 7)]
     assert found["acked_to_fetched"] == [{"from_us": 1024, "n": 7}, {"from_us": 65536, "n": 3}]
@@ -80,10 +96,10 @@ def test_a_group_without_responses_falls_behind():
     """It has 10 of 10, then nothing but the producer is heard of; then it comes back."""
     rows = flow(
         produced(0, 10, 10),
-        fetched(0, 10, 10, 10, 0),
+        MEMBER.fetched(0, 10, 10, 0),
         produced(1, 7, 17),
         produced(2, 3, 20),
-        fetched(5, 10, 20, 20, (4, 0, 4)),
+        MEMBER.fetched(5, 10, 20, (4, 0, 4)),
     )
     assert shown(rows, "ts_ns", "n_fetched", "lag_first", "lag_last", "lag_max") == [
         (0, 10, 0, 0, 0),
@@ -94,7 +110,7 @@ def test_a_group_without_responses_falls_behind():
 
 
 def test_each_group_has_a_row_and_a_consumer_without_one_too():
-    rows = flow(produced(0, 2, 2), fetched(0, 2, 2, 2, 0), fetched(0, 2, 2, 2, 0, group=None, client="solo"))
+    rows = flow(produced(0, 2, 2), MEMBER.fetched(0, 2, 2, 0), Consumer("solo", group=None).fetched(0, 2, 2, 0))
     assert shown(rows, "group_id", "client_instance_id", "n_records", "n_fetched") == [
         (None, "solo", 2, 2),
         ("g", None, 2, 2),
@@ -103,18 +119,18 @@ def test_each_group_has_a_row_and_a_consumer_without_one_too():
 
 def test_where_nothing_happens_there_is_no_row():
     """Responses that bring nothing to a group that is not behind."""
-    assert flow(fetched(0, 0, 9, None, (None, None, None)), fetched(1, 0, 9, 9, 0)) == []
+    assert flow(MEMBER.fetched(0, 0, 9, None), MEMBER.fetched(1, 0, 9, 0)) == []
 
 
 def test_the_leader_is_who_accepted_last():
     first = produced(0, 1, 1, node=1)
     first["produce_slice"]["last_ns"] = S // 4
-    (found,) = flow(first, produced(0, 1, 2, node=2), fetched(0, 2, 2, 2, 0, node=3))
+    (found,) = flow(first, produced(0, 1, 2, node=2), Consumer(node=3).fetched(0, 2, 2, 0))
     assert found["leader_id"] == 2
-    (found,) = flow(fetched(0, 2, 2, 2, 0, node=3))
+    (found,) = flow(Consumer(node=3).fetched(0, 2, 2, 0))
     assert found["leader_id"] == 3
 
 
 def test_partitions_are_kept_apart():
-    rows = flow(fetched(0, 2, 2, 2, 0), produced(0, 1, 1, key="t-4"))
+    rows = flow(MEMBER.fetched(0, 2, 2, 0), produced(0, 1, 1, key="t-4"))
     assert shown(rows, "group_id", "n_records") == [("g", 0), (None, 1)]

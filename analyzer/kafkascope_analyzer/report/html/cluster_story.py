@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import node, ranges, safe
 from kafkascope_analyzer.report.model.listed_brokers import GONE, broker_moves
-from kafkascope_analyzer.report.model.topology import ClusterChange, Controller, TopologyBroker, topology_model
+from kafkascope_analyzer.report.model.topology import ClusterChange, TopologyBroker, topology_model
 from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
 from kafkascope_analyzer.report.plain import arguments_of
 
@@ -45,11 +45,9 @@ class ClusterStory:
     """The brokers, what changed, and who owned what."""
 
     brokers: tuple[TopologyBroker, ...]
-    controller: Controller | None
     n_changes: int
     changes: tuple[PageChange, ...]
     presence: tuple[BrokerPresence, ...]
-    n_owners: int
     owners: tuple[Owner, ...]
 
 
@@ -61,11 +59,9 @@ def load_cluster(dataset: Dataset) -> ClusterStory:
     moved_first = sorted(owners, key=lambda owner: (-len(owner.node_ids), owner.kind, owner.subject))[:MOST_SUBJECTS]
     return ClusterStory(
         brokers=model.brokers,
-        controller=model.controller,
         n_changes=len(changes),
         changes=tuple(changes[:MOST_CHANGES]),
         presence=tuple(BrokerPresence(move.ts_ns, move.node_id, move.what) for move in broker_moves(dataset)),
-        n_owners=len(owners),
         owners=tuple(sorted(moved_first, key=lambda owner: (owner.kind, owner.subject))),
     )
 

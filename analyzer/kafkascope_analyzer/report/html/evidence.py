@@ -31,7 +31,6 @@ class Evidence:
     error_name: str | None
     status: str
     node_id: int | None
-    capture_id: int
     request_packet_no: int | None
     response_packet_no: int | None
     took: str
@@ -50,7 +49,6 @@ class _Request(Row):
     error_name: str | None
     status: str
     node_id: int | None
-    capture_id: int
     request_packet_no: int | None
     response_packet_no: int | None
 
@@ -71,7 +69,6 @@ def _evidence(row: _Request) -> Evidence:
         error_name=row.error_name if row.error_code else None,
         status=row.status,
         node_id=row.node_id,
-        capture_id=row.capture_id,
         request_packet_no=row.request_packet_no,
         response_packet_no=row.response_packet_no,
         took=latency_text(row.status, row.latency_us),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.report.formatting import NS_PER_MS, count, node, safe, span
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
-from kafkascope_analyzer.report.model.flow_figures import flow_figures
+from kafkascope_analyzer.report.model.flow_figures import flow_figures, records
 
 MOST_FLOWS = 60
 """Pairs of topic and reader that the page shows; report.json has more."""
@@ -80,17 +80,21 @@ def _lags(row: TopicFlow, slice_ms: int) -> tuple[LagBand, ...]:
 
 def _partition(one: PartitionLine) -> tuple[str, ...]:
     counts = (f"{one.n_records:,}", f"{one.n_fetched:,}")
-    lags = (_number(one.lag_max), one.lag_max_at or "", _number(one.lag_last))
-    return (str(one.partition), node(one.leader_id, None), *counts, *_p99(one), *lags)
+    lags = (records(one.lag_max), one.lag_max_at or "", records(one.lag_last))
+    committed = (records(one.commit_lag_max), records(one.commit_lag_last))
+    return (str(one.partition), node(one.leader_id, None), *counts, *_p99(one), *lags, *committed)
 
 
 def _slice(one: SliceFlow) -> tuple[str, ...]:
-    return (one.at, f"{one.n_records:,}", f"{one.n_fetched:,}", *_p99(one), _number(one.lag))
+    return (
+        one.at,
+        f"{one.n_records:,}",
+        f"{one.n_fetched:,}",
+        *_p99(one),
+        records(one.lag),
+        records(one.commit_lag),
+    )
 
 
 def _p99(one: PartitionLine | SliceFlow) -> tuple[str, str]:
     return span(one.created_to_acked_p99_us), span(one.acked_to_fetched_p99_us)
-
-
-def _number(n: int | None) -> str:
-    return "" if n is None else f"{n:,}"

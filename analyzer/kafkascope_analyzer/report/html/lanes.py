@@ -15,12 +15,20 @@ from kafkascope_analyzer.dataset.stories.client import CLIENT_KINDS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLES, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
-from kafkascope_analyzer.report.model.clients import ClientRow, ConnectionRow, ConnectionsOfClient, RoleRow
+from kafkascope_analyzer.report.model.client_texts import job_text
+from kafkascope_analyzer.report.model.clients import (
+    ClientRow,
+    ConnectionRow,
+    ConnectionsOfClient,
+    Job,
+    RoleRow,
+    jobs_of,
+)
 from kafkascope_analyzer.report.rows import Row, grouped, read
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""
-MOST_SUBJECTS = 3
+MOST_CLIENT_IDS = 3
 MOST_EVENTS = 20_000
 UNASSIGNED = "unassigned"
 """Kind of the entry for the connections of an address that belong to no client instance."""
@@ -30,14 +38,11 @@ EVENTS = {"refused": 0, "rst": 1, "gap": 2, "zero_window": 3, "fin": 4, "syn_ret
 
 @dataclass(frozen=True, slots=True)
 class LaneRole:
-    """What a connection did, for what, how sure, since when."""
+    """What a connection did since when. text: for what, and how sure; family: whose colour it has."""
 
     role: Annotated[str, "the role", ROLES]
-    verdict: str
-    subjects: tuple[str, ...]
-    n: int
+    text: str
     first_ns: int | None
-    last_ns: int | None
     family: int
 
 
@@ -47,11 +52,6 @@ class LaneConnection(ConnectionRow):
 
     close_ns: int | None
     principal: str | None
-    max_in_flight: int | None
-    missing_bytes: int | None
-    undecoded_bytes: int | None
-    idle_before_close_ms: int | None
-    opened_by: str | None
     client_ids: tuple[str, ...]
     from_: str = ""
     to: str = ""
@@ -189,30 +189,16 @@ def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneCon
     return tuple(
         replace(
             row,
-            client_ids=row.client_ids[:MOST_SUBJECTS],
-            roles=_roles(roles.get(row.conn_id, [])),
+            client_ids=row.client_ids[:MOST_CLIENT_IDS],
+            roles=tuple(map(_role, jobs_of(roles.get(row.conn_id, [])))),
             family=role_family_number(row.primary_role) if row.primary_role else None,
         )
         for row in listed
     )
 
 
-def _roles(roles: list[RoleRow]) -> tuple[LaneRole, ...]:
-    alike = grouped(roles, lambda role: (role.role, role.verdict or "claimed"))
-    made = [_role(*key, of_role) for key, of_role in alike.items()]
-    return tuple(sorted(made, key=lambda role: (role.first_ns or 0, role.role, role.verdict)))
-
-
-def _role(name: str, verdict: str, of_role: list[RoleRow]) -> LaneRole:
-    return LaneRole(
-        role=name,
-        verdict=verdict,
-        subjects=tuple(sorted({role.subject for role in of_role if role.subject})[:MOST_SUBJECTS]),
-        n=len(of_role),
-        first_ns=min((role.first_ns for role in of_role if role.first_ns is not None), default=None),
-        last_ns=max((role.last_ns for role in of_role if role.last_ns is not None), default=None),
-        family=role_family_number(name),
-    )
+def _role(job: Job) -> LaneRole:
+    return LaneRole(job.role, job_text(job), job.first_ns, role_family_number(job.role))
 
 
 def _events(dataset: Dataset, listed: tuple[LaneConnection, ...]) -> TcpEvents:

@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 8764987faa1d369a58700d4f56d6f7b8945d6aad2cadfe28a1c9d2ac144fb211; lines below: sha256 7e64866d29a2759ce46f9601d7f293117c6eb3239d9154673becbdb5e21b4b49
+// Made by `make page`. Sources: sha256 5fb958a4b350c5388097780d36b4a504285f55a41e262b175dbcf3af225ec74b; lines below: sha256 ede369990b145344d500ae981ff5f7d21a331fe7cf5bafd5955689044328ac9c
 "use strict";
 (() => {
   // dom.ts
@@ -1362,13 +1362,10 @@
     ];
     const rows = client.conns.slice(0, 100).map((n) => {
       const conn = STORY.lanes.connections[n];
-      const roles = conn.roles.map(
-        (role) => `${words(role.role)}${role.subjects.length ? ` of ${listOf(role.subjects, 2)}` : ""}${role.verdict === "confirmed" ? "" : ` (${role.verdict})`}`
-      );
       return [
         `${nodeName(conn.node_id)} ${conn.to}`,
         conn.from,
-        roles.join("; "),
+        conn.roles.map((role) => role.text).join("; "),
         clock(conn.first_ns),
         clock(conn.last_ns),
         words(conn.close_kind),
@@ -2651,6 +2648,8 @@
     ["p99", "num"],
     ["Lag at most", "num"],
     ["At the end", "num"],
+    ["Commit lag at most", "num"],
+    ["At the end", "num"],
     ["Lag over time"]
   ];
   var PARTITION_COLUMNS = [
@@ -2662,6 +2661,8 @@
     ["Acked to fetched p99", "num"],
     ["Lag at most", "num"],
     ["At", "num"],
+    ["At the end", "num"],
+    ["Commit lag at most", "num"],
     ["At the end", "num"]
   ];
   var SLICE_COLUMNS = [
@@ -2670,7 +2671,8 @@
     ["Fetched", "num"],
     ["Created to acked p99", "num"],
     ["Acked to fetched p99", "num"],
-    ["Lag", "num"]
+    ["Lag", "num"],
+    ["Commit lag", "num"]
   ];
   function flowSection() {
     const { present, why_not, n, listed, slice_length, more } = STORY.flow;
@@ -2680,7 +2682,7 @@
       "flow",
       "Topics",
       hint(
-        `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records by which the group was behind, all partitions together. Over time: slices of ${slice_length}.`
+        `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records that the group had not fetched yet, all partitions together. Commit lag: records that it had not committed yet, as kafka-consumer-groups.sh counts them; it includes those that wait in the consumer. Over time: slices of ${slice_length}.`
       ),
       table(
         "Latency from end to end, and lag",

@@ -16,7 +16,6 @@ MOST_STALLS = 5_000
 class StallBand:
     """A stall. to_ns: None where it is not over."""
 
-    stall_id: str
     client_instance_id: str | None
     node_id: int | None
     from_ns: int
@@ -51,13 +50,7 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
     chosen = sorted(found[:MOST_STALLS], key=lambda row: (row.from_ns, row.stall_id))
     return tuple(
         StallBand(
-            row.stall_id,
-            row.client_instance_id,
-            row.node_id,
-            row.from_ns,
-            row.to_ns,
-            row.waited_ms,
-            f"waited {wait_text(row)}",
+            row.client_instance_id, row.node_id, row.from_ns, row.to_ns, row.waited_ms, f"waited {wait_text(row)}"
         )
         for row in chosen
     )

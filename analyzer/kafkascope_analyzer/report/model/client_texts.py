@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from kafkascope_analyzer.report.formatting import clock, count, safe
+from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
 
 if TYPE_CHECKING:
-    from kafkascope_analyzer.report.model.clients import ClientRow
+    from kafkascope_analyzer.report.model.clients import ClientRow, Job
 
 GROUP_PROTOCOLS = {
     "classic": "classic protocol",
@@ -22,6 +22,8 @@ ENDS = {
     "open": "was there when the capture ended",
 }
 """Ends of clients in words."""
+MOST_SUBJECTS = 3
+"""Subjects of a job that are named."""
 _TRANSACTIONS = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}
 
 
@@ -79,3 +81,17 @@ def _lifetime(client: "ClientRow", start_ns: int) -> str:
     end = ENDS.get(client.end or "", "end unknown")
     figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
     return f"{first} to {last} · {end} · {figures}"
+
+
+def job_text(job: "Job") -> str:
+    """A job of a connection: for what it is done, and how sure it is where no response of a broker proves it."""
+    name: str = job.role.replace("_", " ")
+    subjects = [safe(subject) for subject in job.subjects]
+    if job.n_subjects > MOST_SUBJECTS:
+        name += f" of {job.n_subjects:,}: {list_of(subjects[:2], 2)} …"
+    elif subjects:
+        name += f" of {list_of(subjects, MOST_SUBJECTS)}"
+    if "confirmed" not in job.verdicts:
+        return f"{name} ({', '.join(job.verdicts)})"
+    unsure = [f"{n} {verdict}" for verdict, n in job.verdicts.items() if verdict != "confirmed"]
+    return name + (f" ({', '.join(unsure)})" if unsure and job.n_subjects else "")

@@ -291,13 +291,14 @@ def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnect
             tls_version=row.tls_version,
             client=row.ends[0],
             server=row.ends[1],
-            roles=_jobs(roles.get(row.conn_id, [])),
+            roles=jobs_of(roles.get(row.conn_id, [])),
         )
         for row in read(dataset, ConnectionRow, one_of("conn_id", wanted))
     }
 
 
-def _jobs(roles: list[RoleRow]) -> tuple[Job, ...]:
+def jobs_of(roles: list[RoleRow]) -> tuple[Job, ...]:
+    """The jobs of one connection by the time they began."""
     by_role = grouped(roles, lambda row: row.role)
     return tuple(sorted(map(_job, by_role.values()), key=lambda job: (job.first_ns or 0, job.role)))
 

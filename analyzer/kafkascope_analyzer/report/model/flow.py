@@ -1,5 +1,8 @@
 """How records passed through each topic, for each group that reads it: latency from end to end and lag, over time.
 
+The lag is what the reader has still to fetch; the commit lag, which Kafka's own tools show, is what its group has
+still to commit: records that it has fetched and not yet handled are in the second only.
+
 Everything is from the table partition_flow, which DuckDB adds up. Memory grows with topics, readers and slices, and
 with the partitions of each topic, never with requests.
 """
@@ -32,7 +35,12 @@ class SliceFlow:
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     created_to_acked_p99_us: Annotated[int | None, "from creation to acknowledgment, 99th percentile"]
     acked_to_fetched_p99_us: Annotated[int | None, "from acknowledgment to the first fetch, 99th percentile"]
-    lag: Annotated[int | None, "records by which the reader was behind at the end of it, all partitions together"]
+    lag: Annotated[int | None, "records that the reader had yet to fetch at the end of it, all partitions together"]
+    commit_lag: Annotated[
+        int | None,
+        "records that its group had yet to commit at the end of it, all partitions together in which the capture shows "
+        "a commit; null before the first",
+    ]
     at: Annotated[str, "begin of the slice, after the capture's start"] = ""
 
 
@@ -46,9 +54,13 @@ class PartitionLine:
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     created_to_acked_p99_us: Annotated[int | None, "from creation to acknowledgment, 99th percentile"]
     acked_to_fetched_p99_us: Annotated[int | None, "from acknowledgment to the first fetch, 99th percentile"]
-    lag_max: Annotated[int | None, "records by which the reader was behind at most"]
+    lag_max: Annotated[int | None, "records that the reader had yet to fetch, at most"]
     lag_max_ns: Annotated[int | None, "begin of the slice in which it was"]
-    lag_last: Annotated[int | None, "records by which it was behind at the end"]
+    lag_last: Annotated[int | None, "records that it had yet to fetch at the end"]
+    commit_lag_max: Annotated[
+        int | None, "records that its group had yet to commit, at most at the end of a slice; null without a commit"
+    ]
+    commit_lag_last: Annotated[int | None, "the same at the end, as kafka-consumer-groups.sh shows it"]
     lag_max_at: Annotated[
         str | None, "begin of that slice, after the capture's start; null where it was not behind"
     ] = None
@@ -61,7 +73,7 @@ class TopicFlow:
     topic: Annotated[str, "topic"]
     group_id: Annotated[str | None, "group that reads it"]
     client_instance_id: Annotated[str | None, "consumer that reads it without a group"]
-    n_partitions: Annotated[int, "partitions with records, or with a lag"]
+    n_partitions: Annotated[int, "partitions in which records were written, fetched, committed or waited"]
     n_records: Annotated[int, "records that brokers accepted since the reader is known"]
     record_bytes: Annotated[int, "bytes of their record batches"]
     created_to_acked_p50_us: Annotated[int | None, "from the creation of a record to its acknowledgment, median"]
@@ -69,10 +81,19 @@ class TopicFlow:
     n_fetched: Annotated[int, "records that the reader fetched for the first time"]
     acked_to_fetched_p50_us: Annotated[int | None, "from the acknowledgment of a record to its first fetch, median"]
     acked_to_fetched_p99_us: Annotated[int | None, "99th percentile"]
-    lag_max: Annotated[int | None, "records by which the reader was behind at most, all partitions together"]
+    lag_max: Annotated[int | None, "records that the reader had yet to fetch, at most, all partitions together"]
     lag_last: Annotated[int | None, "the same at the end"]
+    commit_lag_max: Annotated[
+        int | None,
+        "records that its group had yet to commit, at most at the end of a slice, all partitions together in which the "
+        "capture shows a commit; null without one",
+    ]
+    commit_lag_last: Annotated[int | None, "the same at the end, as kafka-consumer-groups.sh shows it"]
     partitions: Annotated[tuple[PartitionLine, ...], "the first 10, those with the highest lag and latency first"]
-    over_time: Annotated[tuple[SliceFlow, ...], "slices of time with records or a lag"]
+    over_time: Annotated[
+        tuple[SliceFlow, ...],
+        "slices of time in which records were written, fetched, committed or waited",
+    ]
     reader: Annotated[str, "the group, or the client id of the consumer, in words"] = ""
     note: Annotated[str | None, "when and where it fell behind, and whether it caught up; null where it did not"] = None
 
@@ -122,23 +143,36 @@ with flow as (
     from parts group by all
 ), figures as (select * from sums left join percentiles using (reader, level, key)
 ), known as (
-    select reader, ts_ns, last_value(lag_last ignore nulls) over (partition by reader, partition order by ts_ns) as lag
+    select reader, ts_ns, partition, last_value(lag_last ignore nulls) over so_far as lag,
+        last_value(end_offset ignore nulls) over so_far as up_to,
+        last_value(committed_offset ignore nulls) over so_far as committed,
+        if(up_to < committed, 0, up_to - committed) as commit_lag
     from (select distinct reader, ts_ns from flow) join (select distinct reader, partition from flow) using (reader)
         left join flow using (reader, ts_ns, partition)
-), lags as (select reader, ts_ns as key, sum(lag)::bigint as lag from known where lag is not null group by all
+    window so_far as (partition by reader, partition order by ts_ns)
+), lags as (
+    select reader, ts_ns as key, sum(lag)::bigint as lag, sum(commit_lag)::bigint as commit_lag
+    from known group by all
+), commit_lags as (
+    select reader, partition, max(commit_lag) as commit_lag_max, arg_max(commit_lag, ts_ns) as commit_lag_last
+    from known group by all
 ), partitions as (
     select reader, list({{partition}} order by lag_max desc nulls last,
         greatest(created_to_acked_p99_us, acked_to_fetched_p99_us) desc nulls last, key) as partitions
-    from (select *, key::integer as partition from figures where level = 'partition') group by reader
+    from (select *, key::integer as partition from figures where level = 'partition')
+        left join commit_lags using (reader, partition)
+    group by reader
 ), over_time as (
-    select reader, list({{slice}} order by key) as over_time, max(lag) as lag_max, arg_max(lag, key) as lag_last
+    select reader, list({{slice}} order by key) as over_time, max(lag) as lag_max, arg_max(lag, key) as lag_last,
+        max(commit_lag) as commit_lag_max, arg_max(commit_lag, key) as commit_lag_last
     from (select *, key as ts_ns from figures left join lags using (reader, key) where level = 'slice') group by reader
 )
 select {{topic}} from (select * exclude (lag_max, lag_last) from figures where level = 'topic')
     join partitions using (reader) join over_time using (reader)
 """
 """Topics with their readers; nobody is a reader only where nobody reads the topic. What is not known of the lag of a
-partition in a slice is as before."""
+partition in a slice is as before, and so are the end of a partition and the offset that a group committed last. Where
+a commit lies beyond the end that the capture shows, nothing is left to commit."""
 
 
 def flow(database: Database) -> Flow:

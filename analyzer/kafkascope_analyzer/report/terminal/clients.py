@@ -9,8 +9,8 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
-from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text
-from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
+from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text
+from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep, recoveries_text
 from kafkascope_analyzer.report.model.report import Report
@@ -138,7 +138,7 @@ def _connections(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Re
         return
     alike: dict[tuple[str, str], list[ClientConnection]] = {}
     for conn in client.connections:
-        roles = "\n".join([_role(role) for role in conn.roles] or [_no_role(conn)])
+        roles = "\n".join([job_text(role) for role in conn.roles] or [_no_role(conn)])
         alike.setdefault((node(conn.node_id, conn.server), roles), []).append(conn)
     table = grid(("", "n"), ("", ""), ("", "w"), header=False)
     for (server, roles), conns in list(alike.items())[:MOST_CONNECTIONS]:
@@ -148,20 +148,6 @@ def _connections(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Re
     yield indented(table, 2)
     shown = sum(len(conns) for conns in list(alike.values())[:MOST_CONNECTIONS])
     yield from more(client.n_connections - shown, "connection", "table connections")
-
-
-def _role(role: Job) -> str:
-    name: str = role.role.replace("_", " ")
-    subjects = list_of([safe(s) for s in role.subjects], 3) if role.n_subjects <= 3 else ""
-    if role.n_subjects > 3:
-        name += f" of {role.n_subjects:,}: {list_of([safe(s) for s in role.subjects[:2]], 2)} …"
-    elif subjects:
-        name += f" of {subjects}"
-    verdicts = role.verdicts
-    unsure = [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict != "confirmed"]
-    if "confirmed" not in verdicts:
-        return f"{name} ({', '.join(verdicts)})"
-    return name + (f" ({', '.join(unsure)})" if unsure and role.n_subjects else "")
 
 
 def _no_role(conn: ClientConnection) -> str:

@@ -147,7 +147,7 @@ def test_the_page_opens_the_client_that_was_in_trouble_longest_and_no_broker() -
     rows = [recovery("a", ms=300), recovery("b", ms=300), recovery("d", client="g1", ms=500)]
     rows += [recovery("e", client="b1", ms=9_000)]
     starts, brokers = [start(client_instance_id="b1"), start(client_instance_id="g7")], {"b1"}
-    waits = [StallBand(f"s{n}", client, 1, T0, T0 + S, 400, "") for n, client in enumerate(("g1", "b1", None))]
+    waits = [StallBand(client, 1, T0, T0 + S, 400, "") for client in ("g1", "b1", None)]
     assert first_client(starts, rows, [], brokers) == "p1"
     assert first_client(starts, rows, waits, brokers) == "g1"
     assert first_client(starts, [recovery("f", client="g3", ms=None)], waits, brokers) == "g3"
@@ -222,7 +222,14 @@ def test_a_transaction_names_who_fenced_it_and_whose_reads_it_held_back() -> Non
 
 def test_topics_say_how_far_readers_were_behind() -> None:
     times = {"created_to_acked_p99_us": 2_000}
-    part = {"partition": 4, "n_records": 1_200, "n_fetched": 3, "lag_max": 8, "lag_max_at": "00:01.000"}
+    part = {
+        "partition": 4,
+        "n_records": 1_200,
+        "n_fetched": 3,
+        "lag_max": 8,
+        "lag_max_at": "00:01.000",
+        "commit_lag_last": 7,
+    }
     slices = [
         of(SliceFlow, ts_ns=T0 + n * S, at=f"00:0{n}.000", n_records=600, n_fetched=0, lag=lag, **times)
         for n, lag in ((1, 2), (2, None))
@@ -237,6 +244,7 @@ def test_topics_say_how_far_readers_were_behind() -> None:
         n_records=1_200,
         lag_max=8,
         lag_last=0,
+        commit_lag_max=14,
         partitions=(of(PartitionLine, **part, **times),),
         over_time=tuple(slices),
         **times,
@@ -244,14 +252,14 @@ def test_topics_say_how_far_readers_were_behind() -> None:
     texts = flow_texts(Flow(True, None, 1000, "1 second", 3, (topic,)))
     (one,) = texts.listed
     assert texts.more == "… and 2 topics and readers more (report.json)."
-    assert one.figures == ("1,200", "1.00 ms", "2.00 ms", "", "", "8", "0")
+    assert one.figures == ("1,200", "1.00 ms", "2.00 ms", "", "", "8", "0", "14", "")
     assert one.sentence == r"readers on clicks\x1b: 9 records behind"
     assert one.heading == r"clicks\x1b, read by readers: partitions and slices"
     assert one.lags == (LagBand(T0 + S, T0 + 2 * S, 0.25),)
-    assert one.partitions == (("4", "unknown node", "1,200", "3", "2.00 ms", "", "8", "00:01.000", ""),)
+    assert one.partitions == (("4", "unknown node", "1,200", "3", "2.00 ms", "", "8", "00:01.000", "", "", "7"),)
     assert one.more_partitions == "… and 2 partitions more (table partition_flow)."
     figures = ["600", "0", "2.00 ms", ""]
-    assert one.slices == (("00:01.000", *figures, "2"), ("00:02.000", *figures, ""))
+    assert one.slices == (("00:01.000", *figures, "2", ""), ("00:02.000", *figures, "", ""))
 
 
 def test_the_capture_in_words() -> None:

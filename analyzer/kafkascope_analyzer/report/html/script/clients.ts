@@ -15,7 +15,7 @@ import {
   table,
 } from "./dom.ts";
 import { showConnection } from "./evidence.ts";
-import { clock, count, grouped, listOf, nodeName, outcome, words } from "./figures.ts";
+import { clock, count, grouped, nodeName, outcome, words } from "./figures.ts";
 import { setFilter } from "./filter.ts";
 import { layRows } from "./lanes.ts";
 import { jump } from "./request.ts";
@@ -157,14 +157,10 @@ function connectionTable(client: LaneClient) {
   ];
   const rows = client.conns.slice(0, 100).map((n) => {
     const conn = STORY.lanes.connections[n];
-    const roles = conn.roles.map(
-      (role) =>
-        `${words(role.role)}${role.subjects.length ? ` of ${listOf(role.subjects, 2)}` : ""}${role.verdict === "confirmed" ? "" : ` (${role.verdict})`}`,
-    );
     return [
       `${nodeName(conn.node_id)} ${conn.to}`,
       conn.from,
-      roles.join("; "),
+      conn.roles.map((role) => role.text).join("; "),
       clock(conn.first_ns),
       clock(conn.last_ns),
       words(conn.close_kind),

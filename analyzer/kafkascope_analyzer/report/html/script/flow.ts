@@ -14,6 +14,8 @@ const TOPIC_COLUMNS = [
   ["p99", "num"],
   ["Lag at most", "num"],
   ["At the end", "num"],
+  ["Commit lag at most", "num"],
+  ["At the end", "num"],
   ["Lag over time"],
 ];
 const PARTITION_COLUMNS = [
@@ -26,6 +28,8 @@ const PARTITION_COLUMNS = [
   ["Lag at most", "num"],
   ["At", "num"],
   ["At the end", "num"],
+  ["Commit lag at most", "num"],
+  ["At the end", "num"],
 ];
 const SLICE_COLUMNS = [
   ["From"],
@@ -34,6 +38,7 @@ const SLICE_COLUMNS = [
   ["Created to acked p99", "num"],
   ["Acked to fetched p99", "num"],
   ["Lag", "num"],
+  ["Commit lag", "num"],
 ];
 
 export function flowSection() {
@@ -44,7 +49,7 @@ export function flowSection() {
     "flow",
     "Topics",
     hint(
-      `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records by which the group was behind, all partitions together. Over time: slices of ${slice_length}.`,
+      `Created to acked: from the create time in a batch, on the capture’s clock, to the response that accepted it. Acked to fetched: to the first response to any member of the group that brought the record. Lag: records that the group had not fetched yet, all partitions together. Commit lag: records that it had not committed yet, as kafka-consumer-groups.sh counts them; it includes those that wait in the consumer. Over time: slices of ${slice_length}.`,
     ),
     table(
       "Latency from end to end, and lag",

@@ -1290,7 +1290,6 @@ export interface Evidence {
   error_name: string | null;
   status: string;
   node_id: number | null;
-  capture_id: number;
   request_packet_no: number | null;
   response_packet_no: number | null;
   took: string;
@@ -1299,11 +1298,9 @@ export interface Evidence {
 /** the brokers, what changed, and who owned what */
 export interface ClusterStory {
   brokers: TopologyBroker[];
-  controller: Controller | null;
   n_changes: number;
   changes: Change[];
   presence: BrokerPresence[];
-  n_owners: number;
   owners: Owner[];
 }
 
@@ -1321,19 +1318,6 @@ export interface TopologyBroker {
   listed: boolean | null;
   since_ns: number | null;
   source: string;
-}
-
-/** the active controller, and how that is known */
-export interface Controller {
-  request_id: string | null;
-  api_name: string | null;
-  packet_no: number | null;
-  capture_id: number | null;
-  node_id: number | null;
-  since_ns: number;
-  source: string;
-  epoch: number | null;
-  by: string;
 }
 
 /** a change with its sentence */
@@ -1393,7 +1377,6 @@ export interface Stretch {
 
 /** a stall */
 export interface StallBand {
-  stall_id: string;
   client_instance_id: string | null;
   node_id: number | null;
   from_ns: number;
@@ -1583,16 +1566,6 @@ export interface LaneConnection {
   close_ns: number | null;
   /** user name of the first SASL token, where PLAIN or SCRAM shows one */
   principal: string | null;
-  /** most requests that waited for an answer at one time */
-  max_in_flight: number | null;
-  /** stream bytes that the capture lacks, both ways */
-  missing_bytes: number | null;
-  /** stream bytes that are not decoded frames, both ways */
-  undecoded_bytes: number | null;
-  /** from the last payload to the first FIN or RST, milliseconds */
-  idle_before_close_ms: number | null;
-  /** how client and server were distinguished */
-  opened_by: "syn" | "first_request" | "port" | null;
   /** client ids of its requests, in order of appearance */
   client_ids: string[];
   from: string;
@@ -1603,15 +1576,12 @@ export interface LaneConnection {
   family: number | null;
 }
 
-/** what a connection did, for what, how sure, since when */
+/** what a connection did since when */
 export interface LaneRole {
   /** the role */
   role: "bootstrap" | "partition_leader" | "follower_fetch" | "group_coordinator" | "share_coordinator" | "transaction_coordinator" | "controller" | "inter_broker" | "admin" | "telemetry";
-  verdict: string;
-  subjects: string[];
-  n: number;
+  text: string;
   first_ns: number | null;
-  last_ns: number | null;
   family: number;
 }
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
@@ -90,7 +90,6 @@ class Facts:
 
     has_stories: bool
     has_incidents: bool
-    has_findings: bool
     incidents: list[IncidentRow]
     stalls: list[Stall]
     findings: list[FindingRow]
@@ -132,7 +131,6 @@ def load_facts(dataset: Dataset) -> Facts:
     return Facts(
         has_stories=has_table(dataset, CLIENTS),
         has_incidents=has_table(dataset, INCIDENTS) and has_table(dataset, STALLS),
-        has_findings=has_table(dataset, FINDINGS),
         incidents=incidents,
         stalls=stalls,
         findings=findings,

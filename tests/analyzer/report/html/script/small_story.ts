@@ -7,7 +7,7 @@ import type {
 } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.d.ts";
 
 function connection(conn_id: string, client: number, role: LaneRole["role"]): Partial<LaneConnection> {
-  const roles = [{ role, verdict: "confirmed", subjects: [], n: 1, first_ns: 0, last_ns: 0, family: 0 }];
+  const roles = [{ role, text: role, first_ns: 0, family: 0 }];
   const times = { first_ns: 0, last_ns: 9000, close_kind: null, close_ns: null };
   const place = {
     client_ip: "10.0.0.1",
