@@ -17,10 +17,10 @@ from kafkascope_spark.session.connectors import StorageConnector
 from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
 from kafkascope_spark.session.java import find_java, java_problem
 from kafkascope_spark.session.jvm_options import (
-    CLUSTER_OPTIONS,
     DATA_OPTIONS,
     EMBEDDED_OPTIONS,
     SessionSize,
+    cluster_options,
     options_for,
 )
 from kafkascope_spark.session.workers import check_executors, start_early
@@ -172,6 +172,10 @@ def _set_size(session: "SparkSession", size: SessionSize) -> None:
         session.conf.set(name, value)
 
 
+_SUBMITTED = ("spark-submit",)
+"""Stands for the class path and the module options of the JVM that PySpark launches by spark-submit."""
+
+
 def _on_cluster(master: str) -> "SparkSession":
     problem = java_problem()
     if problem:
@@ -181,7 +185,8 @@ def _on_cluster(master: str) -> "SparkSession":
 
     builder = SparkSession.builder.appName("kafkascope").master(master)
     if active_session() is None:
-        builder = builder.config(map={**DATA_OPTIONS, **CLUSTER_OPTIONS})
+        archive = class_archive_option(str(find_java()), _SUBMITTED)
+        builder = builder.config(map={**DATA_OPTIONS, **cluster_options(archive)})
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
