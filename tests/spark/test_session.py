@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import socket
 import socketserver
 import subprocess
@@ -27,7 +28,7 @@ from kafkascope_spark.session import (
 from kafkascope_spark.session.class_archive import class_archive_option
 from kafkascope_spark.session.gateway import connect, hide_lost_connections, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java, java_release
-from kafkascope_spark.session.jvm_options import options_for
+from kafkascope_spark.session.jvm_options import cluster_options, options_for
 from kafkascope_spark.session.workers import executor_problem, python_mismatch
 
 
@@ -194,6 +195,7 @@ def test_a_master_is_given_options_only_for_a_new_session(
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
     monkeypatch.setattr(session, "active_session", lambda: active)
     monkeypatch.setattr(session, "check_executors", lambda checked: None)
+    monkeypatch.setattr(session, "class_archive_option", lambda java, options: None)
     there = open_session("spark://m:7077")
     assert builder.config.called == (active is None)
     there.conf.set.assert_not_called()  # type: ignore[attr-defined]
@@ -227,6 +229,17 @@ def test_with_q_the_jvm_of_a_master_prints_nothing_here(
     with pytest.raises(UsageError, match="no Spark session at spark://m:7077: gone"):
         open_session("spark://m:7077", quiet=quiet)
     assert capfd.readouterr().err == "no such master\n"
+
+
+def test_only_the_driver_on_a_cluster_writes_an_archive_and_executors_use_it() -> None:
+    driver, executor = "spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"
+    without = cluster_options(None)
+    assert without[driver] == without[executor]
+    writes, uses = "-XX:ArchiveClassesAtExit=/a b/c.part", "-XX:SharedArchiveFile=/a b/c.jsa"
+    assert shlex.split(cluster_options(writes)[driver]) == [*shlex.split(without[driver]), writes]
+    assert cluster_options(writes)[executor] == without[executor]
+    for jvm in (driver, executor):
+        assert shlex.split(cluster_options(uses)[jvm]) == [*shlex.split(without[jvm]), uses]
 
 
 def test_an_embedded_session_takes_the_settings_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ disk, and the driver removes them when all buckets are scanned.
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -112,15 +113,58 @@ def read_blocks(
     """
     groups = list(_groups(sources, spans[:, 1] - spans[:, 0], block_bytes))
     with ThreadPoolExecutor(MOST_PUT) as pool:
-
-        def begin(group: list[int]) -> list[Future[ReadBlock]]:
-            return [pool.submit(_read_share, storage, sources[i], spans[i]) for i in group]
-
-        reading = begin(groups[0]) if groups else []
+        reading = _begin(pool, storage, sources, spans, groups[0]) if groups else None
         for next_group in [*groups[1:], []]:
-            shares = [future.result() for future in reading]
-            reading = begin(next_group)
-            yield _joined(shares)
+            if reading is not None:
+                at_hand, reading = reading, _begin(pool, storage, sources, spans, next_group)
+                yield at_hand.block()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Shares that make one block, and are being read. data: their bytes, each share's from one of `starts` on."""
+
+    sources: Sequence[BlockSource]
+    data: NDArray[np.uint8]
+    starts: Sequence[int]
+    reading: Sequence[Future[list[Datagram]]]
+
+    def block(self) -> ReadBlock:
+        """The block, when all is read. Its segments' payload stays where it was read to."""
+        datagrams = [each for future in self.reading for each in future.result()]
+        shares = [self._columns(*share) for share in zip(self.sources, self.starts, strict=True)]
+        columns = {name: np.concatenate([share[name] for share in shares]) for name in SEGMENT_COLUMNS}
+        return ReadBlock(self.sources[0].series, self.sources[0].capture_id, self.data, Segments(**columns), datagrams)
+
+    def _columns(self, source: BlockSource, start: int) -> dict[str, NDArray[Any]]:
+        """The columns of the segments of a share, with the offsets and numbers that they have in the block and in the
+        capture."""
+        at = start + _COUNT_BYTES
+        n = int(self.data[start:at].view(np.int64)[0])
+        columns = {}
+        for name, (dtype, width) in _LAYOUT:
+            size = n * dtype.itemsize * width
+            values = self.data[at : at + size].view(dtype)
+            columns[name] = values.reshape(-1, width) if width > 1 else values
+            at += size
+        columns["packet_no"] += source.packets_before
+        columns["offset"] += at
+        return columns
+
+
+def _begin(
+    pool: ThreadPoolExecutor, storage: Storage, sources: Sequence[BlockSource], spans: Longs, group: Sequence[int]
+) -> _Group | None:
+    """Begins to read a group of shares; None where it is empty."""
+    if not group:
+        return None
+    chosen = [sources[i] for i in group]
+    sizes = spans[group, 1] - spans[group, 0]
+    ends = np.cumsum(-(-sizes // _COUNT_BYTES) * _COUNT_BYTES)  # so that columns are aligned
+    data, starts = np.empty(int(ends[-1]), np.uint8), [0, *ends[:-1].tolist()]
+    targets = [data[start : start + size] for start, size in zip(starts, sizes.tolist(), strict=True)]
+    reading = [pool.submit(_read_share, storage, *share) for share in zip(chosen, spans[group], targets, strict=True)]
+    return _Group(chosen, data, starts, reading)
 
 
 def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> Iterator[list[int]]:
@@ -138,20 +182,11 @@ def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> I
         yield group
 
 
-def _read_share(storage: Storage, source: BlockSource, span: Longs) -> ReadBlock:
-    first, end, *of_datagrams = span.tolist()
-    data = np.empty(end - first, np.uint8)
-    storage.read_range(source.place, first, data.data)
-    n, at = int(data[:_COUNT_BYTES].view(np.int64)[0]), _COUNT_BYTES
-    columns = {}
-    for name, (dtype, width) in _LAYOUT:
-        size = n * dtype.itemsize * width
-        values = data[at : at + size].view(dtype)
-        columns[name] = values.reshape(-1, width) if width > 1 else values
-        at += size
-    columns["packet_no"] += source.packets_before
-    datagrams = list(_read_datagrams(storage, source, *of_datagrams))
-    return ReadBlock(source.series, source.capture_id, data[at:], Segments(**columns), datagrams)
+def _read_share(storage: Storage, source: BlockSource, span: Longs, target: NDArray[np.uint8]) -> list[Datagram]:
+    """Reads a share into target. Returns the datagrams."""
+    first, _, *of_datagrams = span.tolist()
+    storage.read_range(source.place, first, target.data)
+    return list(_read_datagrams(storage, source, *of_datagrams))
 
 
 def _read_datagrams(storage: Storage, source: BlockSource, first: int, end: int) -> Iterator[Datagram]:
@@ -161,18 +196,6 @@ def _read_datagrams(storage: Storage, source: BlockSource, first: int, end: int)
         rows = pa.ipc.open_stream(pa.py_buffer(packed)).read_all()
         for row in rows.to_pylist():
             yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
-
-
-def _joined(shares: Sequence[ReadBlock]) -> ReadBlock:
-    """Blocks of one capture as one block."""
-    if len(shares) == 1:
-        return shares[0]
-    columns = {name: np.concatenate([getattr(share.segments, name) for share in shares]) for name in SEGMENT_COLUMNS}
-    starts = np.cumsum([0, *(len(share.buf) for share in shares[:-1])])
-    columns["offset"] += np.repeat(starts, [len(share.segments) for share in shares])
-    buf = np.concatenate([share.buf for share in shares])
-    datagrams = [each for share in shares for each in share.datagrams]
-    return ReadBlock(shares[0].series, shares[0].capture_id, buf, Segments(**columns), datagrams)
 
 
 def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:

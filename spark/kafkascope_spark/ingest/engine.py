@@ -36,8 +36,9 @@ from kafkascope_spark.read import spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BUCKET_BYTES = 512 << 20
-"""Bytes of captures that make a bucket: a task of some minutes, whose spill fits any executor's disk."""
+BUCKET_BYTES = 1 << 30
+"""Bytes of captures that make a bucket: a task of some ten seconds, whose spill fits any executor's disk. Each bucket
+has files of its own in each table, so smaller ones cost more."""
 LEAST_BUCKET_BYTES = 64 << 20
 """Smaller buckets are not made to occupy more of the cluster."""
 _MOST_PLANS = 4
@@ -218,5 +219,7 @@ def _save_reading(inputs: ToRead, joined: Joined) -> None:
 
 
 def _n_buckets(n_bytes: int, n_tasks: int) -> int:
-    """Buckets of some BUCKET_BYTES; smaller ones where tasks would be idle otherwise."""
-    return max(1, -(-n_bytes // BUCKET_BYTES), min(n_tasks, n_bytes // LEAST_BUCKET_BYTES))
+    """As many buckets for each task that runs at a time, of BUCKET_BYTES at the most, so that all end together; fewer
+    where they would be too small."""
+    rounds = -(-n_bytes // (BUCKET_BYTES * n_tasks))
+    return max(1, min(rounds * n_tasks, n_bytes // LEAST_BUCKET_BYTES))

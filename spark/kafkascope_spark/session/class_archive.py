@@ -19,6 +19,8 @@ CLAIM_S = 120
 of a start without an archive. A JVM that works longer than that and one that was killed are not waited for."""
 UNUSED_S = 30 * 24 * 3600
 """An archive that no run has used for so long, as of an environment that is gone, is removed: it has 180 MB."""
+USE_ARCHIVE = "-XX:SharedArchiveFile="
+"""The JVM option that uses an archive begins like this."""
 _MAGIC_BYTES = 4
 """An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
 its place free), so a file that begins with zeros is not complete."""
@@ -41,7 +43,7 @@ def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None
     if archive.exists():
         with contextlib.suppress(OSError):
             os.utime(archive)
-        return f"-XX:SharedArchiveFile={archive}"
+        return f"{USE_ARCHIVE}{archive}"
     _remove_unused(folder)
     if not os.access(folder, os.W_OK) or not _claim(folder / f"{name}.claim"):
         return None

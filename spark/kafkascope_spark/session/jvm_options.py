@@ -4,8 +4,11 @@ SMALL is for what ends within seconds: the C1 compiler only, and queries that ar
 takes longer than running them. LARGE is one set of options for 1 million to 50 million requests and 200,000 clients.
 """
 
+import shlex
 from dataclasses import dataclass, field
 from enum import Enum
+
+from kafkascope_spark.session.class_archive import USE_ARCHIVE
 
 LARGE_REQUESTS = 1_000_000
 """From this number of requests on, a story job takes longer than compiling its queries."""
@@ -68,10 +71,8 @@ EMBEDDED_OPTIONS = {
 """Options that make the embedded session start fast and use little memory. Adaptive execution is off: it cuts a query
 into one job per shuffle, which costs more than it saves on small tables."""
 
-_JVM_OPTIONS = (
-    "-XX:+UseSerialGC",
+_CLASS_OPTIONS = (
     "-XX:MetaspaceSize=96m",
-    "-XX:ReservedCodeCacheSize=160m",
     "-Xshare:auto",
     "-Xlog:disable",
     "-XX:+UnlockDiagnosticVMOptions",
@@ -79,6 +80,7 @@ _JVM_OPTIONS = (
 )
 """Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
 address it was made for: at any other address each of its pages, 180 MB, would be written and become private memory."""
+_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
 _LATE_C2 = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -88,14 +90,22 @@ _LATE_C2 = (
 """Ten times the usual thresholds: otherwise the C2 compiler spends four fifths of its time, a third of the whole run,
 on Spark's planner and on the compiler of its queries, which run only for a moment."""
 
-CLUSTER_OPTIONS = {
-    "spark.driver.defaultJavaOptions": " ".join(_LATE_C2),
-    "spark.executor.defaultJavaOptions": " ".join(_LATE_C2),
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Options of a session that we create on a cluster. Spark puts those of the JVMs before
-spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the user's. Its progress bar would be drawn
-over ours, into logs too."""
+
+def cluster_options(archive: str | None) -> dict[str, str]:
+    """Options of a session that we create on a cluster. archive: the option of the driver's JVM that uses the archive
+    of Spark's classes, or writes it.
+
+    Spark puts those of the JVMs before spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are the
+    user's. An executor uses the archive where it finds it under the same path, and starts without it elsewhere. Spark's
+    progress bar would be drawn over ours, into logs too.
+    """
+    jvm = (*_LATE_C2, *_CLASS_OPTIONS)
+    used = (archive,) if archive and archive.startswith(USE_ARCHIVE) else ()
+    return {
+        "spark.driver.defaultJavaOptions": shlex.join((*jvm, archive) if archive else jvm),
+        "spark.executor.defaultJavaOptions": shlex.join((*jvm, *used)),
+        "spark.ui.showConsoleProgress": "false",
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from kafkascope_spark.session.connectors import StorageConnector
 from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
 from kafkascope_spark.session.java import find_java, java_problem
 from kafkascope_spark.session.jvm_options import (
-    CLUSTER_OPTIONS,
     DATA_OPTIONS,
     EMBEDDED_OPTIONS,
     SessionSize,
+    cluster_options,
     options_for,
 )
 from kafkascope_spark.session.quiet import launched_quietly
@@ -176,6 +176,10 @@ def _set_size(session: "SparkSession", size: SessionSize) -> None:
         session.conf.set(name, value)
 
 
+_SUBMITTED = ("spark-submit",)
+"""Stands for the class path and the module options of the JVM that PySpark launches by spark-submit."""
+
+
 def _on_cluster(master: str, *, quiet: bool) -> "SparkSession":
     problem = java_problem()
     if problem:
@@ -185,7 +189,8 @@ def _on_cluster(master: str, *, quiet: bool) -> "SparkSession":
 
     builder = SparkSession.builder.appName("kafkascope").master(master)
     if active_session() is None:
-        builder = builder.config(map={**DATA_OPTIONS, **CLUSTER_OPTIONS})
+        archive = class_archive_option(str(find_java()), _SUBMITTED)
+        builder = builder.config(map={**DATA_OPTIONS, **cluster_options(archive)})
     try:
         with launched_quietly() if quiet else nullcontext():
             return builder.getOrCreate()

@@ -222,6 +222,21 @@ def test_a_capture_that_the_executors_do_not_find(spark: Any, raw: bytes, tmp_pa
         SparkEngine(spark, new, Plan(ToRead((monkey,))), OPTIONS)
 
 
+@pytest.mark.parametrize(
+    ("n_bytes", "n_tasks", "n_buckets"),
+    [
+        (1 << 20, 8, 1),  # too small to be divided
+        (256 << 20, 8, 4),  # 64 MB each: fewer than the tasks that could run
+        (1 << 30, 2, 2),
+        (3 << 30, 2, 4),  # two rounds of two tasks, not three buckets
+        (3 << 30, 1, 3),
+        (1 << 40, 100, 1100),
+    ],
+)
+def test_each_task_has_as_many_buckets_as_the_others(n_bytes: int, n_tasks: int, n_buckets: int) -> None:
+    assert tested._n_buckets(n_bytes, n_tasks) == n_buckets
+
+
 def test_a_run_that_fails_leaves_nothing(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(unpacked("pieces/path_cut.pcap.zst"))
