@@ -51,18 +51,10 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway, "_launched", [])
 
 
-@pytest.mark.spark
-def test_a_query_that_fails() -> None:
-    codes, sentences = outcome("""
-        ended(lambda: session.sql("select cast('x' as int)").toArrow())
-    """)
-    assert codes == ["4"]
-    assert len(sentences) == 1, sentences
-    assert "CAST_INVALID_INPUT" in sentences[0]
-
-
-@pytest.mark.spark
-def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
+@pytest.fixture(scope="module")
+def outcomes() -> list[tuple[str, str]]:
+    """Exit code and sentence of a query that fails, then of workers that fail, then of a JVM that is killed: a session
+    goes on after all but the last."""
     codes, sentences = outcome("""
         def exits(batches):
             os._exit(9)
@@ -85,13 +77,26 @@ def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
             os.kill(jvm_pid, signal.SIGKILL)
             yield from batches
 
+        ended(lambda: session.sql("select cast('x' as int)").toArrow())
         for work in (exits, exhausts_memory, fills_the_disk, is_wrong):
             ended(lambda: job(session, work))
         jvm_pid = current_jvm().process.pid
         ended(lambda: job(session, kills_the_jvm))
         ended(lambda: session.range(4).count())
     """)
-    assert codes == ["4"] * 6
+    assert len(codes) == len(sentences) == 7, sentences
+    return list(zip(codes, sentences, strict=True))
+
+
+@pytest.mark.spark
+def test_a_query_that_fails(outcomes: list[tuple[str, str]]) -> None:
+    code, sentence = outcomes[0]
+    assert code == "4"
+    assert "CAST_INVALID_INPUT" in sentence
+
+
+@pytest.mark.spark
+def test_workers_that_fail_and_a_jvm_that_is_killed(outcomes: list[tuple[str, str]]) -> None:
     expected = [
         "a Python worker of Spark ended unexpectedly",
         "a Python worker of Spark ran out of memory",
@@ -100,8 +105,8 @@ def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
         "its JVM was killed by SIGKILL",
         "its JVM was killed by SIGKILL",
     ]
-    assert len(sentences) == len(expected), sentences
-    for sentence, part in zip(sentences, expected, strict=True):
+    for (code, sentence), part in zip(outcomes[1:], expected, strict=True):
+        assert code == "4"
         assert sentence.startswith("kafkascope: Spark failed: ")
         assert part in sentence
 

@@ -1,7 +1,7 @@
 """Captures that are appended one after the other give the dataset that one ingest of all of them gives."""
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_parsers.errors import UsageError
 
@@ -25,6 +27,13 @@ def run(*arguments: object) -> Result:
 
 def append(out: object, *captures: object) -> Result:
     return run("ingest", *captures, "-o", out, "--append")
+
+
+def at_once(captures: Iterable[Path], folder: Path) -> Path:
+    """The dataset of one ingest of all captures: without the overview that the command prints."""
+    out = folder / "once.kscope"
+    ingest(list(captures), out, IngestOptions())
+    return out
 
 
 def in_pieces(capture: Path, folder: Path, n: int) -> list[Path]:
@@ -64,9 +73,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def whole(steps: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    out = tmp_path_factory.mktemp("whole") / "whole.kscope"
-    assert run("ingest", *steps, "-o", out).exit_code == 0
-    return contents(out)
+    return contents(at_once(steps, tmp_path_factory.mktemp("whole")))
 
 
 @pytest.mark.parametrize(("jobs", "at_a_time"), [pytest.param(1, 1, marks=pytest.mark.slow), (2, 2)])
@@ -107,9 +114,7 @@ def test_a_late_file_is_put_in_order(pieces: list[Path], tmp_path: Path, first: 
     late = tmp_path / "late.kscope"
     assert append(late, *(pieces[number] for number in first)).exit_code == 0
     assert append(late, pieces[1]).exit_code == 0
-    once = tmp_path / "once.kscope"
-    assert run("ingest", *(pieces[number] for number in sorted([*first, 1])), "-o", once).exit_code == 0
-    assert contents(late) == contents(once)
+    assert contents(late) == contents(at_once((pieces[number] for number in sorted([*first, 1])), tmp_path))
 
 
 def test_a_file_that_has_grown_stands_for_what_it_was(pieces: list[Path], tmp_path: Path) -> None:
@@ -118,9 +123,7 @@ def test_a_file_that_has_grown_stands_for_what_it_was(pieces: list[Path], tmp_pa
     assert append(out, growing).exit_code == 0
     growing.write_bytes(pieces[0].read_bytes())
     assert append(out, growing, pieces[1]).exit_code == 0
-    once = tmp_path / "once.kscope"
-    assert run("ingest", growing, pieces[1], "-o", once).exit_code == 0
-    assert contents(out) == contents(once)
+    assert contents(out) == contents(at_once([growing, pieces[1]], tmp_path))
 
 
 def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> None:
@@ -137,23 +140,21 @@ def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> N
 
 
 def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_path: Path) -> None:
-    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    out = tmp_path / "a.kscope"
     assert run("ingest", pieces[0], "-o", out).exit_code == 0
     assert Dataset.open(out).manifest.saved_scan == ()
     assert append(out, pieces[1]).exit_code == 0
-    assert run("ingest", *pieces[:2], "-o", once).exit_code == 0
-    assert contents(out) == contents(once)
+    assert contents(out) == contents(at_once(pieces[:2], tmp_path))
     assert Dataset.open(out).manifest.saved_scan
 
 
 def test_capture_points_go_on_apart(pieces: list[Path], tmp_path: Path) -> None:
     """Another capture point of the same time is a series of its own, which later files continue."""
     other = in_pieces(CAPTURES / "pieces" / "path_cut.pcap.zst", tmp_path, 4)
-    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    out = tmp_path / "a.kscope"
     for number in range(4):
         assert append(out, pieces[number], other[number]).exit_code == 0
-    assert run("ingest", *pieces[:4], *other, "-o", once).exit_code == 0
-    found, expected = contents(out)[0], contents(once)[0]
+    found, expected = contents(out)[0], contents(at_once([*pieces, *other], tmp_path))[0]
     assert found.keys() == expected.keys()
     assert len(found["requests"]) == len(expected["requests"]) > 500
 
@@ -184,13 +185,11 @@ def test_the_saved_scan_lies_where_the_dataset_lies(
     for piece in pieces[:2]:
         done = append(uri, piece)
         assert done.exit_code == 0, done.output
-    once = tmp_path / "once.kscope"
-    assert run("ingest", *pieces[:2], "-o", once).exit_code == 0
-    assert contents(uri) == contents(once)
+    assert contents(uri) == contents(at_once(pieces[:2], tmp_path))
 
 
 def test_compact_joins_the_files_that_appends_leave(pieces: list[Path], tmp_path: Path) -> None:
-    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    out = tmp_path / "a.kscope"
     for piece in pieces[:3]:
         assert append(out, piece).exit_code == 0
     before = contents(out)
@@ -204,8 +203,7 @@ def test_compact_joins_the_files_that_appends_leave(pieces: list[Path], tmp_path
     assert files == {*Dataset.open(out).manifest.paths, "_dataset.json", "report.json"}
     assert "no small files" in run("compact", out).stdout
     assert append(out, pieces[3]).exit_code == 0
-    assert run("ingest", *pieces[:4], "-o", once).exit_code == 0
-    assert contents(out) == contents(once)
+    assert contents(out) == contents(at_once(pieces, tmp_path))
 
 
 class _Runs:

@@ -4,7 +4,9 @@ is made up; the columns are not.
 `rich_text` puts hostile text where a stranger's text can be.
 """
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -294,11 +296,23 @@ def incident_rows(text: str) -> dict[str, list[dict[str, Any]]]:
 
 def write_dataset(place: Path, *, stories: bool = True, text: str = "") -> Path:
     """Writes the dataset into a new directory `place` and gives it back."""
+    for file, content in files_of_dataset(stories, text).items():
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / file).write_bytes(content)
+    return place
+
+
+@cache
+def files_of_dataset(stories: bool, text: str) -> dict[str, bytes]:
+    """The files of the dataset, by relative path. Made once: copying the files takes a tenth of the time of writing
+    Parquet."""
     found = ingest_rows(text)
     if stories:
         found |= story_rows(text) | later_story_rows(text) | incident_rows(text)
-    for name, rows in found.items():
-        write_table(place, TABLES[name], rows)
-    ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}
-    (place / MANIFEST).write_text(Manifest(written_files(place), ledger).to_json())
-    return place
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        for name, rows in found.items():
+            write_table(place, TABLES[name], rows)
+        ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}
+        (place / MANIFEST).write_text(Manifest(written_files(place), ledger).to_json())
+        return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}

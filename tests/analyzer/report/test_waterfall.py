@@ -89,25 +89,18 @@ def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
 
 
 @pytest.fixture
-def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def two(small: Any, tmp_path: Path) -> tuple[Path, Path]:
     """The same client, ready after 400 ms and after 1,400 ms: a wait before its first Produce grew by 1,000 ms."""
-
-    def result(total_ms: int, wait_ms: int) -> Callable[[str], Any]:
-        def rows(text: str) -> Any:
-            found = original(text)
-            for start in found["startups"]:
-                if start["outcome"] == "ready":
-                    start |= {"ready_ns": small.at(total_ms), "total_us": total_ms * 1000}
-            found["startup_steps"][2] |= {"wait_us": wait_ms * 1000}
-            return found
-
-        return rows
-
-    original = small.story_rows
     places = tmp_path / "a.kscope", tmp_path / "b.kscope"
-    for place, total, wait in ((places[0], 400, 300), (places[1], 1_400, 1_300)):
-        monkeypatch.setattr(small, "story_rows", result(total, wait))
+    for place, total_ms, wait_ms in ((places[0], 400, 300), (places[1], 1_400, 1_300)):
         small.write_dataset(place)
+        found = small.story_rows("")
+        for start in found["startups"]:
+            if start["outcome"] == "ready":
+                start |= {"ready_ns": small.at(total_ms), "total_us": total_ms * 1000}
+        found["startup_steps"][2] |= {"wait_us": wait_ms * 1000}
+        for name in ("startups", "startup_steps"):
+            small.write_table(place, small.TABLES[name], found[name])
     return places
 
 

@@ -1,6 +1,6 @@
 """Each rule about clients on rows made by hand: what it must find, and the nearest in which it must find nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -217,11 +217,13 @@ ALONE = "one broker has all"
 
 
 def apart(rows: Rows, number: int) -> Rows:
-    """The rows with ids and nodes of their own, so that all cases are one dataset and the rules are asked once."""
+    """The rows with ids and nodes of their own, so that many cases are one dataset and the rules are asked once."""
 
     def renamed(name: str, value: Any) -> Any:
         if name == "node_id" and value is not None:
             return number * 10 + value
+        if name == "topics":
+            return [{**each, "name": f"{number}x{each['name']}"} for each in value]
         if isinstance(value, list) and value and isinstance(value[0], dict):
             return [{key: renamed(key, item) for key, item in each.items()} for each in value]
         if name in ("conn_ids", "member_ids", "evidence"):
@@ -234,18 +236,28 @@ def apart(rows: Rows, number: int) -> Rows:
     }
 
 
+def merge(cases: Mapping[str, Rows]) -> tuple[Rows, dict[int, str]]:
+    """The rows of all cases as one dataset; number -> case."""
+    merged: dict[str, list[Rows]] = {}
+    for number, rows in enumerate(cases.values()):
+        for table, listed in apart(rows, number).items():
+            merged.setdefault(table, []).extend(listed)
+    return merged, dict(enumerate(cases))
+
+
+def number_of(finding: Rows) -> int:
+    """The number of the case whose rows made a finding."""
+    return int(finding["evidence"][0].split("x")[0])
+
+
 @pytest.fixture(scope="module")
 def rules_by_case(found_in: Callable[..., Any]) -> dict[str, set[str]]:
     """Case -> the rules that found something in it."""
-    numbers = {f"{number}x": name for number, name in enumerate(CASES)}
-    merged: dict[str, list[Rows]] = {}
-    for prefix, name in numbers.items():
-        for table, rows in apart(CASES[name][0], int(prefix[:-1])).items():
-            merged.setdefault(table, []).extend(rows)
+    merged, numbers = merge({name: rows for name, (rows, _) in CASES.items()})
     merged.pop("topology")
     rules: dict[str, set[str]] = {name: set() for name in CASES}
     for row in found_in(merged):
-        rules[numbers[row["evidence"][0].split("x")[0] + "x"]].add(row["rule"])
+        rules[numbers[number_of(row)]].add(row["rule"])
     rules[ALONE] = {row["rule"] for row in found_in(CASES[ALONE][0])}
     return rules
 
@@ -268,21 +280,30 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
     return {**rows, "messages/ListOffsets/request": [*rows["messages/ListOffsets/request"], asked]}
 
 
-@pytest.mark.parametrize(
-    ("rows", "result"),
-    [
-        (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (earliest)"),
-        (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (latest)"),
-        (looks_up_both_ends(0, latest=0), "t-0 went from offset 39 to 0; "),
-        (looks_up_both_ends(7), "t-0 went from offset 39 to 7; "),
-        (outside(100, 140), "t-0 went from offset 100 to 140 (earliest)"),
-    ],
-    ids=["earliest", "latest", "empty log", "the application chose", "asked once, never fetched"],
-)
-def test_the_next_fetch_tells_where_a_consumer_went_on(rows: Rows, result: str, found_in: Callable[..., Any]) -> None:
-    (finding,) = [row for row in found_in(rows) if row["rule"] == "offset_reset"]
-    assert result in finding["sentence"]
+LOOKED_UP: dict[str, tuple[Rows, str | None]] = {
+    "earliest": (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (earliest)"),
+    "latest": (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (latest)"),
+    "empty log": (looks_up_both_ends(0, latest=0), "t-0 went from offset 39 to 0; "),
+    "the application chose": (looks_up_both_ends(7), "t-0 went from offset 39 to 7; "),
+    "asked once, never fetched": (outside(100, 140), "t-0 went from offset 100 to 140 (earliest)"),
+    "asked for both ends, never fetched": (looks_up_both_ends(None), None),
+}
+"""Case -> its rows, and what the finding says; None: there is none."""
 
 
-def test_a_consumer_that_looked_up_both_ends_and_never_fetched_says_nothing(found_in: Callable[..., Any]) -> None:
-    assert [row for row in found_in(looks_up_both_ends(None)) if row["rule"] == "offset_reset"] == []
+@pytest.fixture(scope="module")
+def resets_by_case(found_in: Callable[..., Any]) -> dict[str, list[str]]:
+    """Case -> the sentences of its findings offset_reset."""
+    merged, numbers = merge({name: rows for name, (rows, _) in LOOKED_UP.items()})
+    sentences: dict[str, list[str]] = {name: [] for name in LOOKED_UP}
+    for row in found_in(merged):
+        if row["rule"] == "offset_reset":
+            sentences[numbers[number_of(row)]].append(row["sentence"])
+    return sentences
+
+
+@pytest.mark.parametrize("case", LOOKED_UP)
+def test_the_next_fetch_tells_where_a_consumer_went_on(case: str, resets_by_case: dict[str, list[str]]) -> None:
+    _, result = LOOKED_UP[case]
+    assert len(resets_by_case[case]) == (result is not None)
+    assert all(result is not None and result in sentence for sentence in resets_by_case[case])
