@@ -23,7 +23,7 @@ DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo 'make slow     the tests with a Spark cluster, with S3 in Spark, of a kill, and on large captures, which make test leaves out'
+	@echo 'make slow     the tests that make test leaves out: with a Spark cluster, with S3 in Spark, of kills, on large captures'
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     a million mutated messages; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
@@ -38,12 +38,12 @@ report: .stamps/installed java
 test: .stamps/installed-test java
 	$(PYTEST)
 
-# Four tests show on a large capture what make test shows on small ones; their docstrings say where. Seven that start JVMs
-# of their own take a quarter of the time of all others together: those with Spark's daemons (a master, workers,
-# executors), with executors that lack our packages, with Hadoop's connector for S3, and of a kill between two stories.
-# make test has a smaller proof of each: stories and ingest as tasks of the embedded session, an
-# archive for executors that is unpacked without Spark, the sentence for each lack, the connector's settings and ingest
-# from S3 to S3, kills of ingest and what `clean` removes.
+# What takes many seconds and of which make test has a smaller proof: the same on large captures, on more captures, with
+# more jobs, buckets, forms or days; Spark's daemons (a master, workers, executors), executors that lack our packages,
+# Hadoop's connector for S3, workers that fail, kills and Ctrl-C during the stories, which start JVMs of their own.
+# make test shows stories and ingest as tasks of the embedded session, an archive for executors that is unpacked without
+# Spark, the sentence for each lack and for a JVM that ends, the connector's settings and ingest from S3 to S3, kills and
+# Ctrl-C of ingest and what `clean` removes.
 slow: .stamps/installed-test java
 	$(PYTEST) -m slow
 

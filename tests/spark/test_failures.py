@@ -89,6 +89,7 @@ def outcomes() -> list[tuple[str, str]]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_query_that_fails(outcomes: list[tuple[str, str]]) -> None:
     code, sentence = outcomes[0]
     assert code == "4"
@@ -96,6 +97,7 @@ def test_a_query_that_fails(outcomes: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_workers_that_fail_and_a_jvm_that_is_killed(outcomes: list[tuple[str, str]]) -> None:
     expected = [
         "a Python worker of Spark ended unexpectedly",

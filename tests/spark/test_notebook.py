@@ -28,6 +28,7 @@ def run_here(command: list[Any], *, elsewhere: Callable[..., Any] = subprocess.r
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_notebook_goes_from_a_capture_to_three_plots(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_interrupted_in_the_stories_leaves_nothing_and_prints_no_traceback(here: Path) -> None:
     """So does `stories`, beside which nothing happens but that (tests/spark/test_stories.py)."""
     done = stopped_in_the_stories("SIGINT")

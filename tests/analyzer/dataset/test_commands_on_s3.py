@@ -75,7 +75,9 @@ def test_cut(leader_move: Path, uploaded: str, tmp_path: Path) -> None:
     assert len(set(sizes.values())) == 1
 
 
-@pytest.mark.parametrize("form", ["--html", "--markdown", "--json"])
+@pytest.mark.parametrize(
+    "form", ["--html", *(pytest.param(f, marks=pytest.mark.slow) for f in ("--markdown", "--json"))]
+)
 @pytest.mark.usefixtures("s3_environment")
 def test_a_report_file_is_the_same(form: str, leader_move: Path, uploaded: str, tmp_path: Path) -> None:
     for place, name in ((leader_move, "local"), (uploaded, "remote")):

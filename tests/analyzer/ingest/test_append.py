@@ -76,12 +76,13 @@ def whole(steps: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     return contents(at_once(steps, tmp_path_factory.mktemp("whole")))
 
 
-@pytest.mark.parametrize(("jobs", "at_a_time"), [pytest.param(1, 1, marks=pytest.mark.slow), (2, 2)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("jobs", "at_a_time"), [(1, 1), (2, 2)])
 def test_steps_give_what_one_ingest_gives(
     steps: list[Path], whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, at_a_time: int
 ) -> None:
-    """With one process and one file at a time it is slow; that is what the tests of a small capture do below, which
-    compare late files, grown files and joined files with one ingest of all of them."""
+    """The tests of a small capture below do the same: they compare late files, grown files and joined files with one
+    ingest of all of them."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     out = tmp_path / "grown.kscope"
     for first in range(0, STEPS, at_a_time):

@@ -27,6 +27,9 @@ CAPTURES = {
     "frozen_broker": "pieces/frozen_broker.pcap.zst",
     "late_reports": "pieces/late_reports.pcap.zst",
 }
+FAST = ("first_response", "groups", "path_cut")
+"""Those of `make test`: a capture that begins in the middle of a response, one with groups, one with lost packets. The
+others are behind `make slow`."""
 SERVER_EVENTS = {"server_host", "server_wait", "life_sign"}
 EVENTS = {
     "groups": {"group_member", "group_request", "group_lag"},
@@ -88,7 +91,7 @@ def fixtures_captures(request):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "leader_move" else name for name in CAPTURES]
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CAPTURES]
 )
 def test_jobs_and_blocks_change_nothing(dataset_with, fixtures_captures, ingested, name):
     """Of each kind of traffic a small capture; leader_move, which has all of them at ten times the size, is slow."""

@@ -113,7 +113,7 @@ def rotated(raw: bytes, folder: pathlib.Path, n: int, *, twice: bool = False) ->
     return paths
 
 
-@pytest.mark.parametrize("n_buckets", [1, 3])
+@pytest.mark.parametrize("n_buckets", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: pathlib.Path, n_buckets: int) -> None:
     """Spark begins, Spark goes on, this machine goes on; connections, frames and copies of packets cross the files."""
     paths = rotated(unpacked("mid_stream-any.pcap.zst"), tmp_path, 4, twice=True)
@@ -128,22 +128,20 @@ def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: path
     assert files == {*Dataset.open(grown).manifest.paths, "_dataset.json"}
 
 
-def test_three_days_are_appended_from_store_to_store(
-    spark: Any,
-    bucket: Callable[[], Any],
-    raw: bytes,
-    tmp_path: pathlib.Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_days_are_appended_from_store_to_store(
+    spark: Any, bucket: Callable[[], Any], raw: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     """A day's capture that was appended is not opened again: it may be gone from the store. Its connections, of
-    few APIs, go through all days; each table and bucket of each day is some requests to the store."""
+    few APIs, go through all days; each table and bucket of each day is some requests to the store. n: days and
+    buckets."""
     for name in filter(lambda name: name.startswith("AWS_"), os.environ):
         monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
-    days, store = rotated(raw, tmp_path, 3), bucket()
+    days, store = rotated(raw, tmp_path, n), bucket()
     ingest(days, tmp_path / "once.kscope", OPTIONS)
     for day in days:
         store.put(f"mirror/{day.name}", day.read_bytes())
-        on_spark(spark, [f"{store.uri}/mirror/{day.name}"], f"{store.uri}/week.kscope", 2, append=True)
+        on_spark(spark, [f"{store.uri}/mirror/{day.name}"], f"{store.uri}/week.kscope", n, append=True)
         store.remove(f"mirror/{day.name}")
     found, expected = Dataset.open(f"{store.uri}/week.kscope"), Dataset.open(tmp_path / "once.kscope")
     for table in set(expected.tables) - {"captures"}:  # it has their paths
@@ -191,6 +189,7 @@ def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
 
 
+@pytest.mark.slow
 def test_a_wrong_plan_is_made_again(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture is sent through the network: what looks like records, as far back as is looked, is one packet."""
     raw = unpacked("healthy_basic.pcap.zst")
