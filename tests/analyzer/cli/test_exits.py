@@ -58,7 +58,7 @@ def interrupt(*_: object, **__: object) -> None:
             ["report", "{}", "--html", "x.html"],
             ": nothing was written",
         ),
-        ("kafkascope_analyzer.dataset.leftovers.find_leftovers", ["clean", "{}", "--dry-run"], ""),
+        ("kafkascope_analyzer.dataset.new_dataset.scratch_folders", ["clean", "{}", "--dry-run"], ""),
         (
             "kafkascope_analyzer.dataset.new_dataset.remove_leftovers",
             ["clean", "{}"],
