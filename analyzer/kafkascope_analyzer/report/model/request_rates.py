@@ -20,17 +20,19 @@ from kafkascope_analyzer.sql.database import Database
 N_SLOTS = 120
 LEAST_SPAN_NS = N_SLOTS * 10_000_000
 """A shorter capture has slots of 10 ms all the same: the rate of a few requests in less says nothing."""
+# Requests are counted before they are joined: DuckDB expects one row of an Arrow table, and would hold all requests to
+# look up their families.
 _QUERY = """
 with sent as (
-    select coalesce(family, {other}) as family, latency_us,
+    select api_name, {step} as us,
         least({n_slots} - 1, greatest(0, ts_ns - {start_ns}) * {n_slots} // {span_ns}) as slot,
         coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
-    from requests left join (values {families}) as families(api_name, family) using (api_name)
-    where coalesce(status, '') <> 'orphan_response'
+    from requests where coalesce(status, '') <> 'orphan_response'
+), by_api as (
+    select api_name, slot, us, count(*) as n, count(*) filter (failed) as n_failed from sent group by all
 ), steps as (
-    select family, slot, count(*) as n, count(*) filter (failed) as n_failed,
-        {step} as us
-    from sent group by all
+    select coalesce(family, {other}) as family, slot, us, sum(n) as n, sum(n_failed) as n_failed
+    from by_api left join (values {families}) as families(api_name, family) using (api_name) group by all
 ), ranked as (
     select *, sum(n) over (partition by family, slot order by us nulls last) as n_up_to,
         sum(case when us is not null then n end) over (partition by family, slot) as n_answered
