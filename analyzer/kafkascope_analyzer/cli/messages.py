@@ -16,8 +16,8 @@ _JSON_FORMATS = ("json", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Where a command says its sentences. is_json: whether each is a line of JSON; quiet: whether the user asked for no
-    notes and no progress."""
+    """Writes the errors, warnings and notes of a command to standard error. is_json: each as a line of JSON; quiet: the
+    user asked for no notes and no progress."""
 
     is_json: bool = False
     quiet: bool = False

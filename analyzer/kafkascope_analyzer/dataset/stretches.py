@@ -19,13 +19,14 @@ FOREVER = 1 << 62
 
 
 class Stretches(Generic[T]):
-    """listed: first and last nanosecond of each stretch, FOREVER where it has no end, and whose stretch it is."""
+    """Stretches of time, each with its owner. listed: first and last nanosecond, FOREVER where it has no end, and the
+    owner."""
 
     def __init__(self, listed: Iterable[tuple[int, int, T]]) -> None:
         self._ordered = sorted(enumerate(listed), key=lambda placed: placed[1][0])
         self._starts = [start_ns for _, (start_ns, _, _) in self._ordered]
         self._latest_ends = list(accumulate((end_ns for _, (_, end_ns, _) in self._ordered), max))
-        """Of each and those before it, the latest end."""
+        """The latest end among each stretch and those that begin before it."""
 
     def cover(self, ts_ns: int) -> bool:
         """Whether a time is in one of them."""
@@ -41,7 +42,8 @@ class Stretches(Generic[T]):
         return n_begun > 0 and self._latest_ends[n_begun - 1] >= start_ns
 
     def meeting(self, start_ns: int, end_ns: int) -> Iterator[T]:
-        """Whose stretches meet this one, as in `meet`; in the order in which they were listed."""
+        """The owners of the stretches that begin at end_ns or before and last to start_ns or longer, in the order in
+        which they were listed."""
         return (whose for _, _, whose in self._meeting(start_ns, end_ns))
 
     def longest(

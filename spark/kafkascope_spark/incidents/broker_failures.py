@@ -139,8 +139,9 @@ def _of_broker(rows: list[Row]) -> Iterator[Failure]:
 def _noticed_late(
     partial: Iterable[BadStretch], failed: Sequence[Sequence[list[BadStretch]]]
 ) -> tuple[list[list[BadStretch]], list[BadStretch]]:
-    """Of each failure for everybody the stretches that have time in common with it, each with the first one; and the
-    other stretches. failed: the groups of stretches of each failure, in order of time."""
+    """Divides the stretches in which the broker served others: into a list for each failure for everybody with which
+    they have time in common (the first, where there are several), and the rest. failed: the groups of stretches of each
+    failure, in order of time."""
     late: list[list[BadStretch]] = [[] for _ in failed]
     others: list[BadStretch] = []
     spans = [(*_span(cluster), number) for number, clusters in enumerate(failed) for cluster in clusters]
@@ -312,7 +313,7 @@ def _without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
     that failed for everybody does not reach the others either."""
     kept: list[Failure] = []
     at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
-    """Of those that are kept, by the addresses of their brokers."""
+    """The failures that are kept, by each address of their brokers."""
     for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
         addresses = {row["server_ip"] for row in failure.states}
         of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}

@@ -219,7 +219,7 @@ def _save_reading(inputs: ToRead, joined: Joined) -> None:
 
 
 def _n_buckets(n_bytes: int, n_tasks: int) -> int:
-    """As many buckets for each task that runs at a time, of BUCKET_BYTES at the most, so that all end together; fewer
-    where they would be too small."""
+    """The number of buckets: a multiple of the tasks that run at a time, so that these end together, with BUCKET_BYTES
+    at most in each; fewer where a bucket would have less than LEAST_BUCKET_BYTES."""
     rounds = -(-n_bytes // (BUCKET_BYTES * n_tasks))
     return max(1, min(rounds * n_tasks, n_bytes // LEAST_BUCKET_BYTES))

@@ -134,7 +134,7 @@ def test_days_are_appended_from_store_to_store(
 ) -> None:
     """A day's capture that was appended is not opened again: it may be gone from the store. Its connections, of
     few APIs, go through all days; each table and bucket of each day is some requests to the store. n: days and
-    buckets."""
+    buckets; one day shows only the way from store to store."""
     for name in filter(lambda name: name.startswith("AWS_"), os.environ):
         monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
     days, store = rotated(raw, tmp_path, n), bucket()

@@ -85,7 +85,7 @@ def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:
 
 
 def _other_addresses(broker: Broker) -> list[str]:
-    """What it is advertised as, in a line below its address, where that is another one."""
+    """The line with the addresses that the broker advertises beside the one in the table; none without such."""
     names = [safe(name) for name in broker.advertised if name != broker.address]
     return [f"  advertised as {list_of(names, 2)}"] if names else []
 
