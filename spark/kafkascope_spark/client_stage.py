@@ -7,32 +7,26 @@ become ready, which may belong to an incident; and the files that it wrote.
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
-from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
-from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
-from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
-from kafkascope_spark.event_decoder import event_rows
-from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
-from kafkascope_spark.incidents.listener_use import LISTENER_USE, LISTENER_USE_STRUCT, use_id
-from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
-from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
+from kafkascope_spark.event_decoder import event_rows, shared_bodies
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.causes import affected_ns
-from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
+from kafkascope_spark.stage_rows import BODY, Row, packed
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
 from kafkascope_spark.stalls.stall import STALL
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
+from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import CLIENT_END
 
-Row = dict[str, Any]
 Batches = Iterable[pa.RecordBatch]
 Columns = dict[str, pa.Array]
 
@@ -43,23 +37,6 @@ NOT_READY = frozenset({"failed", "gave_up"})
 """Outcomes of starts that did not become ready."""
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
-SHARED_KINDS = {
-    **GROUP_KINDS,
-    **TRANSACTION_KINDS,
-    **SERVICE_KINDS,
-    **SERVER_KINDS,
-    **FLOW_KINDS,
-    CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
-    SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
-    STALL: row_struct(STALLS),
-    AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
-    ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
-    SILENT_CLIENT: SILENT_CLIENT_STRUCT,
-    LISTENER_USE: LISTENER_USE_STRUCT,
-    RECOVERY: row_struct(RECOVERIES),
-    FAILED_START: row_struct(STARTUPS),
-    WRITTEN_FILE: FILE,
-}
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 SHARED = pa.schema(
     [
@@ -75,12 +52,11 @@ SHARED = pa.schema(
         ("client_ip", pa.string()),
         ("client_instance_id", pa.string()),
         ("group_id", pa.string()),
-        *((kind, pa.list_(struct)) for kind, struct in SHARED_KINDS.items()),
+        (BODY, pa.binary()),
     ]
 )
-"""What goes from the first stage to the second: rows in SHARED_ORDER, each with a list of one struct, that of its kind.
-conn_id: the connection; of a recovery its id, which makes the order total. group_id: the group that the client reads
-in."""
+"""What goes from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id, which
+makes the order total. group_id: the group that the client reads in. body: the event, or the row (stage_rows)."""
 _WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
 
 
@@ -116,7 +92,7 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         elif name == SERVICE_CLIENT:
-            client = {name: row[name] for name in SERVICE_CLIENT_STRUCT.names}
+            client = {name: row[name] for name in ServiceClient.__dataclass_fields__}
             yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
         elif name == AFFECTED_CLIENT:
             identity = row["client_instance_id"]
@@ -138,9 +114,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
             writer.take(name, row)
 
 
-def _row(key_kind: str, key: str, kind: str, struct: Row) -> Row:
+def _row(key_kind: str, key: str, kind: str, body: Row) -> Row:
     """A row of SHARED that precedes those of its key at a moment."""
-    return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, kind: [struct]}
+    return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, BODY: packed(body)}
 
 
 _FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
@@ -163,8 +139,8 @@ def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatc
     columns |= _service_keys(rows, is_service, of_conn, conn_ids.indices)
     columns["client_instance_id"] = clients
     columns["group_id"] = pa.array([owner.group_id for owner in of_conn], pa.string()).take(conn_ids.indices)
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows.num_rows, f.type) for f in SHARED]
-    passed_on = pa.RecordBatch.from_arrays(arrays, schema=SHARED)
+    columns[BODY] = pa.array(map(packed, shared_bodies(rows)), pa.binary())
+    passed_on = pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in SHARED], schema=SHARED)
     return passed_on.filter(pc.or_(pc.invert(is_service), clients.is_valid()))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, RANKS
+from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
 from kafkascope_spark.model import ErrorRun, Lookup, PartitionAccess, Request, Row
 
 Key = tuple[str, int, int, int]
@@ -34,6 +34,12 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
         if rank == ERROR_RUN and body.n > 1:
             body.request = next(bodies[REQUEST])
         yield (client_ip or "", section, ts_ns, rank), body
+
+
+def shared_bodies(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The structs of the rows of a batch, none of which is of a client kind, as dicts."""
+    bodies = {kind: _dicts(_fields(batch.column(kind))) for kind in KINDS if kind not in CLIENT_KINDS}
+    return (next(bodies[kind]) for kind in values_of(batch.column("kind")))
 
 
 def event_row(row: Row) -> EventRow:
@@ -86,10 +92,14 @@ def _lists(column: pa.Array) -> list[Any]:
 def _structs(batch: pa.RecordBatch, kind: str) -> dict[str, pa.Array]:
     """The columns of the structs of a kind, with those of _FROM_KEYS that the struct lacks."""
     column = batch.column(kind)
-    structs = column.flatten()
-    columns = {field.name: structs.field(i) for i, field in enumerate(structs.type)}
     is_of_kind = column.is_valid()
-    return {name: batch.column(name).filter(is_of_kind) for name in _FROM_KEYS} | columns
+    return {name: batch.column(name).filter(is_of_kind) for name in _FROM_KEYS} | _fields(column)
+
+
+def _fields(column: pa.Array) -> dict[str, pa.Array]:
+    """The columns of the structs in the lists of a column."""
+    structs = column.flatten()
+    return {field.name: structs.field(i) for i, field in enumerate(structs.type)}
 
 
 def _reader(make: Callable[..., Any], names: tuple[str, ...]) -> Callable[[dict[str, pa.Array]], Iterator[Any]]:

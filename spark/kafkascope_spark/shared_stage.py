@@ -9,13 +9,13 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_spark.broker_states.machine import BrokerStates
-from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
+from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
+from kafkascope_spark.event_decoder import values_of
 from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
@@ -24,13 +24,13 @@ from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.causes import Causes, affected_ns
+from kafkascope_spark.stage_rows import BODY, Row, unpacked
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions
 
-Row = dict[str, Any]
 _WRITTEN = (TRANSACTIONS, PARTITION_FLOW)
 _NOT_FAILED = frozenset({"committed", "cut"})
 """Outcomes of transactions that belong to no incident."""
@@ -182,10 +182,10 @@ class SharedMachines:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
-    """Rows of client_stage.SHARED as dicts, with the struct of the row's kind under the name of the kind."""
-    keys = [name for name in batch.schema.names if name not in SHARED_KINDS]
-    structs = {kind: iter(batch.column(kind).flatten().to_pylist()) for kind in SHARED_KINDS}
-    for row in batch.select(keys).to_pylist():
-        kind = row["kind"]
-        row[kind] = next(structs[kind])
+    """Rows of client_stage.SHARED as dicts, with the body of the row under the name of its kind."""
+    names = [name for name in SHARED.names if name != BODY]
+    columns = (values_of(batch.column(name)) for name in names)
+    for body, *values in zip(batch.column(BODY).to_pylist(), *columns, strict=True):
+        row = dict(zip(names, values, strict=True))
+        row[row["kind"]] = unpacked(body)
         yield row

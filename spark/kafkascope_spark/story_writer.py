@@ -39,12 +39,6 @@ SORTED_BY = {
     "findings": ["first_ns", "rule", "finding_id"],
 }
 
-
-def row_struct(table: Table) -> pa.StructType:
-    """A row of a story table as it travels between the stages: without the columns that are made from others."""
-    return pa.struct([field for field in table.schema if not field.type.equals(TIMESTAMP)])
-
-
 FILE = pa.struct([("table", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64())])
 """A file that a task wrote, as it travels to the driver."""
 

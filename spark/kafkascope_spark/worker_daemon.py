@@ -9,15 +9,15 @@ session only: a cluster's workers may lack this package until they are given it.
 
 import gc
 
-import pandas  # noqa: F401 - pyspark.worker imports it when it is given Arrow batches
-import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import kafkascope_spark.stories
 import kafkascope_spark.story_job  # noqa: F401
+from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 
 if __name__ == "__main__":
+    arrow_without_pandas()
     gc.collect()
     gc.freeze()
     manager()

@@ -1,5 +1,6 @@
 """Sizes, options and the choice of the session; what starts a JVM is in test_failures and test_stories."""
 
+import glob
 import os
 import pathlib
 import shlex
@@ -7,10 +8,13 @@ import socket
 import socketserver
 import subprocess
 import time
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 from unittest.mock import MagicMock
 
+import pyarrow as pa
 import pytest
 
 import kafkascope_spark
@@ -135,7 +139,12 @@ def test_the_command_has_what_sparks_own_launcher_passes() -> None:
     options = {x for x in theirs if x.startswith("-") and x not in ("-cp", "-Xmx1g")}
     unused = {"--add-modules=jdk.incubator.vector", "-Dderby.connection.requireAuthentication=false"}
     assert options - unused == set(launch_options()[2:]), "Spark's launcher passes other options"
-    assert theirs[theirs.index("-cp") + 1].endswith(launch_options()[1])
+    first, all_jars = theirs[theirs.index("-cp") + 1].split(":")[-2:]
+    ours = launch_options()[1].split(":")
+    left_out = {jar for jar in glob.glob(f"{all_jars}.jar") if jar not in ours}
+    assert ours[0] == first
+    assert {*ours, *left_out} == set(glob.glob(f"{all_jars}.jar"))
+    assert [pathlib.Path(jar).name.partition("_")[0] for jar in left_out] == ["spark-mllib"]
 
 
 def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,3 +361,20 @@ def test_an_executor_without_the_package_gets_the_check_as_code() -> None:
     program = hidden.format(paths=[p for p in sys.path if p]) + f"print(repr(pickle.loads({code!r})(0)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(r"'\t")
+
+
+@pytest.mark.spark
+def test_queries_use_the_workers_that_were_started_early(spark: Any) -> None:
+    """Spark starts another daemon for workers with other variables of the environment, and that one loads everything
+    again. Workers that load PySpark from the archive of its sources compile it each time."""
+
+    def of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"daemon": [os.getppid()], "loaded_from": [str(pyspark.__file__)]})
+
+    early = spark.sparkContext.parallelize([0], 1).map(lambda _: os.getppid()).collect()
+    (row,) = spark.range(1).coalesce(1).mapInArrow(of_worker, "daemon long, loaded_from string").collect()
+    assert early == [row.daemon]
+    assert pathlib.Path(row.loaded_from).is_file()

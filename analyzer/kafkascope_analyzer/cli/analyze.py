@@ -51,8 +51,8 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, make_stories, story_choice
+from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
 

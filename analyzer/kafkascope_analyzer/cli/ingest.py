@@ -31,7 +31,7 @@ from kafkascope_analyzer.cli.options import (
 )
 from kafkascope_analyzer.cli.progress import bar, waiting
 from kafkascope_analyzer.cli.show import show_traffic
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
+from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError

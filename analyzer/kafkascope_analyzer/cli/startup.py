@@ -4,8 +4,6 @@ import atexit
 import gc
 import os
 import sys
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 
 _GARBAGE_THRESHOLD = 500_000
 """New objects before a collection of the youngest generation. Imports create half a million objects and no garbage;
@@ -31,31 +29,3 @@ def end_process(code: int | str | None) -> None:
     except OSError:
         sys.exit(code)
     os._exit(code or 0)
-
-
-class _WithoutPandas(MetaPathFinder):
-    """An import finder that hides pandas. (Cython's import, which pyarrow uses, does not heed None in sys.modules.)"""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Raises ModuleNotFoundError for pandas; leaves every other module to the next finder."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        return None
-
-
-def arrow_without_pandas() -> None:
-    """Makes pyarrow look for pandas now, and not find it: otherwise it loads pandas (a tenth of the processor time of a
-    small ingest, 40 MB; benchmarks/startup.py) to check whether a list is a Series.
-
-    pyarrow looks again when pandas is asked for by name (`to_pandas`).
-    """
-    import pyarrow as pa
-
-    if "pandas" in sys.modules:
-        return
-    finder = _WithoutPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(finder)

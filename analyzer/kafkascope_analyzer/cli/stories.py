@@ -21,7 +21,7 @@ from kafkascope_analyzer.cli.options import (
 )
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.show import show
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
+from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall
 from kafkascope_parsers.errors import UsageError
 

@@ -33,8 +33,8 @@ def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"
 def _analyze(capture: str, made: Path, messages: "Messages") -> None:
     from kafkascope_analyzer.cli.early_session import early_session
     from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
-    from kafkascope_analyzer.cli.startup import arrow_without_pandas
     from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
+    from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
     from kafkascope_analyzer.dataset.storage import Storage
     from kafkascope_analyzer.ingest.options import IngestOptions

@@ -5,38 +5,21 @@ One row for each client goes to the stage that makes the incidents; it keeps tho
 
 from collections import Counter
 
-import pyarrow as pa
-
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, Row
 
 AFFECTED_CLIENT = "affected_client"
 """Kind of the rows."""
 MOST_SERVERS, MOST_ADVERTISED = 8, 32
-_STRING, _STRINGS = pa.string(), pa.list_(pa.string())
-AFFECTED_CLIENT_STRUCT = pa.struct(
-    [
-        ("client_instance_id", _STRING),
-        ("client_id", _STRING),
-        ("client_ip", _STRING),
-        ("library", _STRING),
-        ("principal", _STRING),
-        ("group_protocol", _STRING),
-        ("end", _STRING),
-        ("session_timeout_ms", pa.int32()),
-        ("rebalance_timeout_ms", pa.int32()),
-        ("servers", _STRINGS),
-        ("secured_servers", _STRINGS),
-        ("advertised", _STRINGS),
-    ]
-)
-"""library: one of library_profiles.LIBRARIES. end: as in the table `clients`. servers, secured_servers: addresses
-of brokers that answered its Metadata or accepted its records, without and with TLS or SASL, the most used first.
-advertised: addresses that Metadata gave it."""
 
 
 def affected_client(instance: Instance, client: Row) -> Row:
-    """The row of a client. client: its row of `clients`."""
+    """The row of a client. client: its row of `clients`.
+
+    library: one of library_profiles.LIBRARIES. servers, secured_servers: addresses of brokers that answered its
+    Metadata or accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that
+    Metadata gave it.
+    """
     connections = instance.connections
     served = [c for c in connections if c.named_servers or c.first_accepted_ns is not None]
     secured = [c for c in served if c.tls or c.sasl_mechanism is not None]

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 
-import pyarrow as pa
-
 from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, Row
@@ -18,38 +16,6 @@ from kafkascope_spark.recoveries.failures import CLOSED_BY_SERVER
 
 LISTENER_USE = "listener_use"
 """Kind of the rows."""
-LISTENER_USE_STRUCT = pa.struct(
-    [
-        ("client_ip", pa.string()),
-        ("client_instance_id", pa.string()),
-        ("client_id", pa.string()),
-        ("server", pa.string()),
-        ("protocol", pa.string()),
-        ("mechanism", pa.string()),
-        ("served", pa.bool_()),
-        ("of_broker", pa.bool_()),
-        ("from_start", pa.bool_()),
-        ("error_name", pa.string()),
-        ("had_session", pa.bool_()),
-        ("answered", pa.bool_()),
-        ("asked", pa.bool_()),
-        ("n", pa.int64()),
-        ("first_ns", pa.int64()),
-        ("last_ns", pa.int64()),
-        ("is_over", pa.bool_()),
-        ("works_on", pa.bool_()),
-        ("evidence", pa.list_(pa.string())),
-    ]
-)
-"""Connections of one address to one server (`address:port`) that went alike.
-
-client_instance_id, client_id: null where they were served, or where no request could be read. protocol: a
-security.protocol of Kafka; TLS where it could not be decrypted; HTTP. of_broker: they were served, and belong to a
-broker; from_start: the capture has their first packets, so that it is known whether they use SASL. error_name: with
-which SASL was refused; had_session: it had been accepted before, on the same connection; answered: the server answered
-ApiVersions before it closed; asked: the client asked for more than that. n: how many; first_ns, last_ns: of these, the
-first packet and the last; is_over: no further one was to be expected by the end of the capture; works_on: the client
-was served elsewhere afterwards, as far as its requests could be read; evidence: conn_ids."""
 TLS, HTTP = "TLS", "HTTP"
 MOST_EVIDENCE = 20
 PATIENCE_NS = 3_000_000_000
@@ -88,8 +54,19 @@ def listener_use_rows(
     refused: Mapping[str, str],
     end_ns: int,
 ) -> Iterator[Row]:
-    """Rows of LISTENER_USE of one client address. connections: all of it; instances: conn_id -> client; refused:
-    conn_id -> the error with which its SASL was refused; end_ns: end of the capture."""
+    """Rows of LISTENER_USE of one client address: connections to one server (`address:port`) that went alike.
+
+    connections: all of it; instances: conn_id -> client; refused: conn_id -> the error with which its SASL was refused;
+    end_ns: end of the capture.
+
+    Of a row: client_instance_id, client_id: None where they were served, or where no request could be read. protocol: a
+    security.protocol of Kafka; TLS where it could not be decrypted; HTTP. of_broker: they were served, and belong to a
+    broker; from_start: the capture has their first packets, so that it is known whether they use SASL. error_name: with
+    which SASL was refused; had_session: it had been accepted before, on the same connection; answered: the server
+    answered ApiVersions before it closed; asked: the client asked for more than that. n: how many; first_ns, last_ns:
+    of these, the first packet and the last; is_over: no further one was to be expected by the end of the capture;
+    works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence: conn_ids.
+    """
     alike: dict[tuple[_Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
     for connection in connections:

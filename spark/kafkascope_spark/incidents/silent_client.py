@@ -10,8 +10,6 @@ waiting. A cut network looks different, because then servers send again what is 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from kafkascope_parsers import api_keys
 from kafkascope_spark.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.identity.instances import Instance
@@ -19,23 +17,6 @@ from kafkascope_spark.model import Connection, Row, Silence
 
 SILENT_CLIENT = "silent_client"
 """Kind of the rows."""
-SILENT_CLIENT_STRUCT = pa.struct(
-    [
-        ("client_instance_id", pa.string()),
-        ("client_id", pa.string()),
-        ("client_ip", pa.string()),
-        ("groups", pa.list_(pa.string())),
-        ("from_ns", pa.int64()),
-        ("to_ns", pa.int64()),
-        ("heartbeat_ms", pa.int64()),
-        ("n_connections", pa.int64()),
-        ("packets", pa.list_(pa.int64())),
-        ("requests", pa.list_(pa.string())),
-    ]
-)
-"""from_ns: the client's last payload on any connection; to_ns: its first packet afterwards, null where none came by the
-end of the capture; heartbeat_ms: the usual time between its heartbeats; packets, requests: those at both ends, of all
-its connections."""
 _MS = 1_000_000
 _LEAST_NS = 1_000_000_000
 _LEAST_GAPS = 3
@@ -59,7 +40,12 @@ class _AtMoment:
 
 
 def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[Row]:
-    """Rows of SILENT_CLIENT, in order of time. end_ns: end of the capture."""
+    """Rows of SILENT_CLIENT, in order of time. end_ns: end of the capture.
+
+    from_ns: the client's last payload on any connection; to_ns: its first packet afterwards, None where none came by
+    the end of the capture; heartbeat_ms: the usual time between its heartbeats; packets, requests: those at both ends,
+    of all its connections.
+    """
     interval_ms = _heartbeat_ms(instance)
     if interval_ms is None:
         return

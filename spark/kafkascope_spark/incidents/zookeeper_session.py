@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import pyarrow as pa
-
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
@@ -21,29 +19,13 @@ Row = dict[str, Any]
 
 ZOOKEEPER_SESSION = "zookeeper_session"
 """Kind of the rows, and of the incident of a broker that lost its session and served on."""
-ZOOKEEPER_SESSION_STRUCT = pa.struct(
-    [
-        ("client_ip", pa.string()),
-        ("timeout_ms", pa.int64()),
-        ("first_ns", pa.int64()),
-        ("heard_ns", pa.int64()),
-        ("is_closed", pa.bool_()),
-        ("ended_ns", pa.int64()),
-        ("expired_ns", pa.int64()),
-        ("reopened_ns", pa.int64()),
-        ("is_replaced", pa.bool_()),
-        ("conn_ids", pa.list_(pa.string())),
-    ]
-)
-"""Fields of a ZooKeeperSession."""
 MOVES = frozenset({"leader_move", "coordinator_move"})
 """Kinds of failures that the end of a session may explain."""
 
 
 def session_row(session: ZooKeeperSession) -> Row:
-    """The session as ZOOKEEPER_SESSION_STRUCT has it."""
-    values = asdict(session)
-    return {name: values[name] for name in ZOOKEEPER_SESSION_STRUCT.names}
+    """A row of ZOOKEEPER_SESSION: the fields of the session."""
+    return asdict(session)
 
 
 def ended_sessions(sessions: Sequence[Row], states: Iterable[Row]) -> list[EndedSession]:

@@ -72,6 +72,13 @@ _MODULE_OPTIONS = (
 which only Spark's machine learning uses and which slows the start."""
 
 
+_LEFT_OUT = ("spark-mllib_",)
+"""Jars of Spark that the stories do not need. Spark's machine learning registers functions of its own with each session
+that opens (org.apache.spark.sql.ml.InternalFunctionRegistration), which takes half a second of Scala reflection."""
+_FIRST = "slf4j-api-"
+"""The jar that Spark's launcher puts first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Jvm:
     """A launched JVM. output: what it prints; connection_file: where it writes its port and secret; packages: the Maven
@@ -109,8 +116,9 @@ _launched: list[Jvm] = []
 
 def launch_options() -> tuple[str, ...]:
     """The class path and the module options of the JVM. Imports no Spark."""
-    jars = spark_home() / "jars"
-    return "-cp", f"{next(jars.glob('slf4j-api-*.jar'))}:{jars}/*", *_MODULE_OPTIONS
+    jars = [jar for jar in sorted((spark_home() / "jars").glob("*.jar")) if not jar.name.startswith(_LEFT_OUT)]
+    jars.sort(key=lambda jar: not jar.name.startswith(_FIRST))
+    return "-cp", ":".join(map(str, jars)), *_MODULE_OPTIONS
 
 
 def spark_home() -> pathlib.Path:
@@ -131,11 +139,13 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
     output = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes to it as long as it lives
     environment = os.environ | {
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(pathlib.Path(folder.name) / "connection"),
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(spark_home() / "conf")),
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_CONNECT_MODE": "0",
         "PYTHONHASHSEED": "0",
     }
+    # With SPARK_HOME, Python workers would load PySpark from an archive of its sources, and compile it each time.
+    environment.pop("SPARK_HOME", None)
     with _uninterrupted():
         try:
             process = subprocess.Popen(

@@ -67,9 +67,12 @@ EMBEDDED_OPTIONS = {
     "spark.log.level": "ERROR",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 """Options that make the embedded session start fast and use little memory. Adaptive execution is off: it cuts a query
-into one job per shuffle, which costs more than it saves on small tables."""
+into one job per shuffle, which costs more than it saves on small tables. Simplified tracebacks are an environment
+variable of the Python workers of queries. Workers with other variables have a daemon of their own, which would load all
+modules again instead of using the one that was started early (workers.start_early)."""
 
 _CLASS_OPTIONS = (
     "-XX:MetaspaceSize=96m",

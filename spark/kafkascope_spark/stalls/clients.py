@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Row
@@ -15,21 +13,6 @@ GROUP, SERVICE = "group", "service"
 service: how a client, or the group that it is in, was served there."""
 SERVICE_CLIENT = "service_client"
 """Kind of the rows that the clients' state machines add: one for each client of a service."""
-SERVICE_CLIENT_STRUCT = pa.struct(
-    [
-        ("client_instance_id", pa.string()),
-        ("client_ip", pa.string()),
-        ("client_id", pa.string()),
-        ("group_id", pa.string()),
-        ("first_ns", pa.int64()),
-        ("first_accepted_ns", pa.int64()),
-        ("last_fetch_ns", pa.int64()),
-        ("last_join_ns", pa.int64()),
-        ("left_ns", pa.int64()),
-        ("closed", pa.bool_()),
-        ("shares", pa.bool_()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 LOADED_BY_LISTS = """
 import json, sys
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
+from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 if {hidden}:
     arrow_without_pandas()
 import pyarrow as pa

@@ -14,8 +14,9 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.incidents.machine import Incidents
-from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
+from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.story_writer import batch_of
 
 from .conftest import NS, MakeRow, Row, ns
@@ -37,7 +38,7 @@ def session(node: int, heard: float, over: float | None, **more: Any) -> Row:
         "is_replaced": False,
         "conn_ids": [f"zk-{node}-{heard}"],
     } | more
-    assert set(row) == set(ZOOKEEPER_SESSION_STRUCT.names)
+    assert set(row) <= set(ZooKeeperSession.__dataclass_fields__)
     return row
 
 
