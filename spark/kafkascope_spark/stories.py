@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.session import connector_for, open_session, size_for_requests
+from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def make_stories(
         with suppress(UsageError):  # a store that cannot be reached: the next run removes them
             dataset.discard_stories(run.run_id)
         raise
+    keep_class_archive()
     return dataset.with_stories({**files, **findings}, stall_ms)
 
 

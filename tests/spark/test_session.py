@@ -29,7 +29,7 @@ from kafkascope_spark.session import (
     size_for_input,
     size_for_requests,
 )
-from kafkascope_spark.session.class_archive import class_archive_option
+from kafkascope_spark.session.class_archive import class_archive_option, keep_class_archive
 from kafkascope_spark.session.gateway import connect, hide_lost_connections, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java, java_release
 from kafkascope_spark.session.jvm_options import cluster_options, options_for
@@ -106,6 +106,11 @@ def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: 
     again = class_archive_option("/usr/bin/java", ("-cp", "a"))
     assert str(again).startswith("-XX:ArchiveClassesAtExit="), "the other JVM was killed"
     part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
+    after_failure = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    assert str(after_failure).startswith("-XX:ArchiveClassesAtExit="), "that run did not do its work"
+    assert not part.exists()
+    part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
+    keep_class_archive()
     assert str(class_archive_option("/usr/bin/java", ("-cp", "a"))).startswith("-XX:SharedArchiveFile=")
     assert not part.exists()
     other = class_archive_option("/usr/bin/java", ("-cp", "b"))
@@ -117,6 +122,7 @@ def test_archives_that_no_run_uses_are_removed(tmp_path: pathlib.Path, monkeypat
     first = class_archive_option("/usr/bin/java", ("-cp", "a"))
     part = pathlib.Path(str(first).partition("=")[2])
     part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
+    keep_class_archive()
     used = pathlib.Path(str(class_archive_option("/usr/bin/java", ("-cp", "a"))).partition("=")[2])
     unused, foreign = used.with_name("spark-4.0.0-0123456789ab.jsa"), used.with_name("notes.txt")
     for file in (used, unused, foreign):

@@ -59,7 +59,7 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
 
 def input_bytes(inputs: "list[CapturePlace]") -> int | None:
     """The uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
-    from kafkascope_analyzer.read.source import unpacked_bytes
+    from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 
     return None if any(place.is_stream for place in inputs) else sum(map(unpacked_bytes, inputs))
 

@@ -28,7 +28,8 @@ from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.points.assignment import capture_points
 from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
-from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
+from kafkascope_analyzer.read.source import CaptureInfo
+from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles
 from kafkascope_analyzer.resolve.learn_cluster import learn_cluster

@@ -16,7 +16,6 @@ from kafkascope_analyzer.read.place import (
     StoredCapture,
     place_of,
 )
-from kafkascope_analyzer.read.source import begins_as_capture
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
@@ -124,6 +123,9 @@ def _looks_like_capture(place: CapturePlace) -> bool:
         suffixes = suffixes[:-1]
     if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
         return True
+    # Loaded only here: with it come kernels, and `analyze` launches Spark's JVM before they are loaded.
+    from kafkascope_analyzer.read.source import begins_as_capture
+
     try:
         return begins_as_capture(place)
     except OSError:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile
-from kafkascope_parsers.capture import HEAD_BYTES, Packets, PcapReader, compression_of, open_reader
+from kafkascope_parsers.capture import HEAD_BYTES, Packets, PcapReader, open_reader
 from kafkascope_parsers.capture.pcap import FILE_HEADER_BYTES
+from kafkascope_parsers.compression import compression_of
 from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT
 

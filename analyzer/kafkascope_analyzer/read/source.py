@@ -21,11 +21,10 @@ from kafkascope_parsers.capture import (
     Packets,
     Secrets,
     begins_like_capture,
-    compression_of,
-    decompressed,
     is_capture,
     open_reader,
 )
+from kafkascope_parsers.compression import compression_of, decompressed
 from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link import PacketCounts
 
@@ -34,8 +33,6 @@ BLOCK_BYTES = 48 << 20
 
 LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
 LONGER_THAN_FILE = "a packet that says it is longer than the file"
-PACKED_TO = 6
-"""What compression makes of a capture, at the least: a sixth."""
 _DIGEST_BYTES = 1 << 20
 
 
@@ -294,16 +291,6 @@ class CaptureFile:
 def iter_blocks(place: CapturePlace | Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
     """The blocks of a capture, `-` for standard input. A block is valid until the next. Raises CaptureError."""
     return CaptureFile(place, block_bytes).blocks()
-
-
-def unpacked_bytes(place: CapturePlace) -> int:
-    """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
-    try:
-        with place.open() as file:
-            packed = compression_of(_Input(file).head()) != "none"
-        return place.size_bytes() * (PACKED_TO if packed else 1)
-    except OSError as error:
-        raise CaptureError(error.strerror or str(error), name=str(place)) from error
 
 
 def begins_as_capture(place: CapturePlace) -> bool:

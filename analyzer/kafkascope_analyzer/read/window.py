@@ -5,7 +5,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture import RECORD_LIMIT, Unpacked
+from kafkascope_parsers.capture import RECORD_LIMIT
+from kafkascope_parsers.compression import Unpacked
 
 
 class Buffers(Protocol):

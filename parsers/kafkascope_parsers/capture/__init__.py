@@ -7,10 +7,8 @@ pcapng       the format of Wireshark
 pcapng_writer  writes that format
 extras       secrets and names that a capture carries
 resume       where records go on behind a corrupt place
-compression  gzip, zstd, lz4, xz and bzip2 around either
 """
 
-from kafkascope_parsers.capture.compression import Unpacked, compression_of, decompressed
 from kafkascope_parsers.capture.extras import TLS_KEY_LOG, Secrets
 from kafkascope_parsers.capture.limits import HEAD_BYTES, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
@@ -25,10 +23,7 @@ __all__ = [
     "Packets",
     "PcapReader",
     "Secrets",
-    "Unpacked",
     "begins_like_capture",
-    "compression_of",
-    "decompressed",
     "is_capture",
     "open_reader",
 ]

@@ -7,7 +7,7 @@ each of its readers is, and the slice that is being added up.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kafkascope_spark.flow.slices import Produced, Read, flow_row, highest
+from kafkascope_spark.flow.slices import Produced, Read, flow_row, highest, unread_row
 from kafkascope_spark.model import Row
 
 FLOW = "flow"
@@ -21,9 +21,6 @@ class Reader:
 
     group_id: str | None
     client_instance_id: str | None
-
-
-NOBODY = Reader(None, None)
 
 
 def reader_of(row: Row) -> Reader:
@@ -82,14 +79,14 @@ class _Partition:
 
     def end_slice(self) -> Iterator[Row]:
         """Rows of the slice: one for each reader so far for whom something was there."""
-        readers: list[tuple[Reader, Read | None]] = [*sorted(self.readers.items(), key=_by_name)]
-        for reader, read in readers or [(NOBODY, None)]:
-            if read is not None:
-                read.end_slice(self.end_offset)
-            if self.produced.n_records or (read is not None and read.has_news):
+        common = {**self.place, "ts_ns": self.ts_ns, "end_offset": self.end_offset, **self.produced.columns()}
+        for reader, read in sorted(self.readers.items(), key=_by_name):
+            read.end_slice(self.end_offset)
+            if self.produced.n_records or read.has_news:
                 names = {"group_id": reader.group_id, "client_instance_id": reader.client_instance_id}
-                common = {**self.place, **names, "ts_ns": self.ts_ns, "end_offset": self.end_offset}
-                yield flow_row(common, self.produced, read)
+                yield flow_row(common | names, read)
+        if self.produced.n_records and not self.readers:
+            yield unread_row(common)
         self.produced = Produced()
         for read in self.readers.values():
             read.begin_slice()

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.latency_histogram import added_up, histogram_of, percentile_us
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_spark.model import Row
 
 
@@ -22,6 +23,15 @@ class Produced:
         self.record_bytes += body["record_bytes"]
         self.latencies += added_up([body["latencies"]])
         self.leader = _latest(self.leader, (body["last_ns"], body["node_id"]))
+
+    def columns(self) -> Row:
+        """The columns of `partition_flow` that are the same for all readers of the slice."""
+        return {
+            "leader_id": self.leader[1],
+            "n_records": self.n_records,
+            "record_bytes": self.record_bytes,
+            **_latencies("created_to_acked", self.latencies),
+        }
 
 
 @dataclass(slots=True)
@@ -87,37 +97,35 @@ class Read:
         self.lag_first, self.lag_last, self.lag_max = None, None, None
 
 
-def flow_row(common: Row, produced: Produced, read: Read | None) -> Row:
-    """A row of `partition_flow`. common: the columns of topic-partition, reader and slice."""
+def flow_row(common: Row, read: Read) -> Row:
+    """A row of `partition_flow`. common: the columns of topic-partition, reader and slice, and Produced.columns."""
     return {
         **common,
-        "leader_id": _leader(produced, read),
-        "n_records": produced.n_records,
-        "record_bytes": produced.record_bytes,
-        **_latencies("created_to_acked", produced.latencies),
-        "n_fetched": None if read is None else read.n_records,
-        "fetched_bytes": None if read is None else read.record_bytes,
-        **_latencies("acked_to_fetched", Counter() if read is None else read.latencies),
-        "lag_first": read and read.lag_first and read.lag_first[1],
-        "lag_last": read and read.lag_last and read.lag_last[1],
-        "lag_max": read and read.lag_max,
-        "committed_offset": read and read.committed and read.committed[1],
-        "high_watermark": read and read.high_watermark,
+        "leader_id": read.node[1] if common["leader_id"] is None else common["leader_id"],
+        "n_fetched": read.n_records,
+        "fetched_bytes": read.record_bytes,
+        **_latencies("acked_to_fetched", read.latencies),
+        "lag_first": read.lag_first and read.lag_first[1],
+        "lag_last": read.lag_last and read.lag_last[1],
+        "lag_max": read.lag_max,
+        "committed_offset": read.committed and read.committed[1],
+        "high_watermark": read.high_watermark,
     }
 
 
-def _leader(produced: Produced, read: Read | None) -> int | None:
-    if produced.leader[1] is not None or read is None:
-        return produced.leader[1]
-    return read.node[1]
+def unread_row(common: Row) -> Row:
+    """A row of `partition_flow` for records that nobody read. common: as of flow_row."""
+    return dict.fromkeys(PARTITION_FLOW.schema.names) | common
 
 
 def _latencies(name: str, counts: Counter[int]) -> Row:
-    """Percentiles and histogram of latencies; null without any."""
+    """Percentiles and histogram of latencies; null without any, as in most slices of a reader that is behind."""
+    if not counts:
+        return {f"{name}_p50_us": None, f"{name}_p99_us": None, name: None}
     return {
         f"{name}_p50_us": percentile_us(counts, 0.5),
         f"{name}_p99_us": percentile_us(counts, 0.99),
-        name: histogram_of(counts) or None,
+        name: histogram_of(counts),
     }
 
 

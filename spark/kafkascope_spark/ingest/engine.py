@@ -19,7 +19,8 @@ from kafkascope_analyzer.read.range_join import Joined, join
 from kafkascope_analyzer.read.range_plan import RANGE_BYTES, plan_ranges
 from kafkascope_analyzer.read.range_reading import link_at_end
 from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_below_tcp
-from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo, unpacked_bytes
+from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo
+from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
 from kafkascope_parsers.errors import SparkError, UsageError
@@ -32,6 +33,7 @@ from kafkascope_spark.ingest.report_rows import REPORT, reports_of
 from kafkascope_spark.ingest.scan_stage import ScanReport, save_blocks, scan_stage
 from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
 from kafkascope_spark.read import spark_schema
+from kafkascope_spark.session import keep_class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,6 +138,7 @@ class SparkEngine:
         self._stage("Spark: writing the tables")
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
         finished: list[Finished] = self._reported(len(self._jobs), finish_stage(self._run, self._jobs, file))
+        keep_class_archive()
         files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
         return Finished(added_counts(each.rows for each in finished), files)
 

@@ -1,6 +1,6 @@
 """The archive of Spark's classes (AppCDS) in the user's cache, which halves the start of the JVM.
 
-The first run has its JVM write the archive when it ends; later runs map it. The JVM checks the archive against its own
+The first run that does all its work has its JVM write the archive when it ends; later runs map it. The JVM checks the archive against its own
 build and its class path and ignores it when they differ; then it would be made never again, so the file's name depends
 on all that decides whether it fits.
 """
@@ -47,15 +47,40 @@ def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None
     _remove_unused(folder)
     if not os.access(folder, os.W_OK) or not _claim(folder / f"{name}.claim"):
         return None
-    return f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}"
+    part = folder / f"{name}.{os.getpid()}.part"
+    _parts_of_this_process.append(part)
+    return f"-XX:ArchiveClassesAtExit={part}"
+
+
+_parts_of_this_process: list[pathlib.Path] = []
+"""The archives that the JVMs of this process write when they end."""
+
+
+def keep_class_archive() -> None:
+    """Note that this process has done its work, so that the archive that its JVM writes is kept. That of a run that
+    failed or was interrupted lacks the classes that it did not come to, and would slow every later start."""
+    for part in _parts_of_this_process:
+        with contextlib.suppress(OSError):
+            _note_of(part).touch()
+
+
+def _note_of(part: pathlib.Path) -> pathlib.Path:
+    return part.with_suffix(".keep")
 
 
 def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> None:
-    """Give a finished archive its final name: the JVM writes it after this process has ended."""
+    """Give a finished archive that is to be kept its final name, and remove one that is not: the JVM writes it after
+    this process has ended."""
     for part in sorted(folder.glob(f"{name}.*.part")):
         with contextlib.suppress(OSError):
-            if _is_complete(part):
+            if not _is_complete(part):
+                continue
+            if _note_of(part).exists():
                 part.replace(archive)
+                _note_of(part).unlink()
+            else:
+                part.unlink()
+                (folder / f"{name}.claim").unlink(missing_ok=True)
 
 
 def _remove_unused(folder: pathlib.Path) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 import lz4.frame
 import zstandard
 
-from kafkascope_parsers.capture.zstd_frames import ZstdFrames
+from kafkascope_parsers.compression.zstd_frames import ZstdFrames
 
 MAGICS = {
     b"\x1f\x8b": "gzip",
@@ -23,7 +23,7 @@ MAGICS = {
     b"\xfd7zXZ\0": "xz",
     b"BZh": "bzip2",
 }
-_LONGEST_MAGIC = max(map(len, MAGICS))
+LONGEST_MAGIC = max(map(len, MAGICS))
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 1..3 of a skippable frame, with which pzstd and seekable zstd files begin; byte 0 is 50 to 5f."""
 
@@ -173,7 +173,7 @@ class _Members:
             if not rest:
                 self._end(None)
                 return False
-        if len(rest) < _LONGEST_MAGIC:
+        if len(rest) < LONGEST_MAGIC:
             rest += self._source.read(_PORTION)
         skippable = self._kind == "lz4" and rest[1:4] == _SKIPPABLE
         if compression_of(rest) != self._kind and not skippable:

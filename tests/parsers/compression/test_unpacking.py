@@ -14,8 +14,8 @@ import lz4.frame
 import pytest
 import zstandard
 
-from kafkascope_parsers.capture import compression_of, decompressed
-from kafkascope_parsers.capture.zstd_frames import ZstdFrames
+from kafkascope_parsers.compression import compression_of, decompressed
+from kafkascope_parsers.compression.zstd_frames import ZstdFrames
 
 DATA = bytes(range(256)) * 400
 NOISE = random.Random(1).randbytes(700_000)

@@ -1,0 +1,26 @@
+"""How large a capture is once it is unpacked. Loads no kernels: `analyze` launches Spark's JVM by this size first."""
+
+from kafkascope_analyzer.read.place import CapturePlace, ReadableFile
+from kafkascope_parsers.compression import LONGEST_MAGIC, compression_of
+from kafkascope_parsers.errors import CaptureError
+
+PACKED_TO = 6
+"""What compression makes of a capture, at the least: a sixth."""
+
+
+def unpacked_bytes(place: CapturePlace) -> int:
+    """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
+    try:
+        with place.open() as file:
+            packed = compression_of(_first_bytes(file)) != "none"
+        return place.size_bytes() * (PACKED_TO if packed else 1)
+    except OSError as error:
+        raise CaptureError(error.strerror or str(error), name=str(place)) from error
+
+
+def _first_bytes(file: ReadableFile) -> bytes:
+    """As many bytes as show the compression; fewer of a shorter file."""
+    head = b""
+    while len(head) < LONGEST_MAGIC and (more := file.read(LONGEST_MAGIC - len(head))):
+        head += more
+    return head
