@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
-from kafkascope_spark.event_decoder import event_rows, shared_bodies
+from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
@@ -139,7 +139,6 @@ def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatc
     columns |= _service_keys(rows, is_service, of_conn, conn_ids.indices)
     columns["client_instance_id"] = clients
     columns["group_id"] = pa.array([owner.group_id for owner in of_conn], pa.string()).take(conn_ids.indices)
-    columns[BODY] = pa.array(map(packed, shared_bodies(rows)), pa.binary())
     passed_on = pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in SHARED], schema=SHARED)
     return passed_on.filter(pc.or_(pc.invert(is_service), clients.is_valid()))
 

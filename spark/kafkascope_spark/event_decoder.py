@@ -1,120 +1,79 @@
-"""Turns Arrow batches of events into the typed objects that the state machines over clients are fed.
-
-Values are taken column by column: a scalar at a time (to_pylist) would cost more than all that follows. The struct of
-an event is in the list column of its kind, which holds one struct in a row that has it and is null in any other.
-"""
+"""Turns rows of events (event_reader.EVENT_ROWS) into the typed objects that the machines over clients are fed."""
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
+from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.model import ErrorRun, Lookup, PartitionAccess, Request, Row
+from kafkascope_spark.stage_rows import BODY, unpacked
 
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""
 EventRow = tuple[Key, Any]
 """A row's key and its body: a Request, ErrorRun, PartitionAccess or Lookup, or the struct as a dict; None for an event
 of a group or of a transaction, which the machines over clients pass on."""
+Values = tuple[Any, ...]
 CONNECTION, USAGE, SAMPLES, LEARNED = (RANKS[kind] for kind in ("connection", "usage", "samples", "learned"))
 LOOP, SILENCE, LOOKUP = (RANKS[kind] for kind in ("loop", "silence", "lookup"))
 REQUEST, ERROR_RUN, PARTITION = (RANKS[kind] for kind in ("request", "error_run", "partition"))
-KEY_COLUMNS = ("client_ip", "section", "ts_ns", "rank")
+_COLUMNS = ("client_ip", "section", "ts_ns", "rank", "conn_id")
 _FROM_KEYS = ("conn_id", "ts_ns")
 """Columns that an object has beside those of its struct."""
 
 
 def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
-    """The rows of a batch, in its order. Its columns: KEY_COLUMNS, conn_id, and a list column of each client kind."""
-    bodies = {RANKS[kind]: read(_structs(batch, kind)) for kind, read in _READERS.items()}
-    keys = [values_of(batch.column(name)) for name in KEY_COLUMNS]
-    for client_ip, section, ts_ns, rank in zip(*keys, strict=True):
-        body: Any = next(bodies[rank]) if rank in bodies else None
-        if rank == ERROR_RUN and body.n > 1:
-            body.request = next(bodies[REQUEST])
-        yield (client_ip or "", section, ts_ns, rank), body
-
-
-def shared_bodies(batch: pa.RecordBatch) -> Iterator[Row]:
-    """The structs of the rows of a batch, none of which is of a client kind, as dicts."""
-    bodies = {kind: _dicts(_fields(batch.column(kind))) for kind in KINDS if kind not in CLIENT_KINDS}
-    return (next(bodies[kind]) for kind in values_of(batch.column("kind")))
+    """The rows of a batch of EVENT_ROWS, in its order."""
+    columns = [values_of(batch.column(name)) for name in _COLUMNS]
+    for client_ip, section, ts_ns, rank, conn_id, body in zip(*columns, batch.column(BODY).to_pylist(), strict=True):
+        decode = _DECODERS.get(rank)
+        yield (client_ip or "", section, ts_ns, rank), decode and decode(conn_id, ts_ns, unpacked(body))
 
 
 def event_row(row: Row) -> EventRow:
     """One row from a dict: the columns of `events`, as pyarrow's to_pylist gives them; others may be missing."""
-    struct_lists = {kind: None if row.get(kind) is None else [row[kind]] for kind in CLIENT_KINDS}
-    kind = next(kind for kind in reversed(CLIENT_KINDS) if struct_lists[kind] is not None)
-    return next(event_rows(pa.RecordBatch.from_pylist([row | struct_lists | {"rank": RANKS[kind]}], LIST_SCHEMA)))
+    kind = next(kind for kind in reversed(CLIENT_KINDS) if row.get(kind) is not None)
+    body = _values(kind, row)
+    if kind == "error_run" and row.get("request") is not None:
+        body += (_values("request", row),)
+    key = (row.get("client_ip") or "", row["section"], row["ts_ns"], RANKS[kind])
+    return key, _DECODERS[RANKS[kind]](row.get("conn_id", ""), row["ts_ns"], body)
 
 
-LIST_SCHEMA = pa.schema(
-    [
-        ("client_ip", pa.string()),
-        ("section", pa.int8()),
-        ("ts_ns", pa.int64()),
-        ("rank", pa.int8()),
-        ("conn_id", pa.string()),
-        *((kind, pa.list_(struct)) for kind, struct in CLIENT_KINDS.items()),
-    ]
-)
-"""The columns that event_rows reads."""
+def _values(kind: str, row: Row) -> Values:
+    return tuple(row[kind].get(name) for name in KINDS[kind].names)
 
 
-def values_of(column: pa.Array) -> list[Any]:
-    """What column.to_pylist() gives, for the types of the events' schema."""
-    if column.null_count == len(column):
-        return [None] * len(column)
-    if pa.types.is_list(column.type):
-        return _lists(column)
-    if pa.types.is_struct(column.type):
-        return list(column.to_pylist())
-    if not pa.types.is_integer(column.type) or not column.null_count:
-        return list(column.to_numpy(zero_copy_only=False).tolist())
-    numbers = column.fill_null(0).to_numpy(zero_copy_only=False).tolist()
-    valid = column.is_valid().to_numpy(zero_copy_only=False).tolist()
-    return [number if is_valid else None for number, is_valid in zip(numbers, valid, strict=True)]
+def shared_event(kind: str, values: Values) -> Row:
+    """The struct of an event that the machines over clients pass on."""
+    return dict(zip(KINDS[kind].names, values, strict=True))
 
 
-def _lists(column: pa.Array) -> list[Any]:
-    values, at = values_of(column.flatten()), 0
-    lists: list[list[Any] | None] = []
-    for length in values_of(column.value_lengths()):
-        if length is None:
-            lists.append(None)
-        else:
-            lists.append(values[at : at + length])
-            at += length
-    return lists
+Decoder = Callable[[str, int, Values], Any]
+"""Takes conn_id, ts_ns and the body of a row."""
 
 
-def _structs(batch: pa.RecordBatch, kind: str) -> dict[str, pa.Array]:
-    """The columns of the structs of a kind, with those of _FROM_KEYS that the struct lacks."""
-    column = batch.column(kind)
-    is_of_kind = column.is_valid()
-    return {name: batch.column(name).filter(is_of_kind) for name in _FROM_KEYS} | _fields(column)
+def _dict_of(kind: str) -> Decoder:
+    names = (*_FROM_KEYS, *KINDS[kind].names)
+
+    def decode(conn_id: str, ts_ns: int, values: Values) -> Row:
+        return dict(zip(names, (conn_id, ts_ns, *values), strict=True))
+
+    return decode
 
 
-def _fields(column: pa.Array) -> dict[str, pa.Array]:
-    """The columns of the structs in the lists of a column."""
-    structs = column.flatten()
-    return {field.name: structs.field(i) for i, field in enumerate(structs.type)}
+def _object_of(kind: str, make: Callable[..., Any], fields: tuple[str, ...]) -> Decoder:
+    """A function that gives what `make` makes of the values of these fields, in their order."""
+    places = {name: place for place, name in enumerate((*_FROM_KEYS, *KINDS[kind].names))}
+    in_order = itemgetter(*(places[name] for name in fields))
 
+    def decode(conn_id: str, ts_ns: int, values: Values) -> Any:
+        return make(*in_order((conn_id, ts_ns, *values)))
 
-def _reader(make: Callable[..., Any], names: tuple[str, ...]) -> Callable[[dict[str, pa.Array]], Iterator[Any]]:
-    """A function that makes an object of each row from the columns of those names, in their order."""
-
-    def read(columns: dict[str, pa.Array]) -> Iterator[Any]:
-        return map(make, *(values_of(columns[name]) for name in names))
-
-    return read
-
-
-def _dicts(columns: dict[str, pa.Array]) -> Iterator[Row]:
-    names = tuple(columns)
-    for values in zip(*(values_of(column) for column in columns.values()), strict=True):
-        yield dict(zip(names, values, strict=True))
+    return decode
 
 
 def _request(*values: Any) -> Request:
@@ -132,10 +91,24 @@ def _lookup(name: str | None, ts_ns: int, answer_ns: int | None, rcode: str | No
     return Lookup(name or "", ts_ns, answer_ns, rcode, tuple(addresses or ()))
 
 
-_READERS: dict[str, Callable[[dict[str, pa.Array]], Iterator[Any]]] = {
-    **dict.fromkeys(CLIENT_KINDS, _dicts),
-    "lookup": _reader(_lookup, ("name", "ts_ns", "answer_ns", "rcode", "addresses")),
-    "request": _reader(_request, tuple(Request.__dataclass_fields__)),
-    "error_run": _reader(ErrorRun, tuple(name for name in ErrorRun.__dataclass_fields__ if name != "request")),
-    "partition": _reader(PartitionAccess, tuple(PartitionAccess.__dataclass_fields__)),
+_decode_request = _object_of("request", _request, tuple(Request.__dataclass_fields__))
+_decode_run = _object_of(
+    "error_run", ErrorRun, tuple(name for name in ErrorRun.__dataclass_fields__ if name != "request")
+)
+_N_RUN_FIELDS = KINDS["error_run"].num_fields
+
+
+def _error_run(conn_id: str, ts_ns: int, values: Values) -> ErrorRun:
+    run: ErrorRun = _decode_run(conn_id, ts_ns, values)
+    for request in values[_N_RUN_FIELDS:]:
+        run.request = _decode_request(conn_id, ts_ns, request)
+    return run
+
+
+_DECODERS: dict[int, Decoder] = {
+    **{RANKS[kind]: _dict_of(kind) for kind in CLIENT_KINDS},
+    LOOKUP: _object_of("lookup", _lookup, ("name", "ts_ns", "answer_ns", "rcode", "addresses")),
+    REQUEST: _decode_request,
+    ERROR_RUN: _error_run,
+    PARTITION: _object_of("partition", PartitionAccess, tuple(PartitionAccess.__dataclass_fields__)),
 }

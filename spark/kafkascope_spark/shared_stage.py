@@ -13,9 +13,11 @@ from operator import itemgetter
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
+from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark.broker_states.machine import BrokerStates
 from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
-from kafkascope_spark.event_decoder import values_of
+from kafkascope_spark.event_decoder import shared_event
+from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
@@ -187,5 +189,6 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
     columns = (values_of(batch.column(name)) for name in names)
     for body, *values in zip(batch.column(BODY).to_pylist(), *columns, strict=True):
         row = dict(zip(names, values, strict=True))
-        row[row["kind"]] = unpacked(body)
+        kind, values_or_row = row["kind"], unpacked(body)
+        row[kind] = shared_event(kind, values_or_row) if kind in KINDS else values_or_row
         yield row

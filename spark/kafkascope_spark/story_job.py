@@ -10,8 +10,6 @@ written by the tasks (story_writer); what comes back are the names of files.
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.stories import (
     BROKER_STATES,
     CLIENT_TABLES,
@@ -21,34 +19,36 @@ from kafkascope_analyzer.dataset.stories import (
     STALLS,
     TRANSACTIONS,
 )
-from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
+from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.incident_stage import FILES, FOUND, FOUND_ORDER, incident_stage
-from kafkascope_spark.read import load, spark_schema
+from kafkascope_spark.read import spark_schema
 from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.story_writer import StoryRun, listed
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
 TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS, PARTITION_FLOW)
-KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
 
 def write_client_and_group_stories(session: "SparkSession", run: StoryRun) -> "dict[str, tuple[DatasetFile, ...]]":
     """Run the job. Returns the files of each of TABLES, by its name in the manifest; they are not committed."""
-    files = story_files(load(session, run.dataset, EVENTS), run).toArrow()
+    files = story_files(session, run).toArrow()
     return listed(run, files.to_pylist(), TABLES)
 
 
-def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":
-    """The files that the job writes (incident_stage.FILES). events: the table. Lazy."""
+def story_files(session: "SparkSession", run: StoryRun) -> "DataFrame":
+    """The files that the job writes (incident_stage.FILES). Lazy."""
+    splits = splits_of(run.dataset)
+    events = session.range(0, len(splits), 1, max(len(splits), 1)).mapInArrow(
+        event_reader(run.dataset, splits), spark_schema(EVENT_ROWS)
+    )
     clients = (
-        events.select(*KEYS, *(_as_list(kind) for kind in KINDS))
-        .repartition("client_ip")
+        events.repartition("client_ip")
         .sortWithinPartitions(*CLIENT_ORDER)
         .mapInArrow(client_stage(run), spark_schema(SHARED))
     )
@@ -58,9 +58,3 @@ def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":
         .mapInArrow(shared_stage(run), spark_schema(FOUND))
     )
     return found.repartition(1).sortWithinPartitions(*FOUND_ORDER).mapInArrow(incident_stage(run), spark_schema(FILES))
-
-
-def _as_list(kind: str) -> "Column":
-    """The struct of a kind as a list of one: a list that is null costs nothing on the way to Python, a struct that is
-    null as much as all its fields."""
-    return fn.when(fn.col(kind).isNotNull(), fn.array(kind)).alias(kind)

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,17 @@ class Dataset:
         source = self.arrow(name)
         schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
         return pa.Table.from_batches(self.batches(name, columns, filter), schema)
+
+    def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
+        """The batches of those row groups of a table's file whose first row is one of `rows`: each row of the file is
+        in one of several ranges that follow each other. Raises UsageError where the file cannot be read."""
+        import pyarrow.parquet as pq
+
+        with self._reading(name), pq.ParquetFile(self.storage.inside(file), filesystem=self.filesystem) as opened:
+            sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
+            firsts = accumulate(sizes[:-1], initial=0)
+            chosen = [number for number, first in enumerate(firsts) if first in rows]
+            yield from opened.iter_batches(BATCH_ROWS, row_groups=chosen, use_threads=False)
 
     def write_text(self, relative: str, text: str) -> None:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError."""

@@ -1,8 +1,8 @@
 """The archive of Spark's classes (AppCDS) in the user's cache, which halves the start of the JVM.
 
-The first run that does all its work has its JVM write the archive when it ends; later runs map it. The JVM checks the archive against its own
-build and its class path and ignores it when they differ; then it would be made never again, so the file's name depends
-on all that decides whether it fits.
+The first run that does all its work has its JVM write the archive when it ends; later runs map it. The JVM checks the
+archive against its own build and its class path and ignores it when they differ; then it would be made never again, so
+the file's name depends on all that decides whether it fits.
 """
 
 import contextlib

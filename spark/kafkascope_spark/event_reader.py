@@ -1,0 +1,117 @@
+"""Reads the events of a dataset into rows of the story job: the columns to sort by, and as body the fields of the
+struct of the event's kind.
+
+The tasks read the Parquet files in Python, through the dataset's storage, as they write the story tables. Spark's own
+reader would make columns of all fields of some thirty structs, one of which is not null in a row. To plan, read,
+convert and sort these took longer than the state machines.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
+from kafkascope_spark.stage_rows import BODY, packed
+
+KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
+EVENT_ROWS = pa.schema([*(pa.field(name, EVENTS.column(name).type) for name in KEYS), (BODY, pa.binary())])
+"""What the reader gives. body: the values of the fields of the event's struct, in their order; of an error run of
+several requests, which has the first of these too, followed by the values of that struct."""
+SPLIT_ROWS = 1 << 18
+"""Events that a task reads: it takes some seconds."""
+BATCH_ROWS = 8_192
+"""Events whose values are Python objects at a time."""
+Batches = Iterable[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The row groups of a file of events whose first row is one of `rows`."""
+
+    path: str
+    rows: range
+
+
+def splits_of(dataset: Dataset) -> tuple[Split, ...]:
+    """What the tasks read, one split each."""
+    files = dataset.manifest.files.get(EVENTS.name, ())
+    return tuple(
+        Split(file.path, range(first, first + SPLIT_ROWS))
+        for file in files
+        for first in range(0, file.rows, SPLIT_ROWS)
+    )
+
+
+def event_reader(dataset: Dataset, splits: tuple[Split, ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers run over the numbers of splits; it gives EVENT_ROWS."""
+
+    def read(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                split = splits[number]
+                for events in dataset.row_groups(EVENTS.name, split.path, split.rows):
+                    for first in range(0, events.num_rows, BATCH_ROWS):
+                        yield with_bodies(events.slice(first, BATCH_ROWS))
+
+    return read
+
+
+def with_bodies(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of `events` as EVENT_ROWS."""
+    columns = [events.column(name) for name in KEYS]
+    return pa.RecordBatch.from_arrays(
+        [*columns, pa.array(map(packed, _bodies(events)), pa.binary())], schema=EVENT_ROWS
+    )
+
+
+def _bodies(events: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    structs = {kind: _structs(events.column(kind)) for kind in KINDS}
+    for kind in values_of(events.column("kind")):
+        body = next(structs[kind])
+        if kind == "error_run" and body[_N_OF_RUN] > 1:
+            body += (next(structs["request"]),)
+        yield body
+
+
+_N_OF_RUN = KINDS["error_run"].get_field_index("n")
+
+
+def _structs(column: pa.Array) -> Iterator[tuple[Any, ...]]:
+    """The structs of a column that are not null, each as the values of its fields.
+
+    Values are taken field by field: a struct at a time (to_pylist) would cost more than all that follows.
+    """
+    if column.null_count == len(column):
+        return iter(())
+    structs = column.drop_null()
+    return zip(*(values_of(structs.field(number)) for number in range(structs.type.num_fields)), strict=True)
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """What column.to_pylist() gives, for the types of the events' schema."""
+    if column.null_count == len(column):
+        return [None] * len(column)
+    if pa.types.is_list(column.type):
+        return _lists(column)
+    if pa.types.is_struct(column.type):
+        return list(column.to_pylist())
+    if not pa.types.is_integer(column.type) or not column.null_count:
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    numbers = column.fill_null(0).to_numpy(zero_copy_only=False).tolist()
+    valid = column.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [number if is_valid else None for number, is_valid in zip(numbers, valid, strict=True)]
+
+
+def _lists(column: pa.Array) -> list[Any]:
+    values, at = values_of(column.flatten()), 0
+    lists: list[list[Any] | None] = []
+    for length in values_of(column.value_lengths()):
+        if length is None:
+            lists.append(None)
+        else:
+            lists.append(values[at : at + length])
+            at += length
+    return lists
