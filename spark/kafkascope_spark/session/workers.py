@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-CHECKED_PARTITIONS = 16
-"""Tasks of the job that checks the executors; more would only repeat what these find."""
+_MOST_CHECKS = 16
+"""Tasks of the job that checks the executors, at the most; more would only repeat what these find."""
 _HOW_TO_INSTALL = "install it there, or pass it with --py-files"
 
 
@@ -49,8 +49,9 @@ def check_executors(session: "SparkSession") -> None:
 
     described = fn.udf(_describe_executor(), "string", useArrow=False)
     try:
-        # Not distinct() for a few rows: the exchange would cost as much as all the rest of a small ingest in the JVM.
-        rows = session.range(0, CHECKED_PARTITIONS, 1, CHECKED_PARTITIONS).select(described("id")).collect()
+        # As many tasks as run at a time. Not distinct() for a few rows: the exchange would cost as much as all the rest
+        # of a small ingest in the JVM.
+        rows = session.range(_MOST_CHECKS).coalesce(_MOST_CHECKS).select(described("id")).collect()
     except PySparkException as error:
         if "PYTHON_VERSION_MISMATCH" not in str(error):
             raise
