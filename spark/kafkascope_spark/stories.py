@@ -4,6 +4,7 @@ story tables."""
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,25 +93,26 @@ def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = (
     import pyarrow as pa
 
     from kafkascope_spark.findings.rules import RULES
-    from kafkascope_spark.findings.transform import detectors_to_run, finding_sources
+    from kafkascope_spark.findings.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored])
-    sources = finding_sources(tables, detectors)
-    if sources is None:
+    if not detectors:
         return listed(run, [], [FINDINGS])
-    written = sources.mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE)))).toArrow()
+    stage = findings_stage(run, tables.dataset, detectors)
+    written = found_facts(tables, detectors).mapInArrow(stage, spark_schema(pa.schema(list(FILE)))).toArrow()
     return listed(run, written.to_pylist(), [FINDINGS])
 
 
 def findings_stage(
-    run: StoryRun, detectors: "Mapping[str, tuple[Rule, Detector]]"
+    run: StoryRun, dataset: Dataset, detectors: "Mapping[str, tuple[Rule, Detector]]"
 ) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
-    """The function that a Spark worker runs over the rows that findings are made of (transform.finding_sources): it
-    writes the findings, and gives the files."""
+    """The function that a Spark worker runs over transform.found_facts: it writes the findings, and gives the files.
+    dataset: with the incidents and stalls of this run."""
+    from kafkascope_spark.findings.causes import causes_in
     from kafkascope_spark.findings.finding_rows import finding_writer
 
-    as_findings = finding_writer(detectors, run.capture_ns[0])
+    as_findings = finding_writer(detectors, run.capture_ns[0], partial(causes_in, dataset))
 
     def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.findings.rule import Facts, Follows
@@ -110,6 +113,18 @@ class Causes:
             able = (f for f in self._families.values() if f.kinds & kinds and _is_as_severe(f, severity))
             self._able[key] = Stretches(_in_order(able))
         return self._able[key]
+
+
+def causes_in(dataset: Dataset) -> Causes:
+    """The causes that the incidents and stalls of a dataset can be. Raises UsageError where they cannot be read."""
+    causes = Causes()
+    for batch in dataset.batches(f"{STORIES}/{INCIDENTS.name}", INCIDENT_COLUMNS):
+        for incident in batch.to_pylist():
+            causes.take_incident(incident)
+    for batch in dataset.batches(f"{STORIES}/{STALLS.name}", STALL_COLUMNS):
+        for stall in batch.to_pylist():
+            causes.take_stall(stall)
+    return causes
 
 
 def _is_as_severe(family: _Family, severity: str) -> bool:

@@ -16,33 +16,23 @@ from kafkascope_spark.findings.sql import MOST_EVIDENCE
 
 SCHEMA = pa.schema([column.field for column in FINDINGS.columns if not column.type.equals(TIMESTAMP)])
 """The columns of findings without its `*_ts` columns, which the writer adds."""
-INCIDENT, STALL, FACTS = range(3)
-"""Kinds of the rows that findings are made of (transform.finding_sources), in their order."""
 Batches = Iterable[pa.RecordBatch]
 
 
 def finding_writer(
-    detectors: Mapping[str, tuple[Rule, Detector]], start_ns: int
+    detectors: Mapping[str, tuple[Rule, Detector]], start_ns: int, causes_found: Callable[[], Causes]
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that a Spark worker maps over transform.finding_sources. start_ns: start of the capture. Raises
-    ValueError when the rows are out of order."""
+    """The function that a Spark worker maps over transform.found_facts. start_ns: start of the capture; causes_found:
+    gives the causes that findings may have, in the worker."""
 
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
-        causes, last = Causes(), INCIDENT
+        causes = causes_found()
         for batch in batches:
             rows = []
-            columns = (batch[name].to_pylist() for name in ("source", "detector", "software_name", "row"))
-            for source, key, software_name, text in zip(*columns, strict=True):
-                if source < last:
-                    raise ValueError(f"sources of findings out of order: {source} after {last}")
-                last, values = source, json.loads(text)
-                if source == INCIDENT:
-                    causes.take_incident(values)
-                elif source == STALL:
-                    causes.take_stall(values)
-                else:
-                    facts = Facts({"software_name": software_name} | values, start_ns)
-                    rows.append(finding_row(*detectors[key], facts, causes))
+            columns = (batch[name].to_pylist() for name in ("detector", "software_name", "facts"))
+            for key, software_name, text in zip(*columns, strict=True):
+                facts = Facts({"software_name": software_name} | json.loads(text), start_ns)
+                rows.append(finding_row(*detectors[key], facts, causes))
             if rows:
                 yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 

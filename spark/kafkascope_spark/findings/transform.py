@@ -1,15 +1,16 @@
 """`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs finds nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS
-from kafkascope_spark.findings.causes import INCIDENT_COLUMNS, STALL_COLUMNS
-from kafkascope_spark.findings.finding_rows import FACTS, INCIDENT, SCHEMA, STALL, finding_writer
+from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
+from kafkascope_spark.findings.causes import causes_in
+from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
 from kafkascope_spark.findings.preconditions import Preconditions
 from kafkascope_spark.findings.rule import Detector, Rule
 from kafkascope_spark.findings.sql import literals
-from kafkascope_spark.findings.statement import AS_JSON, facts
+from kafkascope_spark.findings.statement import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,36 +27,20 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, rules)
-    sources = finding_sources(tables, detectors)
-    if sources is None:
-        return tables.empty(FINDINGS)
-    return sources.mapInArrow(finding_writer(detectors, tables.capture_ns[0]), spark_schema(SCHEMA))
-
-
-def finding_sources(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame | None":
-    """What findings are made of, in one partition: the rows of incidents and of stalls, then the facts of these
-    detectors. Columns: source (finding_rows.INCIDENT, STALL, FACTS), detector, software_name (of facts), row (JSON).
-    None without any detector. Lazy.
-
-    One partition, as a finding may be a consequence of any incident; the stage that makes the incidents has one, too.
-    """
     if not detectors:
-        return None
-    found = _found_facts(tables, detectors).coalesce(FINDING_TASKS)
-    rows = found.selectExpr(f"{FACTS} as source", "detector", "software_name", "facts as row")
-    for source, table, columns in ((INCIDENT, INCIDENTS, INCIDENT_COLUMNS), (STALL, STALLS, STALL_COLUMNS)):
-        named = f"{source} as source", "'' as detector", "'' as software_name", f"{AS_JSON} as row"
-        rows = rows.union(tables.columns(table, columns).selectExpr(*named))
-    return rows.repartition(1).sortWithinPartitions("source")
+        return tables.empty(FINDINGS)
+    write = finding_writer(detectors, tables.capture_ns[0], partial(causes_in, tables.dataset))
+    return found_facts(tables, detectors).mapInArrow(write, spark_schema(SCHEMA))
 
 
-def _found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame":
+def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame":
     """The facts of these detectors (statement.facts) without those that another rule explains, with the software name
-    of their client. Lazy."""
+    of their client, in one partition: a finding may be a consequence of any incident. Lazy."""
     found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
     explained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
     software = tables.columns(CLIENTS, ["client_instance_id", "software_name"])
-    return explained.join(software, on="client_instance_id", how="left")
+    joined = explained.join(software, on="client_instance_id", how="left")
+    return joined.select("detector", "software_name", "facts").coalesce(FINDING_TASKS).repartition(1)
 
 
 def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_spark.findings.causes import Causes
-from kafkascope_spark.findings.finding_rows import FACTS as FOUND
-from kafkascope_spark.findings.finding_rows import INCIDENT, SCHEMA, STALL, finding_row, finding_writer
+from kafkascope_spark.findings.finding_rows import SCHEMA, finding_row, finding_writer
 from kafkascope_spark.findings.rule import Detector, Facts, Follows, Rule, fact
 
 S = 1_000_000_000
@@ -62,28 +61,33 @@ def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
         row(Detector(reads={}, query="", subject=fact("partition"), sentence=str))
 
 
-def sources(*rows: tuple[int, dict[str, Any]]) -> pa.RecordBatch:
-    """Rows that findings are made of."""
-    of = {"source": [source for source, _ in rows], "row": [json.dumps(values) for _, values in rows]}
-    return pa.record_batch({**of, "detector": ["a_rule/0"] * len(rows), "software_name": ["kafkajs"] * len(rows)})
+def found(*rows: dict[str, Any]) -> pa.RecordBatch:
+    """Facts as Spark gives them."""
+    columns = {"detector": "a_rule/0", "software_name": "kafkajs"}
+    of = {name: [value] * len(rows) for name, value in columns.items()}
+    return pa.record_batch({**of, "facts": [json.dumps(values) for values in rows]})
 
 
 def test_batches_of_facts_become_batches_of_findings() -> None:
-    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([sources((FOUND, FACTS))])
+    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5, Causes)([found(FACTS)])
     assert made.schema == SCHEMA
     assert made.to_pylist() == [row()]
 
 
-def test_incidents_and_stalls_come_before_the_findings_that_may_follow_from_them() -> None:
+def test_findings_name_the_incident_that_they_follow_from() -> None:
     incident = {"incident_id": "i", "root_incident_id": None, "kind": "path", "node_id": 1, "severity": "warning"}
     incident |= {"start_ns": 1, "end_ns": 2, "clients": []}
-    stall = {"incident_id": "i", "group_id": "g", "to_ns": 6}
-    rows = [sources((INCIDENT, incident)), sources((STALL, stall), (FOUND, FACTS | {"group_id": "g"}))]
+
+    def causes() -> Causes:
+        known = Causes()
+        known.take_incident(incident)
+        known.take_stall({"incident_id": "i", "group_id": "g", "to_ns": 6})
+        return known
+
     following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))
-    write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5)
-    assert [made.to_pylist() for made in write(rows)] == [[row() | {"incident_id": "i"}]]
-    with pytest.raises(ValueError, match="out of order"):
-        list(write([sources((FOUND, FACTS)), *rows]))
+    write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5, causes)
+    (made,) = write([found(FACTS | {"group_id": "g"}, FACTS)])
+    assert made.to_pylist() == [row() | {"incident_id": "i"}, row()]
 
 
 @pytest.fixture(scope="module")
