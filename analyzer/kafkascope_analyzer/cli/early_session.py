@@ -72,12 +72,8 @@ def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:
 
 
 def _open_session(size: "SessionSize") -> None:
-    from kafkascope_analyzer.dataset.hidden_pandas import hidden_pandas
     from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.session import open_session
-
-    with hidden_pandas():
-        import pyspark.testing.utils  # noqa: F401 - PySpark asks it for numpy at its first call; the JVM is not up yet
 
     # The stories report a failure. A session that is stopped while it opens fails in many ways, and py4j logs each.
     with suppress(Exception), spark_failures():

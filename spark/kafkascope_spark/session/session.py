@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from kafkascope_analyzer.dataset.hidden_pandas import hidden_pandas
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session.class_archive import class_archive_option
 from kafkascope_spark.session.connectors import StorageConnector
@@ -129,6 +130,9 @@ def _embedded(size: SessionSize, connector: StorageConnector | None) -> "SparkSe
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
+
+    with hidden_pandas():
+        import pyspark.testing.utils  # noqa: F401 - PySpark asks it for numpy at its first call; the JVM is not up yet
 
     try:
         start_early(_spark_context(size, connector))
