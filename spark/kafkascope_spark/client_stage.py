@@ -55,7 +55,7 @@ SHARED = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""What goes from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id, which
+"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id, which
 makes the order total. group_id: the group that the client reads in. body: the event, or the row (stage_rows)."""
 _WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
 

@@ -57,7 +57,7 @@ FOUND = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""What goes from the second stage to the third. order: the place of the kind among FOUND_KINDS; id: makes the order
+"""Rows that go from the second stage to the third. order: the place of the kind among FOUND_KINDS; id: makes the order
 total; body: the row (stage_rows)."""
 FOUND_ORDER = ("order", "ts_ns", "id")
 

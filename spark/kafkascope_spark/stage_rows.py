@@ -10,7 +10,7 @@ from typing import Any
 Row = dict[str, Any]
 BODY = "body"
 _PROTOCOL = 5
-"""Of pickle: the executors may run another release of Python than the driver of a Spark Connect server."""
+"""The version of the pickle format, the same for every release of Python."""
 
 
 def packed(body: Row | tuple[Any, ...]) -> bytes:

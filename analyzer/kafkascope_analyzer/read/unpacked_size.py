@@ -1,11 +1,11 @@
-"""How large a capture is once it is unpacked. Loads no kernels: `analyze` launches Spark's JVM by this size first."""
+"""The unpacked size of captures. Loads no kernels: `analyze` launches Spark's JVM by this size before they are loaded."""
 
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile
 from kafkascope_parsers.compression import LONGEST_MAGIC, compression_of
 from kafkascope_parsers.errors import CaptureError
 
 PACKED_TO = 6
-"""What compression makes of a capture, at the least: a sixth."""
+"""Unpacked bytes of a compressed capture for each byte of its file, estimated."""
 
 
 def unpacked_bytes(place: CapturePlace) -> int:
@@ -19,7 +19,7 @@ def unpacked_bytes(place: CapturePlace) -> int:
 
 
 def _first_bytes(file: ReadableFile) -> bytes:
-    """As many bytes as show the compression; fewer of a shorter file."""
+    """The first LONGEST_MAGIC bytes of a file, by which compressions are told apart; fewer of a shorter file."""
     head = b""
     while len(head) < LONGEST_MAGIC and (more := file.read(LONGEST_MAGIC - len(head))):
         head += more
