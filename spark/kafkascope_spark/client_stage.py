@@ -55,8 +55,8 @@ SHARED = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id, which
-makes the order total. group_id: the group that the client reads in. body: the event, or the row (stage_rows)."""
+"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id,
+which makes the order total. group_id: the group that the client reads in. body: the event, or the row (stage_rows)."""
 _WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
 
 

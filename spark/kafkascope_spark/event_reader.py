@@ -18,8 +18,8 @@ from kafkascope_spark.stage_rows import BODY, packed
 
 KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 EVENT_ROWS = pa.schema([*(pa.field(name, EVENTS.column(name).type) for name in KEYS), (BODY, pa.binary())])
-"""Rows that event_reader gives. body: the values of the fields of the event's struct, in their order; of an error run of
-several requests, which has the first of these too, followed by the values of that struct."""
+"""Rows that event_reader gives. body: the values of the fields of the event's struct, in their order; of an error run
+of several requests, which has the first of these too, followed by the values of that struct."""
 SPLIT_ROWS = 1 << 18
 """Events that a task reads: it takes some seconds."""
 BATCH_ROWS = 8_192

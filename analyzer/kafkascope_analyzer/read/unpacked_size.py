@@ -1,4 +1,4 @@
-"""The unpacked size of captures. Loads no kernels: `analyze` launches Spark's JVM by this size before they are loaded."""
+"""The unpacked size of captures. Loads no kernels: `analyze` launches Spark's JVM by this size before it loads them."""
 
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile
 from kafkascope_parsers.compression import LONGEST_MAGIC, compression_of
