@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What commands gain by `arrow_without_pandas` and by `end_process`: processor time of `kafkascope ingest` of a small
+"""Measures how much `arrow_without_pandas` and `end_process` save: processor time of `kafkascope ingest` of a small
 capture, as it is and without each of them.
 
 python -m benchmarks.startup fixtures/captures/healthy_basic.pcap.zst --runs 9

@@ -19,8 +19,9 @@ from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.model import Row
 from kafkascope_spark.recoveries.causes import affected_ns
-from kafkascope_spark.stage_rows import BODY, Row, packed
+from kafkascope_spark.stage_rows import BODY, packed
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
 from kafkascope_spark.stalls.stall import STALL

@@ -4,7 +4,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
@@ -50,8 +49,3 @@ def load_table(session: SparkSession, dataset: Dataset, name: str, schema: t.Str
     if not files:
         return empty(session, schema)
     return session.read.schema(schema).parquet(*files)
-
-
-def load(session: SparkSession, dataset: Dataset, table: Table, folder: str = "") -> DataFrame:
-    """A table of the contract. folder: `stories/` for those."""
-    return load_table(session, dataset, f"{folder}{table.name}", spark_schema(table.schema))

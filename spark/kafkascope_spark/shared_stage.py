@@ -25,8 +25,9 @@ from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.model import Row
 from kafkascope_spark.recoveries.causes import Causes, affected_ns
-from kafkascope_spark.stage_rows import BODY, Row, unpacked
+from kafkascope_spark.stage_rows import BODY, unpacked
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
 from kafkascope_spark.stalls.stall import STALL

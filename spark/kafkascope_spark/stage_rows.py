@@ -7,7 +7,8 @@ Spark itself passes Python objects between workers.
 import pickle
 from typing import Any
 
-Row = dict[str, Any]
+from kafkascope_spark.model import Row
+
 BODY = "body"
 _PROTOCOL = 5
 """The version of the pickle format, the same for every release of Python."""
