@@ -305,6 +305,7 @@ def as_segments(rows: list[tuple[int, int, int, int, bytes, int]]) -> tuple[Any,
         np.cumsum(sizes, dtype=np.int64) - sizes,
         sizes,
         sizes,
+        np.zeros(len(rows), np.int32),
     )
     return data, segments
 

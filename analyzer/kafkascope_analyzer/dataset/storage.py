@@ -216,6 +216,14 @@ class Storage:
         with self.failures(relative, verb="written"):
             self._publish(relative)
 
+    def move_here(self, local: Path, relative: str) -> None:
+        """Moves a local file here: as `put`, but where both are on one disk, nothing is copied. Raises UsageError."""
+        if not self.is_local:
+            self.put(local, relative)
+            return
+        with self.failures(relative, verb="written"):
+            shutil.move(local, Path(self.path) / relative)
+
     def fetch(self, relative: str, local: Path) -> None:
         """Copies a file from here into a local one, part by part. Raises UsageError."""
         with self.open_file(relative) as source, self.failures(relative), local.open("wb") as target:

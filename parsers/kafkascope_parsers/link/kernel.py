@@ -191,6 +191,6 @@ def read_packets(
         out.destination[n, 0], out.destination[n, 1] = seg.destination_high, seg.destination_low
         out.source_port[n], out.destination_port[n] = seg.source_port, seg.destination_port
         out.seq[n], out.ack[n], out.flags[n], out.window[n] = seg.seq, seg.ack, seg.tcp_flags, seg.window
-        out.offset[n], out.captured[n], out.length[n] = seg.offset, seg.captured, seg.length
+        out.offset[n], out.captured[n], out.length[n], out.skipped[n] = seg.offset, seg.captured, seg.length, 0
         n += 1
     return n

@@ -24,6 +24,7 @@ class Segments:
     offset       int64    first captured payload byte in the block
     captured     int32    payload bytes in the capture
     length       int32    payload bytes on the wire (more than captured where the snap length cut it)
+    skipped      int32    what the segments right before it count that are not here (tcp.shares); 0 in a capture
     """
 
     ts_ns: NDArray[np.int64]
@@ -39,6 +40,7 @@ class Segments:
     offset: NDArray[np.int64]
     captured: NDArray[np.int32]
     length: NDArray[np.int32]
+    skipped: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.ts_ns)
@@ -58,6 +60,7 @@ SEGMENT_COLUMNS: dict[str, tuple[np.dtype[np.generic], int]] = {
     "offset": (np.dtype(np.int64), 1),
     "captured": (np.dtype(np.int32), 1),
     "length": (np.dtype(np.int32), 1),
+    "skipped": (np.dtype(np.int32), 1),
 }
 """Type and width of each column of `Segments`, in their order."""
 
@@ -85,6 +88,7 @@ class SegmentArrays(NamedTuple):
     offset: NDArray[np.int64]
     captured: NDArray[np.int32]
     length: NDArray[np.int32]
+    skipped: NDArray[np.int32]
 
 
 SEGMENT_ROW = record_type(

@@ -1,11 +1,12 @@
 """Divides the segments of a block among buckets, each with the payload of its own segments and nothing else.
 
 What comes of a bucket's share is what comes of the whole block (tcp.reader). FIRST_COPY_BYTES counts the payload of all
-buckets, so what other buckets have between two segments of a bucket's own is one segment there: with the addresses of
-the last of them, so that it belongs to another bucket, and with a count of captured bytes that stands for all of them.
+buckets, so a segment knows what other buckets have between it and the bucket's own last one (`Segments.skipped`). What
+they have behind the bucket's last segment is one more row: with the addresses of the last segment of all, which is
+another bucket's, and with a count of captured bytes that stands for all of them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from kafkascope_parsers.tcp.flows import bucket_of, segment_hash
 from kafkascope_parsers.tcp.state import FIRST_COPY_COST
 
 _ROW, _BYTE, _POSITION = range(3)
+_SPARE = 4
+"""A quarter more rows are made room for than a block has: the next one may have some more."""
 
 
 class Shares(NamedTuple):
@@ -29,19 +32,34 @@ class Shares(NamedTuple):
     byte_ends: NDArray[np.int64]
 
 
-def shares_of(buf: NDArray[np.uint8], segments: Segments, n_buckets: int) -> Shares:
-    """The share of each bucket of the segments of a block, whose offsets count in buf."""
-    columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
-    n = len(segments)
-    buckets, used = np.empty(n, np.int64), np.zeros((n_buckets + 1, 3), np.int64)
-    _measure(columns, np.zeros(1, SEGMENT_ROW), n_buckets, buckets, used)
-    ends = np.zeros((2, n_buckets + 1), np.int64)
-    np.cumsum(used[:n_buckets, :_POSITION].T, axis=1, out=ends[:, 1:])
-    out, payload = room_for_segments(int(ends[_ROW, -1])), np.empty(int(ends[_BYTE, -1]), np.uint8)
-    used[:n_buckets, :_POSITION] = ends[:, :-1].T
-    used[:, _POSITION] = 0
-    _divide(columns, buf, buckets, (used, ends[_BYTE]), (out, payload))
-    return Shares(out, payload, ends[_ROW], ends[_BYTE])
+class Divider:
+    """Divides one block after the other among n_buckets. Its memory serves all of them: shares are valid until the next
+    are made."""
+
+    def __init__(self, n_buckets: int) -> None:
+        self._n_buckets = n_buckets
+        self._segments = room_for_segments(0)
+        self._payload: NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def shares_of(self, buf: NDArray[np.uint8], segments: Segments) -> Shares:
+        """The share of each bucket of the segments of a block, whose offsets count in buf."""
+        columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
+        n_buckets = self._n_buckets
+        buckets, used = np.empty(len(segments), np.int64), np.zeros((n_buckets + 1, 3), np.int64)
+        _measure(columns, np.zeros(1, SEGMENT_ROW), n_buckets, buckets, used)
+        ends = np.zeros((2, n_buckets + 1), np.int64)
+        np.cumsum(used[:n_buckets, :_POSITION].T, axis=1, out=ends[:, 1:])
+        n_rows, n_bytes = ends[:, -1].tolist()
+        if n_rows > len(self._segments.ts_ns):
+            self._segments = room_for_segments(n_rows + n_rows // _SPARE)
+        if n_bytes > len(self._payload):
+            self._payload = np.empty(max(n_bytes, len(buf)), np.uint8)
+        columns_of: Any = (column[:n_rows] for column in self._segments)
+        shares = SegmentArrays(*columns_of), self._payload[:n_bytes]
+        used[:n_buckets, :_POSITION] = ends[:, :-1].T
+        used[:, _POSITION] = 0
+        _divide(columns, buf, buckets, (used, ends[_BYTE]), shares)
+        return Shares(*shares, ends[_ROW], ends[_BYTE])
 
 
 @kernel
@@ -49,19 +67,17 @@ def _measure(
     s: SegmentArrays, scratch: NDArray[np.void], n_buckets: int, buckets: NDArray[np.int64], used: NDArray[np.int64]
 ) -> None:
     """Writes the bucket of each segment, and the rows and bytes of each bucket's share."""
-    seg, position = scratch[0], np.int64(0)
+    seg, last = scratch[0], len(s.ts_ns) - 1
     for i in range(len(s.ts_ns)):
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
         seg.source_port, seg.destination_port = s.source_port[i], s.destination_port[i]
         b = bucket_of(segment_hash(seg), n_buckets)
         buckets[i] = b
-        used[b, 0] += 2 if used[b, 2] < position else 1
+        used[b, 0] += 1
         used[b, 1] += max(s.captured[i], 0)
-        position += s.captured[i] + FIRST_COPY_COST
-        used[b, 2] = position
     for b in range(n_buckets):
-        used[b, 0] += 1 if used[b, 2] < position else 0
+        used[b, 0] += 1 if last >= 0 and buckets[last] != b else 0
 
 
 @kernel
@@ -72,28 +88,25 @@ def _divide(
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     to: tuple[SegmentArrays, NDArray[np.uint8]],
 ) -> None:
-    """Copies each segment and its payload to its bucket's share. places: next row and byte of each share, and the
-    payload of all segments so far that it has taken; where the bytes of each share begin. There is room for all."""
+    """Copies each segment and its payload to its bucket's share. places: next row and byte of each share, and what all
+    segments up to its last one count; where the bytes of each share begin. There is room for all."""
     used, first_bytes = places
     out, payload = to
     position = np.int64(0)
     for i in range(len(s.ts_ns)):
         b = buckets[i]
-        if used[b, 2] < position:
-            _copy_row(s, i - 1, out, used[b, 0])
-            out.offset[used[b, 0]], out.captured[used[b, 0]] = 0, position - used[b, 2] - FIRST_COPY_COST
-            used[b, 0] += 1
         row, at, size = used[b, 0], used[b, 1], np.int64(max(s.captured[i], 0))
         _copy_row(s, i, out, row)
         copy_bytes(payload[at : at + size], buf[s.offset[i] : s.offset[i] + size])
-        out.offset[row] = at - first_bytes[b]
+        out.offset[row], out.skipped[row] = at - first_bytes[b], position - used[b, 2]
         position += s.captured[i] + FIRST_COPY_COST
         used[b, 0], used[b, 1], used[b, 2] = row + 1, at + size, position
     last = len(s.ts_ns) - 1
     for b in range(len(used) - 1):
-        if used[b, 2] < position:
-            _copy_row(s, last, out, used[b, 0])
-            out.offset[used[b, 0]], out.captured[used[b, 0]] = 0, position - used[b, 2] - FIRST_COPY_COST
+        if last >= 0 and buckets[last] != b:
+            row = used[b, 0]
+            _copy_row(s, last, out, row)
+            out.offset[row], out.captured[row], out.skipped[row] = 0, position - used[b, 2] - FIRST_COPY_COST, 0
 
 
 @kernel

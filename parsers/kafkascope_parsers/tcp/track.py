@@ -189,9 +189,9 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
         seg.source_port, seg.destination_port = s.source_port[i], s.destination_port[i]
-        flow = segment_hash(seg)
+        flow, cost = segment_hash(seg), s.skipped[i] + s.captured[i] + FIRST_COPY_COST
         if n_buckets > 1 and bucket_of(flow, n_buckets) != bucket:
-            n.position += s.captured[i] + FIRST_COPY_COST
+            n.position += cost
             continue
         seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
         seg.seq, seg.ack, seg.offset = s.seq[i], s.ack[i], s.offset[i]
@@ -204,7 +204,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
                 return i
             if n.connections >= CONNECTION_LIMIT:
                 n.over_limit += 1
-                n.position += seg.captured + FIRST_COPY_COST
+                n.position += cost
                 continue
             if d >= 0 and t.sides[d].waiting + t.sides[d ^ 1].waiting > 0:
                 give_up_all(seg, t.sides[d], d, work)
@@ -213,7 +213,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             t.slots[slot] = n.connections
             open_connection(seg, t.connections[n.connections], t.sides[d], t.sides[d ^ 1])
             n.connections += 1
-        n.position += seg.captured + FIRST_COPY_COST
+        n.position += cost
         c, me, peer = t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]
         carries = count_segment(seg, c, me)
         follow_liveness(seg, d, t.liveness, n, taken.spans)

@@ -1,9 +1,10 @@
 """Blocks of segments as files in the run's shared spill, of which each bucket reads its own share.
 
 A file holds one block: the shares of the buckets, one after the other, and then the block's datagrams as an Arrow
-stream. A share is the number of its segments (int64), the columns of `Segments` as they lie in memory, widest values
-first, so that all are aligned, and the payload. What is read before and behind a share is never needed, and no byte of
-it passes through Spark: the JVM only carries where the shares are.
+stream. A share is compressed with zstd, which costs less than the disk or the network that it saves, in two frames: the
+number of its segments (int64) with the columns of `Segments` as they lie in memory, widest values first, so that all
+are aligned; and the payload. In front of them is the size of the first (int64). What is read before and behind a share
+is never needed, and no byte of it passes through Spark: the JVM only carries where the shares are.
 
 The files hold what was captured. So each is readable only for the user that the tasks run as, where the dataset is on a
 disk, and the driver removes them when all buckets are scanned.
@@ -12,19 +13,22 @@ disk, and the driver removes them when all buckets are scanned.
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import zstandard
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.link import Datagram, Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS
-from kafkascope_parsers.tcp.shares import Shares, shares_of
+from kafkascope_parsers.tcp.shares import Divider, Shares
 from kafkascope_spark.ingest.task_files import TaskRun, attempt
 
 Longs = NDArray[np.int64]
@@ -40,6 +44,7 @@ _DATAGRAMS = pa.schema(
     ]
 )
 _COUNT_BYTES = 8
+_ZSTD_LEVEL = 1
 _LAYOUT = sorted(SEGMENT_COLUMNS.items(), key=lambda column: -column[1][0].itemsize)
 _ROW_BYTES = sum(dtype.itemsize * width for dtype, width in SEGMENT_COLUMNS.values())
 
@@ -48,7 +53,7 @@ _ROW_BYTES = sum(dtype.itemsize * width for dtype, width in SEGMENT_COLUMNS.valu
 class BlockFile:
     """A block that a task has written. place: its file at the dataset's place; number: of its range; block: its place
     in the range; series: None where it is known when all ranges are read; ends: int64, where the share of each bucket
-    begins, where the datagrams begin, and the file's end.
+    begins, where the datagrams begin, and the file's end; sizes: int64, bytes of each bucket's share, decompressed.
     """
 
     place: str
@@ -57,6 +62,7 @@ class BlockFile:
     block: int
     series: int | None
     ends: Longs
+    sizes: Longs
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +75,34 @@ class BlockSource:
     packets_before: int
 
 
-def write_block(run: TaskRun, block: ReadBlock, number: int, place: int, series: int | None = None) -> BlockFile:
-    """Puts a block into the run's shared spill. number: of the range; place: of the block in it."""
-    shares = shares_of(block.buf, block.segments, run.n_buckets)
-    datagrams = _packed(block.datagrams)
-    sizes = _COUNT_BYTES + np.diff(shares.row_ends) * _ROW_BYTES + np.diff(shares.byte_ends)
-    ends = np.cumsum(np.concatenate([[0], sizes, [len(datagrams)]]), dtype=np.int64)
-    file = f"{spill_folder(run.run_id)}/{attempt()}/blocks/{block.capture_id}-{number}-{place}"
-    run.storage.write_parts(file, _parts(shares, datagrams))
-    return BlockFile(file, block.capture_id, number, place, series, ends)
+class BlockWriter:
+    """Puts one block after the other into the run's shared spill."""
+
+    def __init__(self, run: TaskRun) -> None:
+        self._run, self._divider = run, Divider(run.n_buckets)
+
+    def write(self, block: ReadBlock, number: int, place: int, series: int | None = None) -> BlockFile:
+        """Puts a block there. number: of the range; place: of the block in it. Raises UsageError."""
+        shares = self._divider.shares_of(block.buf, block.segments)
+        parts = [*_compressed(shares), _packed(block.datagrams)]
+        ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        sizes = _COUNT_BYTES + np.diff(shares.row_ends) * _ROW_BYTES + np.diff(shares.byte_ends)
+        file = f"{spill_folder(self._run.run_id)}/{attempt()}/blocks/{block.capture_id}-{number}-{place}"
+        self._run.storage.write_parts(file, parts)
+        return BlockFile(file, block.capture_id, number, place, series, ends, sizes)
 
 
-def _parts(shares: Shares, datagrams: bytes) -> Iterator[bytes | memoryview]:
-    """The content of a file, part by part."""
+def _compressed(shares: Shares) -> Iterator[bytes]:
+    """The share of each bucket, as it is in the file."""
     rows, ends = shares.row_ends.tolist(), shares.byte_ends.tolist()
-    columns = [np.ascontiguousarray(getattr(shares.segments, name)) for name, _ in _LAYOUT]
+    columns = [getattr(shares.segments, name) for name, _ in _LAYOUT]
+    zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
     for bucket in range(len(rows) - 1):
         first, end = rows[bucket : bucket + 2]
-        yield (end - first).to_bytes(_COUNT_BYTES, "little")
-        for column in columns:
-            yield column[first:end].reshape(-1).view(np.uint8).data
-        yield shares.payload[ends[bucket] : ends[bucket + 1]].data
-    yield datagrams
+        of_rows = [(end - first).to_bytes(_COUNT_BYTES, "little"), *(column[first:end].data for column in columns)]
+        segments = zstd.compress(b"".join(of_rows))
+        payload = zstd.compress(shares.payload[ends[bucket] : ends[bucket + 1]].data)
+        yield b"".join([len(segments).to_bytes(_COUNT_BYTES, "little"), segments, payload])
 
 
 def _packed(datagrams: Sequence[Datagram]) -> bytes:
@@ -102,22 +114,49 @@ def _packed(datagrams: Sequence[Datagram]) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What a bucket reads of each file of blocks: int64, a row a file. shares: the first byte and the end of its share;
+    sizes: bytes of the share, decompressed; datagrams: their first byte and end, the same where they are not read."""
+
+    shares: Longs
+    sizes: Longs
+    datagrams: Longs
+
+
 def read_blocks(
-    storage: Storage, sources: Sequence[BlockSource], spans: Longs, block_bytes: int
+    storage: Storage, sources: Sequence[BlockSource], spans: Spans, block_bytes: int
 ) -> Iterator[ReadBlock]:
     """The shares that a bucket has of the blocks, in their order; those of one capture that follow each other are one
-    block as long as they have block_bytes or less. spans: int64, a row a source: first byte and end of the share, and
-    of the datagrams, which are not read where the two are the same. Raises UsageError.
+    block as long as they have block_bytes or less. A block is valid until the next. Raises UsageError.
 
     The next block is read while the caller is at work on this one.
     """
-    groups = list(_groups(sources, spans[:, 1] - spans[:, 0], block_bytes))
     with ThreadPoolExecutor(MOST_PUT) as pool:
-        reading = _begin(pool, storage, sources, spans, groups[0]) if groups else None
-        for next_group in [*groups[1:], []]:
-            if reading is not None:
-                at_hand, reading = reading, _begin(pool, storage, sources, spans, next_group)
+        at_hand: _Group | None = None
+        memories = cycle([_Memory(block_bytes), _Memory(block_bytes)])
+        for group in _groups(sources, spans.sizes, block_bytes):
+            reading = _begin(pool, storage, sources, spans, group, next(memories))
+            if at_hand is not None:
                 yield at_hand.block()
+            at_hand = reading
+        if at_hand is not None:
+            yield at_hand.block()
+
+
+class _Memory:
+    """Memory that serves one group of shares after the other: new memory costs the system more than decompressing into
+    it."""
+
+    def __init__(self, n_bytes: int) -> None:
+        """n_bytes: what most groups need at the most."""
+        self._data: NDArray[np.uint8] = np.empty(n_bytes, np.uint8)
+
+    def room(self, n_bytes: int) -> NDArray[np.uint8]:
+        """Room for n_bytes, not filled."""
+        if n_bytes > len(self._data):
+            self._data = np.empty(n_bytes, np.uint8)
+        return self._data[:n_bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +192,22 @@ class _Group:
 
 
 def _begin(
-    pool: ThreadPoolExecutor, storage: Storage, sources: Sequence[BlockSource], spans: Longs, group: Sequence[int]
-) -> _Group | None:
-    """Begins to read a group of shares; None where it is empty."""
-    if not group:
-        return None
-    chosen = [sources[i] for i in group]
-    sizes = spans[group, 1] - spans[group, 0]
+    pool: ThreadPoolExecutor,
+    storage: Storage,
+    sources: Sequence[BlockSource],
+    spans: Spans,
+    group: Sequence[int],
+    memory: _Memory,
+) -> _Group:
+    """Begins to read a group of shares."""
+    sizes = spans.sizes[group]
     ends = np.cumsum(-(-sizes // _COUNT_BYTES) * _COUNT_BYTES)  # so that columns are aligned
-    data, starts = np.empty(int(ends[-1]), np.uint8), [0, *ends[:-1].tolist()]
-    targets = [data[start : start + size] for start, size in zip(starts, sizes.tolist(), strict=True)]
-    reading = [pool.submit(_read_share, storage, *share) for share in zip(chosen, spans[group], targets, strict=True)]
+    data, starts = memory.room(int(ends[-1])), [0, *ends[:-1].tolist()]
+    chosen = [sources[i] for i in group]
+    reading = [
+        pool.submit(_read_share, storage, source, spans.shares[i], spans.datagrams[i], data[start : start + size])
+        for source, i, start, size in zip(chosen, group, starts, sizes.tolist(), strict=True)
+    ]
     return _Group(chosen, data, starts, reading)
 
 
@@ -182,20 +226,35 @@ def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> I
         yield group
 
 
-def _read_share(storage: Storage, source: BlockSource, span: Longs, target: NDArray[np.uint8]) -> list[Datagram]:
-    """Reads a share into target. Returns the datagrams."""
-    first, _, *of_datagrams = span.tolist()
-    storage.read_range(source.place, first, target.data)
-    return list(_read_datagrams(storage, source, *of_datagrams))
+def _read_share(
+    storage: Storage, source: BlockSource, share: Longs, datagrams: Longs, target: NDArray[np.uint8]
+) -> list[Datagram]:
+    """Reads a share, and decompresses it into target. Returns the datagrams. Raises UsageError."""
+    packed = _read(storage, source, share)
+    segments_end = _COUNT_BYTES + int(packed[:_COUNT_BYTES].view(np.int64)[0])
+    zstd, n_bytes = zstandard.ZstdDecompressor(), 0
+    try:
+        for frame in (packed[_COUNT_BYTES:segments_end], packed[segments_end:]):
+            n_bytes += zstd.stream_reader(frame.data).readinto(target[n_bytes:].data)
+    except zstandard.ZstdError:
+        n_bytes = -1
+    if n_bytes != len(target):
+        raise UsageError(f"{storage.uri_of(source.place)} was changed while the run was at work")
+    return list(_read_datagrams(storage, source, datagrams))
 
 
-def _read_datagrams(storage: Storage, source: BlockSource, first: int, end: int) -> Iterator[Datagram]:
-    if end > first:
-        packed = np.empty(end - first, np.uint8)
-        storage.read_range(source.place, first, packed.data)
-        rows = pa.ipc.open_stream(pa.py_buffer(packed)).read_all()
+def _read_datagrams(storage: Storage, source: BlockSource, span: Longs) -> Iterator[Datagram]:
+    if span[1] > span[0]:
+        rows = pa.ipc.open_stream(pa.py_buffer(_read(storage, source, span))).read_all()
         for row in rows.to_pylist():
             yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
+
+
+def _read(storage: Storage, source: BlockSource, span: Longs) -> NDArray[np.uint8]:
+    first, end = span.tolist()
+    packed = np.empty(end - first, np.uint8)
+    storage.read_range(source.place, first, packed.data)
+    return packed
 
 
 def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:

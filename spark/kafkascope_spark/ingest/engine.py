@@ -31,7 +31,7 @@ from kafkascope_spark.ingest.reachable import check_reachable
 from kafkascope_spark.ingest.read_stage import PointsReport, RangeReport, Stage, points_stage, read_stage
 from kafkascope_spark.ingest.report_rows import REPORT, reports_of
 from kafkascope_spark.ingest.scan_stage import ScanReport, save_blocks, scan_stage
-from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
+from kafkascope_spark.ingest.task_files import TaskRun, copy_spill, fetch
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.session import keep_class_archive
 
@@ -134,7 +134,7 @@ class SparkEngine:
         for job in self._jobs:  # learning spills too, also anew what an earlier run has spilled under the same name
             folder, names = job.buckets[0].spill.parent, [bucket.spill.name for bucket in job.buckets]
             known = {name for name in job.spill if self._fetched.get(folder / name) == _version(folder / name)}
-            job.spill.update(put_spill(self._run, folder, names, known=known))
+            job.spill.update(copy_spill(self._run, folder, names, known))
         self._stage("Spark: writing the tables")
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
         finished: list[Finished] = self._reported(len(self._jobs), finish_stage(self._run, self._jobs, file))

@@ -16,7 +16,7 @@ from kafkascope_analyzer.workers.worker import added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
-from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, put_tables, task_folder
+from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, move_tables, task_folder
 from kafkascope_spark.ingest.worker_process import task_at_work
 
 
@@ -84,7 +84,7 @@ def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
             rows.append(finish_bucket(here, cluster.with_spill_at(bucket.spill, here.spill), shared))
         for name in fetched:
             (tables / name).unlink()
-        return Finished(added_counts(rows), put_tables(run, tables))
+        return Finished(added_counts(rows), move_tables(run, tables))
 
 
 def message_names(files: Files, run_id: str) -> dict[str, str]:

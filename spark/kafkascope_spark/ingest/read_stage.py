@@ -12,7 +12,7 @@ from kafkascope_analyzer.read.range_plan import CaptureRange
 from kafkascope_analyzer.read.range_reading import RangeReading, RangeSummary
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.window import OneBuffer
-from kafkascope_spark.ingest.block_files import BlockFile, write_block
+from kafkascope_spark.ingest.block_files import BlockFile, BlockWriter
 from kafkascope_spark.ingest.report_rows import report_row
 from kafkascope_spark.ingest.task_files import TaskRun
 from kafkascope_spark.ingest.worker_process import task_at_work
@@ -57,17 +57,15 @@ def points_stage(run: TaskRun, points: CapturePoints, block_bytes: int) -> Stage
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
             for _ in batches:
-                reading = PointsReading(points, OneBuffer(block_bytes))
-                blocks = [
-                    write_block(run, block, 0, place, block.series) for place, block in enumerate(reading.blocks())
-                ]
+                reading, writer = PointsReading(points, OneBuffer(block_bytes)), BlockWriter(run)
+                blocks = [writer.write(block, 0, place, block.series) for place, block in enumerate(reading.blocks())]
                 yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks))
 
     return read
 
 
 def _read_range(run: TaskRun, part: CaptureRange, block_bytes: int) -> RangeReport:
-    reading = RangeReading(part, block_bytes)
-    blocks = [write_block(run, block, part.number, place) for place, block in enumerate(reading.blocks())]
+    reading, writer = RangeReading(part, block_bytes), BlockWriter(run)
+    blocks = [writer.write(block, part.number, place) for place, block in enumerate(reading.blocks())]
     assert reading.summary is not None  # the blocks are through
     return RangeReport(reading.summary, blocks)

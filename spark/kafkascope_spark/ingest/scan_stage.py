@@ -17,10 +17,18 @@ from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
-from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, read_blocks
+from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, Spans, read_blocks
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
-from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, put_spill, put_tables, task_folder
+from kafkascope_spark.ingest.task_files import (
+    SPILL,
+    SPILLED_ROWS,
+    TABLES,
+    TaskRun,
+    move_spill,
+    move_tables,
+    task_folder,
+)
 from kafkascope_spark.ingest.worker_process import task_at_work
 
 
@@ -43,18 +51,19 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The blocks of a run, in the order in which they are scanned. ends: the file with the `ends` of all of them,
-    bucket by bucket, so that a task reads only its own."""
+    """The blocks of a run, in the order in which they are scanned. shares: the file that says where the shares of all
+    buckets lie: an int64 a block, first all `BlockFile.ends`, then all `BlockFile.sizes`, bucket by bucket, so that a
+    task reads only its own."""
 
     sources: Sequence[BlockSource]
-    ends: str
+    shares: str
 
 
 def save_blocks(run: TaskRun, sources: Sequence[BlockSource], files: Sequence[BlockFile]) -> Blocks:
-    """Puts the ends of the blocks' shares into the run's shared spill. files: of the sources, in their order."""
-    place = f"{spill_folder(run.run_id)}/driver/block-ends"
-    ends = np.stack([file.ends for file in files], axis=1) if files else np.empty((run.n_buckets + 2, 0), np.int64)
-    run.storage.write_bytes(place, np.ascontiguousarray(ends).tobytes())
+    """Puts where the blocks' shares lie into the run's shared spill. files: of the sources, in their order."""
+    place = f"{spill_folder(run.run_id)}/driver/block-shares"
+    rows = [np.concatenate([file.ends, file.sizes]) for file in files]
+    run.storage.write_bytes(place, np.stack(rows, axis=1).tobytes() if rows else b"")
     return Blocks(sources, place)
 
 
@@ -87,10 +96,10 @@ def _scanned(run: TaskRun, bucket: int, blocks: Blocks, block_bytes: int) -> Sca
             result.message_rows,
             result.ledger,
             result.limits_hit,
-            put_spill(run, folder / SPILL, folders),
-            put_spill(run, folder / SPILL, folders, names=SAVED_SCAN),
+            move_spill(run, folder / SPILL, folders, SPILLED_ROWS),
+            move_spill(run, folder / SPILL, folders, SAVED_SCAN),
             len(result.buckets),
-            put_tables(run, folder / TABLES),
+            move_tables(run, folder / TABLES),
         )
 
 
@@ -103,18 +112,20 @@ def _push_all(run: TaskRun, scans: BucketScans, bucket: int, blocks: Blocks, blo
         scans.push(block)
 
 
-def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> NDArray[np.int64]:
-    """What a bucket reads of each file (block_files.read_blocks)."""
+def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> Spans:
+    """What a bucket reads of each file."""
+    n_ends, n_blocks = run.n_buckets + 2, len(blocks.sources)
+    datagrams = np.zeros((n_blocks, 2), np.int64)
+    if bucket == 0:  # names are of no bucket: the first one keeps them
+        datagrams = _share_rows(run, blocks, run.n_buckets, n_ends).T
+    shares = _share_rows(run, blocks, bucket, bucket + 2).T
+    (sizes,) = _share_rows(run, blocks, n_ends + bucket, n_ends + bucket + 1)
+    return Spans(shares, sizes, datagrams)
 
-    def rows(first: int, end: int) -> NDArray[np.int64]:
-        """For places [first, end) in BlockFile.ends, where they lie in each file."""
-        found = np.empty((end - first, len(blocks.sources)), np.int64)
-        run.storage.read_range(blocks.ends, first * found[0].nbytes, found.reshape(-1).view(np.uint8).data)
-        return found
 
-    spans = np.zeros((4, len(blocks.sources)), np.int64)
-    if len(blocks.sources):
-        spans[:2] = rows(bucket, bucket + 2)
-        if bucket == 0:  # names are of no bucket: the first one keeps them
-            spans[2:] = rows(run.n_buckets, run.n_buckets + 2)
-    return np.ascontiguousarray(spans.T)
+def _share_rows(run: TaskRun, blocks: Blocks, first: int, end: int) -> NDArray[np.int64]:
+    """Rows [first, end) of the file `Blocks.shares`."""
+    rows = np.empty((end - first, len(blocks.sources)), np.int64)
+    if rows.size:
+        run.storage.read_range(blocks.shares, first * rows[0].nbytes, rows.reshape(-1).view(np.uint8).data)
+    return rows

@@ -6,7 +6,7 @@ speculation, hurts nobody: the driver lists the files that the winning attempt r
 
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 TABLES, SPILL = "tables", "spill"
+SPILLED_ROWS = "*.arrow"
+"""The files of rows in a spill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +62,39 @@ def attempt() -> str:
     return str(task.taskAttemptId()) if task is not None else "driver"
 
 
-def put_tables(run: TaskRun, folder: Path) -> Files:
-    """Puts the Parquet files of a local folder to the dataset's place. Returns them under the names they have there."""
+def move_tables(run: TaskRun, folder: Path) -> Files:
+    """Moves the Parquet files of a local folder to the dataset's place. Returns them by the names they have there."""
     files = written_files(folder)
     names = {file.path: _own_name(file.path) for listed in files.values() for file in listed}
-    _put_all(run.storage, folder, names.items())
+    _hand_over(run.storage.move_here, run.storage, folder, names)
     return {
         table: tuple(DatasetFile(names[file.path], file.rows, file.bytes) for file in listed)
         for table, listed in files.items()
     }
 
 
-def put_spill(
-    run: TaskRun, folder: Path, buckets: Sequence[str], *, names: str = "*.arrow", known: Collection[str] = ()
-) -> dict[str, str]:
-    """Puts the files of a bucket's spills into the run's shared spill, but for those that are known there. buckets: the
-    names of its folders in the local one; names: a glob. Returns where each is there, by its place in the local
-    folder."""
+def move_spill(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
+    """Moves the files of a bucket's spills into the run's shared spill. buckets: the names of its folders in the local
+    one; names: a glob. Returns where each is there, by its place in the local folder."""
+    places = _places(run, folder, buckets, names)
+    _hand_over(run.storage.move_here, run.storage, folder, places)
+    return places
+
+
+def copy_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """Copies the rows of a bucket's spills, but for files that are known in the run's shared spill, which keeps the
+    local ones. Arguments and result as of `move_spill`."""
+    places = _places(run, folder, buckets, SPILLED_ROWS)
+    unknown = {name: place for name, place in places.items() if name not in known}
+    _hand_over(run.storage.put, run.storage, folder, unknown)
+    return unknown
+
+
+def _places(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
+    """Where the files of a bucket's spills are in the run's shared spill, by their places in a local folder."""
     base = f"{spill_folder(run.run_id)}/{attempt()}"
     found = (path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob(names)))
-    places = {relative: f"{base}/{relative}" for relative in found if relative not in known}
-    _put_all(run.storage, folder, places.items())
-    return places
+    return {relative: f"{base}/{relative}" for relative in found}
 
 
 def fetch(storage: Storage, files: Iterable[tuple[str, str]], folder: Path) -> None:
@@ -100,14 +113,13 @@ def _fetch(storage: Storage, place: str, local: Path) -> None:
         shutil.copyfileobj(source, target, 8 << 20)
 
 
-def _put_all(storage: Storage, folder: Path, files: Iterable[tuple[str, str]]) -> None:
-    """Puts files, (name in the folder, place)."""
-    chosen = list(files)
+def _hand_over(put: Callable[[Path, str], None], storage: Storage, folder: Path, places: Mapping[str, str]) -> None:
+    """Puts files of a local folder to their places. put: how."""
     if storage.is_local:
-        for _, place in chosen:
+        for place in places.values():
             (Path(storage.path) / place).parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(MOST_PUT) as pool:
-        list(pool.map(lambda file: storage.put(folder / file[0], file[1]), chosen))
+        list(pool.map(lambda name: put(folder / name, places[name]), places))
 
 
 def _own_name(path: str) -> str:

@@ -13,7 +13,7 @@ def segments(rows: list[tuple[str, int, str, int]]) -> Segments:
     source = np.array([halves(row[0]) for row in rows], np.uint64).reshape(n, 2)
     target = np.array([halves(row[2]) for row in rows], np.uint64).reshape(n, 2)
     ports = [np.array([row[i] for row in rows], np.uint16) for i in (1, 3)]
-    return Segments(zeros, zeros, source, target, *ports, *([zeros] * 7))
+    return Segments(zeros, zeros, source, target, *ports, *([zeros] * 8))
 
 
 def test_segments_belong_to_their_flow_both_ways() -> None:

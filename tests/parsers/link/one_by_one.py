@@ -402,6 +402,7 @@ def _columns(packets, found):
         np.array([at + s.offset for _, at, s in found], np.int64),
         np.array([s.captured for s in read], np.int32),
         np.array([s.length for s in read], np.int32),
+        np.zeros(len(read), np.int32),
     )
 
 

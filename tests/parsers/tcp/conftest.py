@@ -60,6 +60,7 @@ def segments_of(packets: Sequence[Packet], first_no: int = 1) -> tuple[np.ndarra
         np.array(c[10], np.int64),
         np.array(c[11], np.int32),
         np.array(c[12], np.int32),
+        np.zeros(len(rows), np.int32),
     )
 
 

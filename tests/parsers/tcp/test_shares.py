@@ -9,7 +9,7 @@ import pytest
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
 from kafkascope_parsers.tcp import TcpStreams
-from kafkascope_parsers.tcp.shares import shares_of
+from kafkascope_parsers.tcp.shares import Divider
 from kafkascope_parsers.tcp.state import E_DIFFERS, FIRST_COPY_BYTES, FIRST_COPY_COST
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
@@ -17,7 +17,7 @@ CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 
 def share_of(buf, segments, bucket, n_buckets):
     """A bucket's share, as a block."""
-    shares = shares_of(buf, segments, n_buckets)
+    shares = Divider(n_buckets).shares_of(buf, segments)
     rows = slice(*shares.row_ends[bucket : bucket + 2].tolist())
     payload = shares.payload[slice(*shares.byte_ends[bucket : bucket + 2].tolist())].copy()
     return payload, Segments(*(column[rows].copy() for column in shares.segments))
@@ -60,9 +60,10 @@ def test_a_share_gives_what_the_block_gives(name, n_buckets):
 
 def test_each_byte_of_payload_is_in_one_share():
     for buf, segments in blocks_of("healthy_basic.pcap.zst"):
-        shares = shares_of(buf, segments, 4)
+        shares = Divider(4).shares_of(buf, segments)
         assert len(shares.payload) == segments.captured.sum() == shares.byte_ends[-1]
-        counted = shares.segments.captured.astype(np.int64) + FIRST_COPY_COST
+        counted = shares.segments.skipped + shares.segments.captured.astype(np.int64) + FIRST_COPY_COST
+        assert len(counted) < len(segments) + 4  # others' segments cost a bucket one row at the most
         expected = int((segments.captured.astype(np.int64) + FIRST_COPY_COST).sum())
         for first, end in zip(shares.row_ends[:-1], shares.row_ends[1:], strict=True):
             assert counted[first:end].sum() == expected  # what others have counts in each share
@@ -125,6 +126,7 @@ def as_block(rows, data):
         offsets.astype(np.int64),
         lengths.astype(np.int32),
         lengths.astype(np.int32),
+        np.zeros(n, np.int32),
     )
 
 
@@ -133,7 +135,7 @@ def two_ports_of_different_buckets():
     found = {}
     for port in range(40_000, 40_100):
         buf, segments = as_block([(port, 1, 2, 0, 0)], b"\0")
-        shares = shares_of(buf, segments, 2)
+        shares = Divider(2).shares_of(buf, segments)
         bucket = next(b for b in range(2) if shares.row_ends[b] < shares.row_ends[b + 1] and is_own(shares, b))
         found[bucket] = port
         if {0, 1} <= set(found):
