@@ -16,8 +16,10 @@ from kafkascope_analyzer.read.series import first_packet, looks_alike
 from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.link import LinkReader
 
-RANGE_BYTES = 128 << 20
-"""Bytes of a range: some seconds of work, and many times what has to be read before it."""
+LEAST_RANGE_BYTES, MOST_RANGE_BYTES = 128 << 20, 512 << 20
+"""Bytes of a range: many times what has to be read before it, and a second of work, which is lost with a task."""
+RANGES_A_TASK = 4
+"""Each of the tasks that run at a time reads so many ranges or more, so that they end together."""
 _PEEK_BYTES = 1 << 16
 _MOST_OPENED = 16
 """Files that are looked into at the same time: a store takes tens of milliseconds for each."""
@@ -41,9 +43,14 @@ class CaptureRange:
     may_be_empty: bool = False
 
 
+def range_bytes_for(n_bytes: int, n_tasks: int) -> int:
+    """Bytes of the ranges of so many bytes of captures, of which n_tasks are read at a time."""
+    return min(max(n_bytes // (n_tasks * RANGES_A_TASK), LEAST_RANGE_BYTES), MOST_RANGE_BYTES)
+
+
 def plan_ranges(
     to_read: ToRead,
-    range_bytes: int = RANGE_BYTES,
+    range_bytes: int,
     *,
     ends_ns: Mapping[int, int] | None = None,
     joints: frozenset[tuple[int, int]] = frozenset(),

@@ -16,7 +16,7 @@ from kafkascope_analyzer.memory.limits import limits_within
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.points.assignment import CapturePoints
 from kafkascope_analyzer.read.range_join import Joined, join
-from kafkascope_analyzer.read.range_plan import RANGE_BYTES, plan_ranges
+from kafkascope_analyzer.read.range_plan import plan_ranges, range_bytes_for
 from kafkascope_analyzer.read.range_reading import link_at_end
 from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_below_tcp
 from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo
@@ -49,9 +49,10 @@ _MOST_PLANS = 4
 
 @dataclass(frozen=True, slots=True)
 class ReadSizes:
-    """Bytes of the ranges that captures are divided into, and how many are read at a time at the most."""
+    """Bytes of the ranges that captures are divided into (None: as range_plan.range_bytes_for has it), and how many are
+    read at a time at the most."""
 
-    range_bytes: int = RANGE_BYTES
+    range_bytes: int | None = None
     block_bytes: int = BLOCK_BYTES
 
 
@@ -82,7 +83,8 @@ class SparkEngine:
         mark = Path(new.storage.path) / mark_of(new.run_id) if new.storage.is_local else None
         with spark_failures():
             n_tasks = check_reachable(session, inputs, mark)
-        self.n_buckets = plan.n_buckets or options.jobs or _n_buckets(sum(map(unpacked_bytes, inputs)), n_tasks)
+        n_bytes = sum(map(unpacked_bytes, inputs))
+        self.n_buckets = plan.n_buckets or options.jobs or _n_buckets(n_bytes, n_tasks)
         limits = limits_within(options.max_memory)
         self._run = TaskRun(
             new.storage,
@@ -95,7 +97,8 @@ class SparkEngine:
             plan.saved,
         )
         self._block_bytes, self._earlier = min(limits.block_bytes, sizes.block_bytes), earlier
-        self._session, self._range_bytes, self._stage = session, sizes.range_bytes, stage
+        self._range_bytes = sizes.range_bytes or range_bytes_for(n_bytes, n_tasks)
+        self._session, self._stage = session, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
         self._fetched: dict[Path, tuple[int, int]] = {}

@@ -11,7 +11,7 @@ import zstandard
 from kafkascope_analyzer.read import range_lead as tested
 from kafkascope_analyzer.read.place import place_of
 from kafkascope_analyzer.read.range_join import join
-from kafkascope_analyzer.read.range_plan import plan_ranges
+from kafkascope_analyzer.read.range_plan import plan_ranges, range_bytes_for
 from kafkascope_analyzer.read.range_reading import RangeReading
 from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.read.window import OneBuffer
@@ -186,4 +186,17 @@ def test_packed_files_and_pcapng_are_one_range():
 def test_a_file_that_is_no_capture_is_an_error_before_anything_is_read(tmp_path):
     (tmp_path / "notes.txt").write_text("no capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
-        plan_ranges(ToRead.of([tmp_path / "notes.txt"]))
+        plan_ranges(ToRead.of([tmp_path / "notes.txt"]), 1000)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "n_tasks", "megabytes"),
+    [
+        (1 << 20, 8, 128),  # one range
+        (2 << 30, 2, 256),  # four for each task
+        (2 << 30, 64, 128),  # fewer than the tasks that could run
+        (4 << 40, 2, 512),  # more than four for each task
+    ],
+)
+def test_each_task_reads_some_ranges(n_bytes, n_tasks, megabytes):
+    assert range_bytes_for(n_bytes, n_tasks) == megabytes << 20
