@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.resolve.ahead import ahead
 from kafkascope_analyzer.resolve.flow_blocks import blocks
 from kafkascope_analyzer.resolve.flow_clients import readers
 from kafkascope_analyzer.resolve.flow_counts import LATE_NS, FlowCounts
@@ -64,7 +65,7 @@ def gather_flow(
     slice_ns = slice_length_ns(last - first)
     counts = FlowCounts(slice_ns, flow.partitions, first_conn)
     buckets = [BucketRows(blocks(spill, topics), base) for spill, base in first_conn.items()]
-    for accepted, fetched in _in_order(buckets, flow):
+    for accepted, fetched in ahead(_in_order(buckets, flow)):
         counts.take(flow.numbered(accepted, fetched))
     counts.finish()
     candidates = {spill: flow.candidates(each, spill) for spill, each in zip(connections, buckets, strict=True)}

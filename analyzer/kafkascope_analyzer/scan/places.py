@@ -47,8 +47,9 @@ class TopicPartitions:
 
     def columns(self, codes: Longs) -> dict[str, pa.Array]:
         """topic, topic_id and partition of each code."""
-        names = pa.array([name for name, _ in self._codes], pa.string())
-        ids = pa.array([topic_id for _, topic_id in self._codes], pa.string())
+        known = list(self._codes)  # another thread may be adding topics
+        names = pa.array([name for name, _ in known], pa.string())
+        ids = pa.array([topic_id for _, topic_id in known], pa.string())
         topics = pa.array(codes >> _PARTITION_BITS)
         partitions = (codes & (_MOST_PARTITIONS - 1)).astype(np.int32)
         return {"topic": names.take(topics), "topic_id": ids.take(topics), "partition": pa.array(partitions)}
