@@ -107,7 +107,7 @@ Temporary = Annotated[
     typer.Option(
         "--temporary",
         metavar="DIRECTORY",
-        help="Local directory for temporary files, some times as large as the dataset. [default: TMPDIR, or the "
+        help="Local directory for temporary files, about as large as the dataset. [default: TMPDIR, or the "
         "system's]",
         show_default=False,
     ),
