@@ -203,8 +203,12 @@ class Bucket:
         self.client.delete_object(Bucket=self.name, Key=key)
 
     def keys(self, prefix: str = "") -> list[str]:
+        return [key for key in self.all_keys(prefix) if not key.endswith("/")]
+
+    def all_keys(self, prefix: str = "") -> list[str]:
+        """Also of the empty objects with which Arrow marks folders."""
         found = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", ())
-        return sorted(entry["Key"] for entry in found if not entry["Key"].endswith("/"))  # Arrow marks folders so
+        return sorted(entry["Key"] for entry in found)
 
 
 @pytest.fixture(scope="session")

@@ -107,8 +107,7 @@ Temporary = Annotated[
     typer.Option(
         "--temporary",
         metavar="DIRECTORY",
-        help="Local directory for temporary files, about as large as the dataset. [default: TMPDIR, or the "
-        "system's]",
+        help="Local directory for temporary files, about as large as the dataset. [default: TMPDIR, or the system's]",
         show_default=False,
     ),
 ]

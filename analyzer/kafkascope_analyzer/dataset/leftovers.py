@@ -27,7 +27,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _MARK = re.compile(r"_unfinished-([0-9a-f]{12})\.json")
-_SPILLED = re.compile(r"_spill-([0-9a-f]{12})/.+")
+_SPILLED = re.compile(r"(_spill-[0-9a-f]{12})/.+")
 _PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\d+)?\.partial")
 """A file that was not renamed to its name: storage.write_bytes."""
 _TABLES = "|".join(
@@ -109,10 +109,13 @@ def unlisted_stories(storage: Storage, manifest: Manifest) -> list[str]:
 
 
 def remove_files(storage: Storage, files: Iterable[str]) -> None:
-    """Removes files, marks last: after an interruption the rest can be recognised. Raises UsageError."""
+    """Removes files, marks last: after an interruption the rest can be recognised. What runs have spilled goes by the
+    folder: an object store would keep an empty object for each folder whose files go one by one. Raises UsageError."""
     chosen = list(files)
     marks = [path for path in chosen if _MARK.fullmatch(path)]
+    spilled = {path: match[1] for path in chosen if (match := _SPILLED.fullmatch(path))}
     with ThreadPoolExecutor(MOST_REMOVED) as pool:
-        list(pool.map(storage.remove, (path for path in chosen if path not in marks)))
+        list(pool.map(storage.remove_folder, sorted(set(spilled.values()))))
+        list(pool.map(storage.remove, (path for path in chosen if path not in marks and path not in spilled)))
     for path in marks:
         storage.remove(path)

@@ -75,6 +75,18 @@ def killed(place: Place, temporary: Path) -> NewDataset:
     return new
 
 
+def test_a_store_keeps_no_mark_of_the_folders_of_a_spill(bucket, temporary):
+    made = bucket()
+    storage = Storage.of(f"{made.uri}/x.kscope")
+    with NewDataset(storage, temporary) as new:
+        write(new, 1)
+        for task in ("driver/0", "4/1", "5/1"):
+            storage.write_bytes(f"{spill_folder(new.run_id)}/{task}/requests.arrow", b"rows")
+        assert any(spill_folder(new.run_id) in key for key in made.all_keys())
+        new.commit(new.put_tables(Manifest({}, {})))
+    assert not [key for key in made.all_keys() if spill_folder(new.run_id) in key]
+
+
 def values(place: Place) -> list[int]:
     return pq.read_table(
         Storage.of(place.uri).inside(Dataset.open(place.uri).files("requests")[0]),
