@@ -51,7 +51,7 @@ _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "fir
 
 
 class FetchRunEnds:
-    """The runs of all buckets, and what responses say about the records after them (flow_rows.Responses).
+    """The runs of all buckets, and what responses say about the records after them (flow_facts.Responses).
     connections: by the directory of a bucket's spill, with conn_id."""
 
     def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:

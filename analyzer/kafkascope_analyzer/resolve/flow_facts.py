@@ -9,6 +9,7 @@ meanwhile: they are read once.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +18,18 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.ahead import ahead
-from kafkascope_analyzer.resolve.flow_blocks import blocks
+from kafkascope_analyzer.resolve.flow_blocks import Block, NamedRows, blocks
 from kafkascope_analyzer.resolve.flow_clients import readers
 from kafkascope_analyzer.resolve.flow_counts import LATE_NS, FlowCounts
-from kafkascope_analyzer.resolve.flow_rows import BucketRows, Flow, Responses, by_time
+from kafkascope_analyzer.resolve.flow_rows import BucketRows, Flow, by_time
 from kafkascope_analyzer.resolve.produce_facts import ProducerClocks
+from kafkascope_analyzer.scan.block_ends import ACCEPTED, FETCHED
 
 _SECOND_NS = 1_000_000_000
 _LENGTHS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400)
 _MOST_SLICES = 60
 _END = np.iinfo(np.int64).max
+_NO_ROWS: Block = {ACCEPTED: [], FETCHED: []}
 _STRADDLING_NS = 1_000_000_000
 """A response that begins in one block and ends in the next is read so much later than its time at most, as a rule."""
 
@@ -36,6 +39,16 @@ def slice_length_ns(capture_ns: int) -> int:
     or fewer cover it; a day for captures of more than 60 days."""
     needed = (length for length in _LENGTHS_S if capture_ns <= _MOST_SLICES * length * _SECOND_NS)
     return next(needed, _LENGTHS_S[-1]) * _SECOND_NS
+
+
+class Responses(Protocol):
+    """What needs the topic-partitions of responses of all buckets, in any order."""
+
+    def take_accepted(self, named: NamedRows) -> None:
+        """Takes responses to Produce."""
+
+    def take_fetched(self, named: NamedRows) -> None:
+        """Takes responses to Fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +74,38 @@ def gather_flow(
     last = max(pc.max(rows["last_ns"]).as_py() for rows in connections.values())
     sizes = np.array([rows.num_rows for rows in connections.values()])
     first_conn = dict(zip(connections, (np.cumsum(sizes) - sizes).tolist(), strict=True))
-    flow = Flow(readers(connections), clocks, others)
+    flow = Flow(readers(connections), clocks)
     slice_ns = slice_length_ns(last - first)
     counts = FlowCounts(slice_ns, flow.partitions, first_conn)
     buckets = [BucketRows(blocks(spill, topics), base) for spill, base in first_conn.items()]
-    for accepted, fetched in ahead(_in_order(buckets, flow)):
+    for block, accepted, fetched in ahead(_in_order(buckets, flow)):
         counts.take(flow.numbered(accepted, fetched))
+        _show(block, others)
     counts.finish()
     candidates = {spill: flow.candidates(each, spill) for spill, each in zip(connections, buckets, strict=True)}
     return FlowFacts(slice_ns, candidates, flow.n_left_out)
 
 
-def _in_order(buckets: list[BucketRows], flow: Flow) -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
-    """Accepted and fetched records of all buckets, stretch by stretch of time, each sorted by time. A stretch ends
-    a little before the rows of some bucket do that were read."""
+def _show(block: Block, others: Sequence[Responses]) -> None:
+    for other in others:
+        for named in block[ACCEPTED]:
+            other.take_accepted(named)
+        for named in block[FETCHED]:
+            other.take_fetched(named)
+
+
+def _in_order(buckets: list[BucketRows], flow: Flow) -> Iterator[tuple[Block, NDArray[np.void], NDArray[np.void]]]:
+    """Blocks of all buckets, and with each the accepted and fetched records of the stretch of time that is known with
+    it, sorted by time. A stretch ends a little before the rows of some bucket do that were read."""
     while not all(bucket.is_read for bucket in buckets):
         behind = min((each for each in buckets if not each.is_read), key=lambda each: each.until_ns)
-        block = next(behind.blocks, None)
-        if block is None:
+        block = next(behind.blocks, _NO_ROWS)
+        if block is _NO_ROWS:
             behind.is_read = True
         else:
             flow.add(behind, block)
         until_ns = min((each.until_ns for each in buckets if not each.is_read), default=_END) - _STRADDLING_NS
-        yield _until(buckets, "accepted", until_ns), _until(buckets, "fetched", until_ns - LATE_NS)
+        yield block, _until(buckets, "accepted", until_ns), _until(buckets, "fetched", until_ns - LATE_NS)
 
 
 def _until(buckets: list[BucketRows], name: str, until_ns: int) -> NDArray[np.void]:

@@ -2,10 +2,9 @@
 producers that may have waited.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -45,16 +44,6 @@ _OPEN = np.dtype(
 """A batch on its way: number of connection and request, topic-partition, create times of the first and last record."""
 
 
-class Responses(Protocol):
-    """What needs the topic-partitions of responses of all buckets, in any order."""
-
-    def take_accepted(self, named: NamedRows) -> None:
-        """Takes responses to Produce."""
-
-    def take_fetched(self, named: NamedRows) -> None:
-        """Takes responses to Fetch."""
-
-
 @dataclass(slots=True)
 class BucketRows:
     """What was read of one bucket. base: number of its first connection; until_ns: the last response of the last block
@@ -80,15 +69,13 @@ def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
 
 
 class Flow:
-    """Makes rows for the kernels of what was spilled. readers: the number of the reader of each connection; others: are
-    shown all responses."""
+    """Makes rows for the kernels of what was spilled. readers: the number of the reader of each connection."""
 
-    def __init__(self, readers: Longs, clocks: ProducerClocks, others: Sequence[Responses] = ()) -> None:
+    def __init__(self, readers: Longs, clocks: ProducerClocks) -> None:
         self.partitions = TopicPartitions()
         self.n_left_out = 0
         self._reader_of = readers
         self._clocks = clocks
-        self._others = others
         self._cells = (Slots(), Slots())
         self._places, self._readers = Slots(), Slots()
 
@@ -100,11 +87,6 @@ class Flow:
         fetched = [self._fetched(bucket, named) for named in block[FETCHED]]
         bucket.accepted = by_time([bucket.accepted, *accepted])
         bucket.fetched = by_time([bucket.fetched, *fetched])
-        for other in self._others:
-            for named in block[ACCEPTED]:
-                other.take_accepted(named)
-            for named in block[FETCHED]:
-                other.take_fetched(named)
 
     def _sent(self, named: NamedRows) -> NDArray[np.void]:
         rows = named.rows

@@ -52,7 +52,7 @@ _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 class LagPoints:
     """The last commits of the capture, from what the buckets spilled, and the high watermarks of their time
-    (flow_rows.Responses). connections: by the directory of a bucket's spill, with conn_id."""
+    (flow_facts.Responses). connections: by the directory of a bucket's spill, with conn_id."""
 
     def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
         commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
