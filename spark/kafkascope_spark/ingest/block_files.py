@@ -133,10 +133,11 @@ def read_blocks(
     The next block is read while the caller is at work on this one.
     """
     with ThreadPoolExecutor(MOST_PUT) as pool:
-        at_hand: _Group | None = None
+        shares = _Shares(pool, storage, sources, spans)
         memories = cycle([_Memory(block_bytes), _Memory(block_bytes)])
+        at_hand: _Group | None = None
         for group in _groups(sources, spans.sizes, block_bytes):
-            reading = _begin(pool, storage, sources, spans, group, next(memories))
+            reading = shares.begin(group, next(memories))
             if at_hand is not None:
                 yield at_hand.block()
             at_hand = reading
@@ -191,24 +192,51 @@ class _Group:
         return columns
 
 
-def _begin(
-    pool: ThreadPoolExecutor,
-    storage: Storage,
-    sources: Sequence[BlockSource],
-    spans: Spans,
-    group: Sequence[int],
-    memory: _Memory,
-) -> _Group:
-    """Begins to read a group of shares."""
-    sizes = spans.sizes[group]
-    ends = np.cumsum(-(-sizes // _COUNT_BYTES) * _COUNT_BYTES)  # so that columns are aligned
-    data, starts = memory.room(int(ends[-1])), [0, *ends[:-1].tolist()]
-    chosen = [sources[i] for i in group]
-    reading = [
-        pool.submit(_read_share, storage, source, spans.shares[i], spans.datagrams[i], data[start : start + size])
-        for source, i, start, size in zip(chosen, group, starts, sizes.tolist(), strict=True)
-    ]
-    return _Group(chosen, data, starts, reading)
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The shares of a bucket, read by the threads of a pool."""
+
+    pool: ThreadPoolExecutor
+    storage: Storage
+    sources: Sequence[BlockSource]
+    spans: Spans
+
+    def begin(self, group: Sequence[int], memory: _Memory) -> _Group:
+        """Begins to read a group of shares."""
+        sizes = self.spans.sizes[group]
+        ends = np.cumsum(-(-sizes // _COUNT_BYTES) * _COUNT_BYTES)  # so that columns are aligned
+        data, starts = memory.room(int(ends[-1])), [0, *ends[:-1].tolist()]
+        targets = [data[start : start + size] for start, size in zip(starts, sizes.tolist(), strict=True)]
+        reading = [self.pool.submit(self._read, *share) for share in zip(group, targets, strict=True)]
+        return _Group([self.sources[i] for i in group], data, starts, reading)
+
+    def _read(self, i: int, target: NDArray[np.uint8]) -> list[Datagram]:
+        """Reads a share, and decompresses it into target. Returns the datagrams. Raises UsageError."""
+        source = self.sources[i]
+        packed = self._bytes(source, self.spans.shares[i])
+        segments_end = _COUNT_BYTES + int(packed[:_COUNT_BYTES].view(np.int64)[0])
+        zstd, n_bytes = zstandard.ZstdDecompressor(), 0
+        try:
+            for frame in (packed[_COUNT_BYTES:segments_end], packed[segments_end:]):
+                n_bytes += zstd.stream_reader(frame.data).readinto(target[n_bytes:].data)
+        except zstandard.ZstdError:
+            n_bytes = -1
+        if n_bytes != len(target):
+            raise UsageError(f"{self.storage.uri_of(source.place)} was changed while the run was at work")
+        return list(self._datagrams(source, self.spans.datagrams[i]))
+
+    def _datagrams(self, source: BlockSource, span: Longs) -> Iterator[Datagram]:
+        if span[1] > span[0]:
+            rows = pa.ipc.open_stream(pa.py_buffer(self._bytes(source, span))).read_all()
+            for row in rows.to_pylist():
+                yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
+
+    def _bytes(self, source: BlockSource, span: Longs) -> NDArray[np.uint8]:
+        """The bytes of a span of a file."""
+        first, end = span.tolist()
+        found = np.empty(end - first, np.uint8)
+        self.storage.read_range(source.place, first, found.data)
+        return found
 
 
 def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> Iterator[list[int]]:
@@ -224,37 +252,6 @@ def _groups(sources: Sequence[BlockSource], sizes: Longs, block_bytes: int) -> I
         n_bytes += size
     if group:
         yield group
-
-
-def _read_share(
-    storage: Storage, source: BlockSource, share: Longs, datagrams: Longs, target: NDArray[np.uint8]
-) -> list[Datagram]:
-    """Reads a share, and decompresses it into target. Returns the datagrams. Raises UsageError."""
-    packed = _read(storage, source, share)
-    segments_end = _COUNT_BYTES + int(packed[:_COUNT_BYTES].view(np.int64)[0])
-    zstd, n_bytes = zstandard.ZstdDecompressor(), 0
-    try:
-        for frame in (packed[_COUNT_BYTES:segments_end], packed[segments_end:]):
-            n_bytes += zstd.stream_reader(frame.data).readinto(target[n_bytes:].data)
-    except zstandard.ZstdError:
-        n_bytes = -1
-    if n_bytes != len(target):
-        raise UsageError(f"{storage.uri_of(source.place)} was changed while the run was at work")
-    return list(_read_datagrams(storage, source, datagrams))
-
-
-def _read_datagrams(storage: Storage, source: BlockSource, span: Longs) -> Iterator[Datagram]:
-    if span[1] > span[0]:
-        rows = pa.ipc.open_stream(pa.py_buffer(_read(storage, source, span))).read_all()
-        for row in rows.to_pylist():
-            yield Datagram(**row | {"packet_no": row["packet_no"] + source.packets_before})
-
-
-def _read(storage: Storage, source: BlockSource, span: Longs) -> NDArray[np.uint8]:
-    first, end = span.tolist()
-    packed = np.empty(end - first, np.uint8)
-    storage.read_range(source.place, first, packed.data)
-    return packed
 
 
 def remove_blocks(storage: Storage, files: Iterable[BlockFile]) -> None:
