@@ -34,7 +34,7 @@ from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles
 from kafkascope_analyzer.resolve.learn_cluster import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import gather_shared_facts
-from kafkascope_analyzer.workers.engine import Engine, Learned, Progress, Scanned
+from kafkascope_analyzer.workers.engine import Engine, Learned, NotWrittenError, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes
 from kafkascope_analyzer.workers.this_process import ThisProcess
 from kafkascope_analyzer.workers.worker import ScanJob, added_counts
@@ -115,8 +115,8 @@ def write_tables(
         if options.append:
             manifest = replace(manifest, saved_scan=put_saved_scan(new, plan))
         return new.put_tables(manifest, joined_files([put_files, plan.settled.files if plan.settled else {}]))
-    except OSError as error:  # what concerns a capture is a CaptureError by now
-        why = error.strerror or str(error)
+    except (OSError, NotWrittenError) as error:  # what concerns a capture is a CaptureError by now
+        why = NotWrittenError.of(error) if isinstance(error, OSError) else error
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
 
 

@@ -5,6 +5,7 @@ from the spills; `finish` writes the tables that need what was learned. Files ap
 or at its place, and are then reported as `put_files`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self
@@ -24,6 +25,16 @@ Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
 Learned = tuple[Cluster, SharedFacts]
 """What the second pass over each bucket has to know of all buckets."""
+
+
+class NotWrittenError(Exception):
+    """Files of the run could not be written: says why. It is no OSError: one that comes up while a capture is read is
+    the capture's."""
+
+    @classmethod
+    def of(cls, error: OSError) -> Self:
+        """The error in the system's words; Arrow's are longer."""
+        return cls(os.strerror(error.errno) if error.errno else str(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
-from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.engine import Finished, Learned, NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
@@ -288,7 +288,9 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         pipe.send(rows)
     except EOFError:
         return  # the reader has ended, and with it the run
-    except (OSError, MemoryError) as error:  # no room for files or rows: the reader says so
+    except OSError as error:  # no room for files: the reader says so
+        pipe.send(NotWrittenError.of(error))
+    except MemoryError as error:
         pipe.send(error)
 
 

@@ -1,5 +1,6 @@
 """Workers that die, and disks that are full: one sentence, and nothing left behind."""
 
+import errno
 import gc
 import os
 import resource
@@ -13,8 +14,9 @@ import pytest
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
+from kafkascope_analyzer.workers.engine import NotWrittenError, push_all
 from kafkascope_analyzer.workers.processes import WorkerDiedError, Workers, workers
-from kafkascope_analyzer.workers.worker import ScanJob
+from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 
@@ -38,6 +40,19 @@ def test_a_worker_that_was_killed_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(WorkerDiedError, match="--max-memory"), workers(jobs(tmp_path, 2)) as pool:
         scan_without_the_second(pool)
     assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_disk_that_is_full_for_a_worker_is_no_error_of_the_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader hears of it in the middle of a block of the capture, as all its memory is in use."""
+
+    def push(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device")
+
+    monkeypatch.setattr(BucketScans, "push", push)
+    with pytest.raises(NotWrittenError, match="No space left on device"), workers(jobs(tmp_path, 2)) as pool:
+        push_all(Reading(ToRead.of((CAPTURE,)), pool), pool.push, None)
 
 
 def test_an_error_of_the_reader_ends_the_workers(tmp_path: Path) -> None:
