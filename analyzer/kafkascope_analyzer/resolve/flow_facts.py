@@ -42,7 +42,7 @@ def slice_length_ns(capture_ns: int) -> int:
 
 
 class Responses(Protocol):
-    """What needs the topic-partitions of responses of all buckets, in any order."""
+    """Reads every Produce and Fetch response of all buckets, in any order."""
 
     def take_accepted(self, named: NamedRows) -> None:
         """Takes responses to Produce."""
@@ -87,6 +87,7 @@ def gather_flow(
 
 
 def _show(block: Block, others: Sequence[Responses]) -> None:
+    """Gives the responses of a block to each of the others."""
     for other in others:
         for named in block[ACCEPTED]:
             other.take_accepted(named)

@@ -1,8 +1,7 @@
 """Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
-batch. They are compressed: most columns of a row are null, and a twelfth of the bytes are left. Each batch may have
-dictionaries of its own. A table has a file for each part: what one run over captures has
-spilled. What a scan spills when it ends is a part of its own, the last one, which is made anew when further captures
-are appended.
+batch. They are compressed: most columns of a row are null, so a tenth of the bytes or less is left. Each batch may have
+dictionaries of its own. A table has a file for each part: what one run over captures has spilled. What a scan spills
+when it ends is a part of its own, the last one, which is made anew when further captures are appended.
 """
 
 import re

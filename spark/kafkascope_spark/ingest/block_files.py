@@ -116,8 +116,11 @@ def _packed(datagrams: Sequence[Datagram]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """What a bucket reads of each file of blocks: int64, a row a file. shares: the first byte and the end of its share;
-    sizes: bytes of the share, decompressed; datagrams: their first byte and end, the same where they are not read."""
+    """The byte ranges that a bucket reads from the files of blocks: int64, one row for each file.
+
+    shares: first byte and end of its share; sizes: bytes of the share after decompression; datagrams: their first byte
+    and end, equal where they are not read.
+    """
 
     shares: Longs
     sizes: Longs

@@ -113,7 +113,7 @@ def _push_all(run: TaskRun, scans: BucketScans, bucket: int, blocks: Blocks, blo
 
 
 def _spans(run: TaskRun, bucket: int, blocks: Blocks) -> Spans:
-    """What a bucket reads of each file."""
+    """The byte ranges that a bucket reads from each file of blocks."""
     n_ends, n_blocks = run.n_buckets + 2, len(blocks.sources)
     datagrams = np.zeros((n_blocks, 2), np.int64)
     if bucket == 0:  # names are of no bucket: the first one keeps them

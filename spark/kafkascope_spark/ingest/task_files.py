@@ -91,7 +91,7 @@ def copy_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collec
 
 
 def _places(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:
-    """Where the files of a bucket's spills are in the run's shared spill, by their places in a local folder."""
+    """The paths in the shared spill for the files of a bucket, by their paths in a local folder."""
     base = f"{spill_folder(run.run_id)}/{attempt()}"
     found = (path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob(names)))
     return {relative: f"{base}/{relative}" for relative in found}
@@ -114,7 +114,7 @@ def _fetch(storage: Storage, place: str, local: Path) -> None:
 
 
 def _hand_over(put: Callable[[Path, str], None], storage: Storage, folder: Path, places: Mapping[str, str]) -> None:
-    """Puts files of a local folder to their places. put: how."""
+    """Moves or copies files of a local folder to their places. put: takes a local file and its place."""
     if storage.is_local:
         for place in places.values():
             (Path(storage.path) / place).parent.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ def written(run):
 
 
 def rows(buf, segments, packets_before=0):
-    """Of each segment with payload, its packet and its bytes."""
+    """Packet number, source, sequence number, time and payload of each segment that has payload."""
     chosen = np.flatnonzero(segments.captured > 0).tolist()
     return [
         (
