@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import MessageType, Node
+from kafkascope_parsers.schema.program import GUARD_ABSENT
 
 _PARTITION_LEAVES = ("partition_index", "partition", "index", "partition_id")
 _PARTITION_LISTS = ("partitions", "partition_indexes")
@@ -74,13 +75,24 @@ def _children(struct: Node) -> dict[str, Node]:
     return {child.name: child for child in struct.children.values()}
 
 
-def _nearest(structs: tuple[Node, ...], entity: str | None, name: str | None = None) -> Node | None:
-    """The innermost leaf among the structs' children of that entity type, or of that name."""
+def _nearest(
+    message: MessageType, structs: tuple[Node, ...], entity: str | None, name: str | None = None
+) -> Node | None:
+    """The innermost leaf among the structs' children of that entity type, or of that name, that some version has."""
     for struct in reversed(structs):
         for child in struct.children.values():
-            if child.kind == "leaf" and ((entity and child.entity_type == entity) or (name and child.name == name)):
+            is_it = (entity and child.entity_type == entity) or (name and child.name == name)
+            if child.kind == "leaf" and is_it and _is_in_a_version(message, child):
                 return child
     return None
+
+
+def _is_in_a_version(message: MessageType, node: Node) -> bool:
+    """Whether a version of the message has the node. LeaderAndIsr and UpdateMetadata define a partition's struct once,
+    with the topic's name of versions that list partitions one by one; the versions that list them by topic have it
+    above the partitions alone.
+    """
+    return bool((message.programs.guard[:, node.slot] != GUARD_ABSENT).any())
 
 
 def _partition_of(struct: Node) -> Node | None:
@@ -132,7 +144,7 @@ def partition_fields(message: MessageType) -> tuple[PartitionField, ...]:
     out = []
     for struct, above in _walk(message.body, ()):
         around = (*above, struct)
-        topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
+        topic, topic_id = _nearest(message, around, "topicName"), _nearest(message, around, None, "topic_id")
         if topic is None and topic_id is None:
             continue
         leaf, listed = _partition_of(struct), _partition_list_of(struct)
@@ -154,7 +166,7 @@ def error_fields(message: MessageType) -> tuple[ErrorField, ...]:
         for name, code in children.items():
             if code.is_error_code:
                 partition = next((p for s in reversed(around) if (p := _partition_of(s)) is not None), None)
-                topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
+                topic, topic_id = _nearest(message, around, "topicName"), _nearest(message, around, None, "topic_id")
                 out.append(
                     ErrorField(
                         code,
@@ -163,8 +175,8 @@ def error_fields(message: MessageType) -> tuple[ErrorField, ...]:
                         topic,
                         topic_id,
                         partition if topic is not None or topic_id is not None else None,
-                        _nearest(around, "groupId"),
-                        _nearest(around, "transactionalId"),
+                        _nearest(message, around, "groupId"),
+                        _nearest(message, around, "transactionalId"),
                     )
                 )
     return tuple(out)

@@ -6,17 +6,16 @@ the brokers: LeaderAndIsr and UpdateMetadata name leaders, epochs and every list
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.message_fields import instances_above, result_codes
+from kafkascope_analyzer.scan.message_fields import instances_above, partition_fields, result_codes
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import Direction, Node, error_codes, error_name
+from kafkascope_parsers.schema import Direction, MessageType, Node, error_codes, error_name
 
 SPILL_SCHEMA = pa.schema(
     [
@@ -50,6 +49,8 @@ Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
 """Takes (decoded columns, frame of each decoded row)."""
 Stated = Callable[[Columns, Node], NDArray[np.bool_]]
 """Takes the node of a field; says which of its instances state a fact."""
+Sources = Callable[[MessageType, Node], dict[str, Node | None]]
+"""Takes a message and the node of a field; gives the nodes of columns, each at or above the field's level."""
 
 
 def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str, direction: Direction) -> pa.Table:
@@ -67,20 +68,23 @@ def _one(columns: Columns, path: str) -> Node | None:
     return nodes[0] if nodes and columns.has(nodes[0]) else None
 
 
-def _column(columns: Columns, leaf: Node, keep: NDArray[np.int64], field: pa.Field, path: str) -> pa.Array:
-    """Values of a path that stands at or above leaf's level, for the kept instances of leaf's level."""
-    node = _one(columns, path)
+def _column(columns: Columns, leaf: Node, keep: NDArray[np.int64], field: pa.Field, node: Node | None) -> pa.Array:
+    """Values of a node that stands at or above leaf's level, for the kept instances of leaf's level."""
     if pa.types.is_string(field.type):
         return outer_text(columns, leaf, node, keep)
-    if node is None:
+    if node is None or not columns.has(node):
         return pa.nulls(len(keep), field.type)
     index = instances_above(columns, leaf, node.level)[keep]
     return pa.array(columns.values(node)[index].astype(np.int32), mask=columns.is_null(node)[index])
 
 
-def _facts(kind: str, leaf_path: str, stated: Stated, **paths: str) -> Reader:
-    """A reader of the facts of a kind, of which a message has one per instance of a field. paths: of the columns; a
-    message that lacks the node id states none.
+def _no_sources(message: MessageType, leaf: Node) -> dict[str, Node | None]:
+    return {}
+
+
+def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sources, **paths: str) -> Reader:
+    """A reader of the facts of a kind, of which a message has one per instance of a field. sources, paths: of the
+    columns; a message that lacks the node id states none.
     """
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
@@ -94,7 +98,8 @@ def _facts(kind: str, leaf_path: str, stated: Stated, **paths: str) -> Reader:
             "kind": pa.repeat(pa.scalar(kind), n),
             "from_controller": pa.repeat(columns.message.direction == "request", n),
         }
-        known |= {name: _column(columns, leaf, keep, SPILL_SCHEMA.field(name), path) for name, path in paths.items()}
+        nodes = {name: _one(columns, path) for name, path in paths.items()} | sources(columns.message, leaf)
+        known |= {name: _column(columns, leaf, keep, SPILL_SCHEMA.field(name), node) for name, node in nodes.items()}
         return pa.table([known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA], SPILL_SCHEMA)
 
     return read
@@ -128,29 +133,19 @@ def _broker_list(array: str, node_id: str) -> Reader:
     return _brokers(f"{array}[].{node_id}", f"{array}[].host", f"{array}[].port", rack=f"{array}[].rack")
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where a message names a topic-partition: the paths of the topic's name, its id, and the partition."""
-
-    topic: str
-    topic_id: str
-    partition: str
+def _partition_of(message: MessageType, leaf: Node) -> dict[str, Node | None]:
+    """The partition that stands beside the leaf, and the name and id of its topic in the same layout of the message."""
+    place = next(p for p in partition_fields(message) if p.partition.level == leaf.level)
+    return {"topic": place.topic, "topic_id": place.topic_id, "partition": place.partition}
 
 
-def _leaders(places: _Places, leader: str, stated: Stated = _is_node) -> Reader:
-    """A reader of the leaders that a message names; leader: the path of the leader's id."""
-    about = {"topic": places.topic, "topic_id": places.topic_id, "partition": places.partition}
-    return _facts("leader", leader, stated, node_id=leader, leader_epoch=f"{leader.removesuffix('_id')}_epoch", **about)
+def _leaders(leader: str, stated: Stated = _is_node) -> Reader:
+    """A reader of the leaders that a message names beside partitions; leader: the path of the leader's id."""
+    epoch = f"{leader.removesuffix('_id')}_epoch"
+    return _facts("leader", leader, stated, _partition_of, node_id=leader, leader_epoch=epoch)
 
 
-def _topic_leaders(topic: str) -> Reader:
-    """A reader of the leaders that an answer lists by topic; topic: the field that names the topic."""
-    partition = "topics[].partitions[]"
-    places = _Places(f"topics[].{topic}", "topics[].topic_id", f"{partition}.partition_index")
-    return _leaders(places, f"{partition}.leader_id")
-
-
-def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader:
+def _hints(prefix: str, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader:
     """A reader of the current leader that an answer names beside one of these error codes: by default those that say
     that the leader moved (KIP-951). Without one, ShareFetch and ShareAcknowledge hold node 0, which is nobody.
     """
@@ -160,7 +155,7 @@ def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = 
         moved = [np.isin(columns.values(code), codes_with_leader) for code in codes]
         return np.asarray(_is_node(columns, leaf) & np.logical_or.reduce(moved))
 
-    return _leaders(places, f"{prefix}.current_leader.leader_id", has_leader)
+    return _leaders(f"{prefix}.current_leader.leader_id", has_leader)
 
 
 def _coordinators(prefix: str = "") -> Reader:
@@ -177,16 +172,6 @@ def _coordinators(prefix: str = "") -> Reader:
     return _facts("coordinator", node_id, is_found, node_id=node_id, coordinator_key=key, **place)
 
 
-def _topic_states() -> tuple[Reader, ...]:
-    """Readers of what LeaderAndIsr and UpdateMetadata say of partitions: by topic, and one by one in early versions."""
-    alone, nested = "ungrouped_partition_states[]", "topic_states[].partition_states[]"
-    names = ((f"{alone}.topic_name", alone), ("topic_states[].topic_name", nested))
-    return tuple(
-        _leaders(_Places(topic, "topic_states[].topic_id", f"{state}.partition_index"), f"{state}.leader")
-        for topic, state in names
-    )
-
-
 _CONTROLLER = _facts(
     "controller",
     "controller_id",
@@ -199,23 +184,27 @@ _CLUSTER = _facts("cluster", "cluster_id", _is_name, cluster_id="cluster_id")
 _TOPICS = _facts("topic", "topics[].topic_id", _is_known, topic="topics[].name", topic_id="topics[].topic_id")
 _ENDPOINTS = _broker_list("node_endpoints", "node_id")
 _PRODUCED, _FETCHED = "responses[].partition_responses[]", "responses[].partitions[]"
-_FETCHED_PLACES = _Places("responses[].topic", "responses[].topic_id", f"{_FETCHED}.partition_index")
-_PRODUCED_PLACES = _Places("responses[].name", "responses[].topic_id", f"{_PRODUCED}.index")
-_SHARE_HINTS = _hints(_FETCHED, _FETCHED_PLACES)
+_SHARE_HINTS = _hints(_FETCHED)
+_TOPIC_LEADERS = _leaders("topics[].partitions[].leader_id")
+_PARTITION_STATES = (
+    _leaders("ungrouped_partition_states[].leader"),
+    _leaders("topic_states[].partition_states[].leader"),
+)
+"""What LeaderAndIsr and UpdateMetadata say of partitions: one by one in early versions, and by topic."""
 _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "Metadata": (
         _broker_list("brokers", "node_id"),
         _CLUSTER,
         _CONTROLLER,
-        _topic_leaders("name"),
+        _TOPIC_LEADERS,
         _TOPICS,
     ),
     "DescribeCluster": (_broker_list("brokers", "broker_id"), _CLUSTER, _CONTROLLER),
-    "DescribeTopicPartitions": (_topic_leaders("name"), _TOPICS),
-    "DescribeQuorum": (_topic_leaders("topic_name"),),
+    "DescribeTopicPartitions": (_TOPIC_LEADERS, _TOPICS),
+    "DescribeQuorum": (_TOPIC_LEADERS,),
     "FindCoordinator": (_coordinators(), _coordinators("coordinators[].")),
-    "Produce": (_ENDPOINTS, _hints(_PRODUCED, _PRODUCED_PLACES)),
-    "Fetch": (_ENDPOINTS, _hints(_FETCHED, _FETCHED_PLACES, np.append(_MOVED, _NO_ERROR))),
+    "Produce": (_ENDPOINTS, _hints(_PRODUCED)),
+    "Fetch": (_ENDPOINTS, _hints(_FETCHED, np.append(_MOVED, _NO_ERROR))),
     "ShareFetch": (_ENDPOINTS, _SHARE_HINTS),
     "ShareAcknowledge": (_ENDPOINTS, _SHARE_HINTS),
     "CreateTopics": (_TOPICS,),
@@ -228,12 +217,12 @@ _LIVE_BROKERS = "live_brokers[].endpoints[]"
 _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
     "LeaderAndIsr": (
         _CONTROLLER,
-        *_topic_states(),
+        *_PARTITION_STATES,
         _brokers("live_leaders[].broker_id", "live_leaders[].host_name", "live_leaders[].port"),
     ),
     "UpdateMetadata": (
         _CONTROLLER,
-        *_topic_states(),
+        *_PARTITION_STATES,
         _brokers("live_brokers[].id", f"{_LIVE_BROKERS}.host", f"{_LIVE_BROKERS}.port", rack="live_brokers[].rack"),
         _brokers("live_brokers[].id", "live_brokers[].v0_host", "live_brokers[].v0_port"),
     ),
