@@ -2,17 +2,16 @@
 story tables."""
 
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
 
@@ -45,10 +44,10 @@ def write_stories(
     uri: the dataset, a local path or a URI that Spark's executors reach too; other arguments as of `make_stories`.
     Raises UsageError when there is no such dataset or no session can be opened.
     """
-    dataset = Dataset.open(uri)
-    dataset.replace_by(
-        make_stories(dataset, master=master, remote=remote, ignored=ignored, stall_ms=stall_ms, stage=stage)
-    )
+    before = Dataset.open(uri)
+    with NewDataset(before.storage) as new:
+        dataset = new.former or before
+        new.commit(make_stories(dataset, master=master, remote=remote, ignored=ignored, stall_ms=stall_ms, stage=stage))
 
 
 def make_stories(
@@ -65,7 +64,7 @@ def make_stories(
     dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
     Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
     are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
-    Where it fails or is interrupted, it removes its files. Raises UsageError when no session can be opened.
+    Raises UsageError when no session can be opened.
     """
     size = size_for_requests(dataset.rows(REQUESTS.name))
     session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
@@ -74,16 +73,11 @@ def make_stories(
 
     # Under the run that writes the dataset, the mark of that run names these files too.
     run = StoryRun(dataset, dataset.capture_span or (0, 0), dataset.unfinished_run or new_run_id(), stall_ms)
-    try:
-        stage("Spark: clients, groups, transactions, stalls, incidents")
-        files = write_client_and_group_stories(session, run)
-        manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
-        stage("Spark: findings")
-        findings = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
-    except BaseException:
-        with suppress(UsageError):  # a store that cannot be reached: the next run removes them
-            dataset.discard_stories(run.run_id)
-        raise
+    stage("Spark: clients, groups, transactions, stalls, incidents")
+    files = write_client_and_group_stories(session, run)
+    manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
+    stage("Spark: findings")
+    findings = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
     keep_class_archive()
     return dataset.with_stories({**files, **findings}, stall_ms)
 

@@ -2,7 +2,7 @@
 
 Of a client's start come some twenty rows, and of many clients more than anything else that the stories make: they pass
 neither the JVM nor the driver. Each task writes files under names that no other task or attempt has, and reports them;
-they are part of the dataset once the driver has listed them in the manifest (Dataset.replace_by).
+they are part of the dataset once the driver has listed them in the manifest (NewDataset.commit).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -108,7 +108,7 @@ def analyze(
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
         failure = None
-        with NewDataset(place, temporary) as new:
+        with NewDataset(place, temporary, replaces=overwrite or append) as new:
             # The early session has no connector: only for a dataset on this machine.
             is_early = problem is None and where is None and place.is_local
             with early_session(inputs, jobs, wanted=is_early) as open_meanwhile:

@@ -5,23 +5,31 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.messages import PLAIN
 from kafkascope_analyzer.cli.options import DatasetUri, Temporary
 
 
 def clean(
     dataset: DatasetUri,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also the files of runs that may still be at work; these fail then.")
+    ] = False,
     temporary: Temporary = None,
 ) -> None:
     """Remove the files that runs which were killed have left at a dataset's place, and say which. No reader sees them.
 
     Of a dataset these are files that its manifest does not list; where there is no dataset, the files of runs that have
-    left their mark. What is neither is never touched. A run that is still writing there fails at its end.
+    left their mark. What is neither is never touched, nor what a run that is still at work writes; in a store, a run of
+    another machine counts as at work for a day.
     """
     with exit_codes() as written:
-        from kafkascope_analyzer.dataset.dataset import Dataset
+        from contextlib import nullcontext
+
+        from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
         from kafkascope_analyzer.dataset.leftovers import Content, content_of, find_leftovers
         from kafkascope_analyzer.dataset.new_dataset import remove_leftovers, scratch_folders
+        from kafkascope_analyzer.dataset.place_lock import exclusive
         from kafkascope_analyzer.dataset.storage import Storage
         from kafkascope_parsers.errors import UsageError
 
@@ -29,13 +37,16 @@ def clean(
         content = content_of(place)
         if content not in (Content.DATASET, Content.UNFINISHED):
             raise UsageError(f"{dataset}: is neither a kafkascope dataset nor what a run has left of one")
-        manifest = Dataset.open(dataset).manifest if content is Content.DATASET else None
-        left = find_leftovers(place, manifest)
-        folders = scratch_folders(left.run_ids, temporary)
-        if not dry_run:
-            written.clause = f"some files may have been removed; `kafkascope clean {dataset}` goes on"
-            remove_leftovers(place, manifest, temporary)
+        with nullcontext() if dry_run else exclusive(place, new_run_id()):
+            manifest = Dataset.open(dataset).manifest if content is Content.DATASET else None
+            left = find_leftovers(place, manifest, all_runs=force)
+            folders = scratch_folders(left.run_ids, temporary)
+            if not dry_run:
+                written.clause = f"some files may have been removed; `kafkascope clean {dataset}` goes on"
+                remove_leftovers(place, manifest, temporary, all_runs=force)
         for name in (*map(place.uri_of, left.files), *map(str, folders)):
             print(f"{'would remove' if dry_run else 'removed'} {name}")
+        if left.at_work:
+            PLAIN.note(f"{dataset}: {len(left.at_work)} runs may still be at work there: their files were left")
         if not left.files:
             print(f"{dataset}: there is nothing to remove")

@@ -20,6 +20,8 @@ def compact(dataset: DatasetUri, temporary: Temporary = None) -> None:
             print(f"{dataset}: there are no small files to join")
             return
         with NewDataset(found.storage, temporary) as new:
+            found = new.former or found
+            groups = files_to_join(found.manifest.files)
             new.commit(compact(found, new, groups), keeps_report=True)
         written.clause = f"{dataset} is compact"
         n_files = sum(len(group.files) for group in groups)

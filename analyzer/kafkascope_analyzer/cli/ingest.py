@@ -76,7 +76,7 @@ def ingest(
             return
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
-        with NewDataset(place, temporary) as new:
+        with NewDataset(place, temporary, replaces=overwrite or append) as new:
             dataset = write_tables(inputs, new, options, SparkPlace.of(master, remote), quiet=quiet)
             say_what_was_cut(dataset, messages)
             new.commit(dataset)

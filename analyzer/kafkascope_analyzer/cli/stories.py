@@ -88,9 +88,11 @@ def write_stories(
     Raises UsageError as write_stories of Spark does, SparkError when Spark fails; then the old stories are kept.
     """
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
     before = Dataset.open(dataset)
-    before.replace_by(make_stories(before, where, choice, quiet=quiet))
+    with NewDataset(before.storage) as new:
+        new.commit(make_stories(new.former or before, where, choice, quiet=quiet))
 
 
 def make_stories(

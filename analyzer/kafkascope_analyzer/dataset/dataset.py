@@ -4,9 +4,8 @@ Nothing here looks into folders to find tables: a file that the manifest does no
 Dataset can be pickled, and Spark's workers get one; each process opens the storage with its own credentials (see
 storage).
 
-Stories are replaced as a whole: workers write files under new names, and `replace_by` lists them in the manifest
-with one atomic write. A run that dies before that leaves the former stories as they were. A whole dataset is written
-in the same way (new_dataset).
+Stories are replaced as a whole: workers write files under new names, and one atomic write of the manifest lists them. A
+run that dies before that leaves the former stories as they were (new_dataset).
 """
 
 import io
@@ -22,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.leftovers import remove_files, unlisted_stories
 from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, DatasetFile, Manifest, parse_manifest
+from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
@@ -193,8 +192,12 @@ class Dataset:
             yield from opened.iter_batches(BATCH_ROWS, row_groups=chosen, use_threads=False)
 
     def write_text(self, relative: str, text: str) -> None:
-        """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError."""
-        self.storage.write_bytes(relative, text.encode())
+        """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
+        another run has replaced the dataset since it was opened."""
+        with exclusive(self.storage, new_run_id()):
+            if _read_manifest(self.storage).to_json() != self.manifest.to_json():
+                raise UsageError(f"{self} was changed by another run meanwhile: {relative} was not written")
+            self.storage.write_bytes(relative, text.encode())
 
     def write_file(self, relative: str, table: pa.Table) -> DatasetFile:
         """Writes a table as one Parquet file, whole or not at all, and returns its entry for `with_stories`.
@@ -214,18 +217,6 @@ class Dataset:
         """From which length on a wait is a stall in the stories."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
-    def replace_by(self, now: "Dataset") -> "Dataset":
-        """Commits this dataset with other stories (`with_stories`) in one atomic write of the manifest, then removes
-        the story files that are no longer listed.
-
-        Returns the dataset as it is now. Raises UsageError where the dataset has changed since it was opened.
-        """
-        if _read_manifest(self.storage).to_json() != self.manifest.to_json():
-            raise UsageError(f"{self} was changed by another run meanwhile: run kafkascope stories again")
-        self.storage.write_bytes(MANIFEST, now.manifest.to_json().encode())
-        remove_files(self.storage, unlisted_stories(self.storage, now.manifest))
-        return now
-
     def with_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
         """The dataset with these files instead of all its stories; nothing is written. files: `stories/<table>` -> its
         files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them.
@@ -236,11 +227,6 @@ class Dataset:
         kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
         return replace(self, manifest=replace(manifest, stall_ms=stall_ms))
-
-    def discard_stories(self, run_id: str) -> None:
-        """Removes the story files that a run has written and this manifest does not list. Raises UsageError."""
-        unlisted = unlisted_stories(self.storage, self.manifest)
-        remove_files(self.storage, (path for path in unlisted if run_id in path))
 
     def check_files(self, name: str) -> None:
         """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""
@@ -319,6 +305,11 @@ def _read_manifest(storage: Storage) -> Manifest:
         if not storage.is_local and not storage.has_folder():
             raise UsageError(f"{storage}: there is no such bucket") from None
         raise UsageError(f"{no_dataset}: it has no {MANIFEST}") from None
+    return read_manifest(data, storage)
+
+
+def read_manifest(data: bytes, storage: Storage) -> Manifest:
+    """The manifest that the bytes of the file hold. storage: of the dataset, for messages. Raises UsageError."""
     try:
         content = json.loads(data)
     except ValueError as error:

@@ -3,7 +3,8 @@
 A run writes its files before the manifest lists them, and removes the files that the manifest lists no more after it.
 What a run leaves that dies in between is recognised by its name: a Parquet file in the folder of a table, a file in the
 folder `_spill-<run_id>`, or the mark `_unfinished-<run_id>.json`, which a run puts first. Where there is no manifest,
-only files of runs whose mark is there are leftovers; in a folder without either nothing is.
+only files of runs whose mark is there are leftovers; in a folder without either nothing is. What a run that may still
+be at work has written (run_marks) is no leftover.
 """
 
 import re
@@ -20,13 +21,14 @@ from kafkascope_analyzer.dataset.manifest import (
     STORIES,
     Manifest,
 )
+from kafkascope_analyzer.dataset.place_lock import CLAIM, LOCK
+from kafkascope_analyzer.dataset.run_marks import MARK, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
-_MARK = re.compile(r"_unfinished-([0-9a-f]{12})\.json")
 _SPILLED = re.compile(r"(_spill-[0-9a-f]{12})/.+")
 _PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\d+)?\.partial")
 """A file that was not renamed to its name: storage.write_bytes."""
@@ -53,11 +55,6 @@ class Content(Enum):
     """Files that are no dataset: they are never touched."""
 
 
-def mark_of(run_id: str) -> str:
-    """The name of the file by which a run says that it writes here."""
-    return f"_unfinished-{run_id}.json"
-
-
 def spill_folder(run_id: str) -> str:
     """The folder at a dataset's place in which the machines of a run leave files for each other."""
     return f"_spill-{run_id}"
@@ -66,10 +63,11 @@ def spill_folder(run_id: str) -> str:
 def content_of(storage: Storage) -> Content:
     """What a place holds. Raises UsageError where it cannot be listed."""
     entries = storage.entries()
-    names = {entry.base_name for entry in entries if entry.is_file}
+    names = {name for entry in entries if entry.is_file and (name := entry.base_name) != LOCK}
+    names = {name for name in names if not CLAIM.fullmatch(name)}
     if MANIFEST in names:
         return Content.DATASET
-    if any(map(_MARK.fullmatch, names)):
+    if any(map(MARK.fullmatch, names)):
         return Content.UNFINISHED
     folders = [entry.base_name for entry in entries if not entry.is_file]
     # An object store keeps empty objects in place of the folders of files that were removed.
@@ -79,40 +77,47 @@ def content_of(storage: Storage) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """files: relative to the dataset, marks last; run_ids: of the runs that have left marks."""
+    """files: relative to the dataset, marks last; run_ids: of the runs that have left marks; at_work: of those that may
+    still be at work, whose files are not among these."""
 
     files: tuple[str, ...]
     run_ids: frozenset[str]
+    at_work: frozenset[str]
 
 
-def find_leftovers(storage: Storage, manifest: Manifest | None) -> Leftovers:
-    """The files of runs that did not end. manifest: the dataset's; None where there is none. Raises UsageError."""
+def find_leftovers(
+    storage: Storage, manifest: Manifest | None, ended: Collection[str] = (), *, all_runs: bool = False
+) -> Leftovers:
+    """The files of runs that did not end. manifest: the dataset's; None where there is none; ended: runs that are not
+    at work, although they are not over; all_runs: take no run for one at work. Raises UsageError."""
     there = storage.listed("")
-    run_ids = frozenset(match[1] for match in map(_MARK.fullmatch, there) if match)
+    marked = frozenset(match[1] for match in map(MARK.fullmatch, there) if match)
+    at_work = frozenset() if all_runs else runs_at_work(storage, there) - frozenset(ended)
     listed = frozenset(() if manifest is None else manifest.paths)
-    files = [path for path in there if path not in listed and _is_left(path, run_ids, is_dataset=manifest is not None)]
-    return Leftovers(tuple(sorted(files, key=lambda path: (_MARK.fullmatch(path) is not None, path))), run_ids)
+    files = [
+        path
+        for path in there
+        if path not in listed
+        and _is_left(path, marked, is_dataset=manifest is not None)
+        and not any(run_id in path for run_id in at_work)
+    ]
+    ordered = tuple(sorted(files, key=lambda path: (MARK.fullmatch(path) is not None, path)))
+    return Leftovers(ordered, marked - at_work, at_work)
 
 
 def _is_left(path: str, run_ids: Collection[str], *, is_dataset: bool) -> bool:
-    if _MARK.fullmatch(path) or (_PARTIAL.fullmatch(path) and (is_dataset or run_ids)):
+    if MARK.fullmatch(path) or (_PARTIAL.fullmatch(path) and (is_dataset or run_ids)):
         return True
     if not any(known.fullmatch(path) for known in (_TABLE_FILE, _SAVED_FILE, _SPILLED)):
         return False
     return is_dataset or any(run_id in path for run_id in run_ids)
 
 
-def unlisted_stories(storage: Storage, manifest: Manifest) -> list[str]:
-    """The files in the stories' folder that the manifest does not list. Raises UsageError."""
-    listed = frozenset(manifest.paths)
-    return [path for path in storage.listed(STORIES) if path not in listed]
-
-
 def remove_files(storage: Storage, files: Iterable[str]) -> None:
     """Removes files, marks last: after an interruption the rest can be recognised. What runs have spilled goes by the
     folder: an object store would keep an empty object for each folder whose files go one by one. Raises UsageError."""
     chosen = list(files)
-    marks = [path for path in chosen if _MARK.fullmatch(path)]
+    marks = [path for path in chosen if MARK.fullmatch(path)]
     spilled = {path: match[1] for path in chosen if (match := _SPILLED.fullmatch(path))}
     with ThreadPoolExecutor(MOST_REMOVED) as pool:
         list(pool.map(storage.remove_folder, sorted(set(spilled.values()))))

@@ -4,11 +4,14 @@ A run puts its mark at the place of the dataset, and then its files, under names
 the manifest at the end makes them the dataset, and replaces the one that was there. A run that fails removes its
 files; one that is killed leaves its mark, by which the next run or `kafkascope clean` recognises and removes them.
 
+Of several runs at one place the first that commits wins: the others find another manifest than the one that they began
+with, and fail. Marks are put, manifests replaced and files removed by one run at a time (place_lock), and no run
+removes what another one that is at work has written.
+
 Tables are written into a local folder: for a dataset on this machine that is the dataset's own, for any other one a
 temporary folder, from which the files are put into the store.
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Collection
@@ -18,9 +21,11 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
-from kafkascope_analyzer.dataset.leftovers import find_leftovers, mark_of, remove_files
+from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, read_manifest
+from kafkascope_analyzer.dataset.leftovers import find_leftovers, remove_files
 from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Files, Manifest, joined_files, written_files
+from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
+from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError
 
@@ -39,18 +44,21 @@ class NewDataset:
     """The dataset that one run writes: `with NewDataset(storage) as new: ...; new.commit(new.put_tables(manifest))`.
 
     folder: where tables are written; file_suffix: the end of the name of every file in it; spill: a local folder for
-    what the run itself reads again. Where the block ends without a commit, nothing of the run stays. Entering raises
-    UsageError where the place or the temporary folder cannot be written.
+    what the run itself reads again. replaces: whether a dataset that is there may be replaced. Where the block ends
+    without a commit, nothing of the run stays. Entering raises UsageError where the place or the temporary folder
+    cannot be written, or there is a dataset that must not be replaced.
     """
 
-    def __init__(self, storage: Storage, temporary: Path | None = None) -> None:
+    def __init__(self, storage: Storage, temporary: Path | None = None, *, replaces: bool = True) -> None:
         self.storage = storage
+        self._replaces = replaces
         self.run_id = new_run_id()
         self._temporary = temporary
         self._scratch = scratch_folder(self.run_id, temporary)
         self.spill = self._scratch / _SPILL
         self.folder = Path(storage.path) if storage.is_local else self._scratch / _TABLES
         self.file_suffix = f"-{self.run_id}.parquet"
+        self._mark = RunMark(storage, self.run_id)
         self._former: bytes | None = None
         self._wanted: bytes | None = None
 
@@ -65,8 +73,11 @@ class NewDataset:
             self._discard()
             raise UsageError(f"{place}: cannot be written: {error.strerror or error}; {self._advice(place)}") from error
         try:
-            self._former = self._manifest_there()
-            self.storage.write_bytes(mark_of(self.run_id), json.dumps({"run": self.run_id}).encode())
+            with exclusive(self.storage, self.run_id):
+                self._former = self._manifest_there()
+                if self._former is not None and not self._replaces:
+                    raise UsageError(f"{self.storage} was made by another run meanwhile: nothing was written")
+                self._mark.put()
         except BaseException:
             self._discard()
             raise
@@ -76,6 +87,14 @@ class NewDataset:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._discard()
+
+    @property
+    def former(self) -> Dataset | None:
+        """The dataset that was there when this run began; `commit` replaces that one and no other. None where there was
+        none. Raises UsageError where it is damaged."""
+        if self._former is None:
+            return None
+        return Dataset(self.storage, read_manifest(self._former, self.storage), self.run_id)
 
     def put_tables(self, manifest: Manifest, put_files: Files = _NO_FILES) -> Dataset:
         """Puts the tables that were written into `folder` to their place. manifest: of the dataset, without its files;
@@ -98,15 +117,15 @@ class NewDataset:
         list, and the report that was there, unless its rows are the same (keeps_report). Raises UsageError where
         another run has changed the place meanwhile, or it cannot be written.
         """
-        is_marked = self.storage.file_info(mark_of(self.run_id)).is_file
-        if not is_marked or self._manifest_there() != self._former:
-            raise UsageError(f"{self.storage} was changed by another run meanwhile: nothing was written")
-        self._wanted = dataset.manifest.to_json().encode()
-        self.storage.write_bytes(MANIFEST, self._wanted)
-        with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
-            if not keeps_report:
-                self.storage.remove(REPORT_FILE)
-            remove_leftovers(self.storage, dataset.manifest, self._temporary)
+        with exclusive(self.storage, self.run_id):
+            if not self._mark.is_there or self._manifest_there() != self._former:
+                raise UsageError(f"{self.storage} was changed by another run meanwhile: nothing was written")
+            self._wanted = dataset.manifest.to_json().encode()
+            self.storage.write_bytes(MANIFEST, self._wanted, is_new=self._former is None)
+            with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
+                if not keeps_report:
+                    self.storage.remove(REPORT_FILE)
+                remove_leftovers(self.storage, dataset.manifest, self._temporary, [self.run_id])
 
     def _manifest_there(self) -> bytes | None:
         """The manifest as it is at the place now; None where there is none."""
@@ -118,25 +137,37 @@ class NewDataset:
         """Removes the temporary folders and, without a commit, the files of this run."""
         for folder in scratch_folders([self.run_id], self._temporary):
             shutil.rmtree(folder, ignore_errors=True)
-        with suppress(UsageError):  # a store that cannot be reached: what it keeps is removed by the next run
-            # An interruption may have come between the write of the manifest and the next line.
-            if self._wanted is not None and self._manifest_there() == self._wanted:
-                return
-            files = (path for path in self.storage.listed("") if self.run_id in path)
-            remove_files(self.storage, files)
-            self.storage.remove_empty_folders()
+        try:
+            with suppress(UsageError), exclusive(self.storage, self.run_id):  # else the next run removes what is left
+                # An interruption may have come between the write of the manifest and the next line.
+                is_committed = self._wanted is not None and self._manifest_there() == self._wanted
+                there = self.storage.listed("")
+                own = (path for path in there if self.run_id in path and not CLAIM.fullmatch(path))
+                remove_files(self.storage, [mark_of(self.run_id)] if is_committed else own)
+                if not runs_at_work(self.storage, there) - {self.run_id}:
+                    self.storage.remove_empty_folders()
+        finally:
+            self._mark.release()
 
     def _advice(self, place: object) -> str:
         return "-o names another place" if place is self.storage else "--temporary names another folder"
 
 
-def remove_leftovers(storage: Storage, manifest: Manifest | None, temporary: Path | None) -> None:
-    """Removes what runs that did not end have left at a place and in the temporary folder. Raises UsageError."""
-    left = find_leftovers(storage, manifest)
+def remove_leftovers(
+    storage: Storage,
+    manifest: Manifest | None,
+    temporary: Path | None,
+    ended: Collection[str] = (),
+    *,
+    all_runs: bool = False,
+) -> None:
+    """Removes what runs that did not end have left at a place and in the temporary folder. ended, all_runs: as of
+    find_leftovers. Only for who has the place for itself (place_lock.exclusive). Raises UsageError."""
+    left = find_leftovers(storage, manifest, ended, all_runs=all_runs)
     remove_files(storage, left.files)
     for folder in scratch_folders(left.run_ids, temporary):
         shutil.rmtree(folder, ignore_errors=True)
-    if manifest is None:
+    if not left.at_work:  # it may have made a folder for its next file
         storage.remove_empty_folders()
 
 

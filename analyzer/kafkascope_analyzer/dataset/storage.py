@@ -124,11 +124,12 @@ class Storage:
             with self.filesystem.open_input_stream(self.inside(relative)) as file:
                 return bytes(file.read())
 
-    def write_bytes(self, relative: str, data: bytes) -> None:
-        """Writes a whole file, at once: a reader sees the file before, or this one. Raises UsageError."""
+    def write_bytes(self, relative: str, data: bytes, *, is_new: bool = False) -> None:
+        """Writes a whole file, at once: a reader sees the file before, or this one. is_new: locally, a file of that
+        name is not replaced. Raises UsageError."""
         with self.failures(relative, verb="written"):
             if self.is_local:
-                _write_locally(Path(self.path) / relative, data)
+                _write_locally(Path(self.path) / relative, data, is_new=is_new)
                 return
             with self.filesystem.open_output_stream(self._written(relative)) as file:
                 file.write(data)
@@ -230,23 +231,15 @@ class Storage:
             shutil.copyfileobj(source, target, PUT_BYTES)
 
     def remove(self, relative: str) -> None:
-        """Removes a file if it is there, and locally the folders below this one that are empty then. Raises
-        UsageError."""
-        try:
-            with self.failures(relative, missing=True, verb="removed"):
-                self.filesystem.delete_file(self.inside(relative))
-        except FileNotFoundError:
-            return
-        if self.is_local:
-            _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
+        """Removes a file if it is there. Raises UsageError."""
+        with suppress(FileNotFoundError), self.failures(relative, missing=True, verb="removed"):
+            self.filesystem.delete_file(self.inside(relative))
 
     def remove_folder(self, relative: str) -> None:
-        """Removes a folder and what is in it, if it is there, and locally the folders above it that are empty then: a
-        store removes a thousand files at once. Raises UsageError."""
+        """Removes a folder and what is in it, if it is there: a store removes a thousand files at once. Raises
+        UsageError."""
         with suppress(FileNotFoundError), self.failures(relative, missing=True, verb="removed"):
             self.filesystem.delete_dir(self.inside(relative))
-        if self.is_local:
-            _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
 
     def remove_empty_folders(self) -> None:
         """Removes the local folder, and those in it, as far as they hold no file; an object store has no folders."""
@@ -285,22 +278,26 @@ class Storage:
             raise UsageError(f"{name}: {reason(error, verb)}") from error
 
 
-def _remove_empty_folders(folder: Path, root: Path) -> None:
-    """Removes a folder and those around it, as far as they are empty and inside of root."""
-    with suppress(OSError):  # not empty, or removed by another thread
-        while folder != root:
-            folder.rmdir()
-            folder = folder.parent
-
-
-def _write_locally(path: Path, data: bytes) -> None:
+def _write_locally(path: Path, data: bytes, *, is_new: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         partial.write_bytes(data)
-        os.replace(partial, path)
+        if not is_new or not _link(partial, path):
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _link(file: Path, name: Path) -> bool:
+    """Gives a file a second name that nothing has; whether the file system can. Raises FileExistsError."""
+    try:
+        os.link(file, name)
+    except FileExistsError:
+        raise
+    except OSError:  # FAT and some network file systems have no links
+        return False
+    return True
 
 
 @lru_cache(maxsize=16)

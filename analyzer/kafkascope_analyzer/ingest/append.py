@@ -110,7 +110,7 @@ def _identity(place: CapturePlace) -> tuple[int, str | None]:
 def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
     """What a run with `--append` does. Fetches what was read so far into the run's spill where it goes on. Raises
     CaptureError, and UsageError where the dataset was made with other options or a capture of it is gone."""
-    former = former_dataset(new.storage)
+    former = new.former
     if former is None:
         for place in places:
             _identity(place)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.leftovers import mark_of, spill_folder
+from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.run_marks import mark_of
 from kafkascope_analyzer.ingest.append import Plan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within

@@ -12,6 +12,8 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, story_file
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
@@ -127,13 +129,20 @@ def place(request: pytest.FixtureRequest, leader_move: Path, bucket) -> tuple[st
     return uri, lambda: [key.removeprefix("in/x.kscope/") for key in made.keys("in/x.kscope/stories/")]
 
 
+def replace_stories(uri, files, stall_ms: int = 1_000) -> Dataset:
+    with NewDataset(Storage.of(uri)) as new:
+        changed = new.former.with_stories(files, stall_ms)
+        new.commit(changed)
+    return changed
+
+
 def test_stories_are_replaced_as_a_whole(place) -> None:
     uri, story_files = place
     before = Dataset.open(uri)
     run = new_run_id()
     written = pickle.loads(pickle.dumps(before)).write_file(story_file("stories/clients", run, 3), client("new"))
     assert Dataset.open(uri).rows("stories/clients") == before.rows("stories/clients") > 1
-    after = before.replace_by(before.with_stories({"stories/clients": [written], "stories/findings": []}))
+    after = replace_stories(uri, {"stories/clients": [written], "stories/findings": []})
     for dataset in (after, Dataset.open(uri)):
         assert dataset.read("stories/clients")["client_instance_id"].to_pylist() == ["new"]
         assert dataset.read("stories/findings").num_rows == 0
@@ -151,28 +160,28 @@ def test_a_run_that_dies_leaves_the_former_stories_and_the_next_one_cleans_up(pl
     assert same.read("stories/clients").equals(before.read("stories/clients"))
     assert sorted({*story_files()} - {*files_before}) == [left.path]
     kept = {name: same.manifest.files[name] for name in same.tables if name.startswith("stories/")}
-    same.replace_by(same.with_stories(kept))
+    replace_stories(uri, kept)
     assert story_files() == files_before
 
 
 def test_the_manifest_keeps_which_waits_are_stalls(place) -> None:
     uri, _ = place
     assert Dataset.open(uri).stall_ms == 1_000
-    Dataset.open(uri).replace_by(Dataset.open(uri).with_stories({}, stall_ms=2_500))
+    replace_stories(uri, {}, 2_500)
     assert Dataset.open(uri).stall_ms == 2_500
 
 
 def test_two_runs_do_not_mix(place) -> None:
     uri, _ = place
-    first, second = Dataset.open(uri), Dataset.open(uri)
-    mine = first.write_file(story_file("stories/clients", new_run_id(), 0), client("first"))
-    first.replace_by(first.with_stories({"stories/clients": [mine]}))
-    with pytest.raises(UsageError, match="changed by another run"):
-        second.replace_by(second.with_stories({}))
+    with NewDataset(Storage.of(uri)) as second:
+        mine = Dataset.open(uri).write_file(story_file("stories/clients", new_run_id(), 0), client("first"))
+        replace_stories(uri, {"stories/clients": [mine]})
+        with pytest.raises(UsageError, match="changed by another run"):
+            second.commit(second.former.with_stories({}))
     assert Dataset.open(uri).read("stories/clients")["client_instance_id"].to_pylist() == ["first"]
 
 
 def test_only_stories_are_committed(leader_move: Path) -> None:
     dataset = Dataset.open(leader_move)
     with pytest.raises(ValueError, match="not a story table"):
-        dataset.replace_by(dataset.with_stories({"requests": []}))
+        dataset.with_stories({"requests": []})

@@ -1,5 +1,8 @@
 """A new dataset is seen when it is whole; what a run leaves that does not end is recognised and removed."""
 
+import multiprocessing
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import DatasetFile, Manifest
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.run_marks import Owner, mark_of
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError
 
@@ -69,10 +73,25 @@ def killed(place: Place, temporary: Path) -> NewDataset:
     new.__enter__()
     write(new, 666)
     new.put_tables(Manifest({}, {}))
+    die(new)
     place.put(f"requests/bucket=1/part-0-{new.run_id}-42.parquet", b"")
     place.put(f"{spill_folder(new.run_id)}/42/1/requests.arrow", b"")
     (temporary / f"kafkascope-{new.run_id}-task").mkdir()
     return new
+
+
+def die(new: NewDataset) -> None:
+    """As if the process of the run had ended: the system releases its lock; in a store its mark names the process."""
+    new._mark.release()
+    if not new.storage.is_local:
+        owner = replace(Owner.this_process(), pid=ended_process())
+        new.storage.write_bytes(mark_of(new.run_id), owner.to_bytes())
+
+
+def ended_process() -> int:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
 
 
 def test_a_store_keeps_no_mark_of_the_folders_of_a_spill(bucket, temporary):
@@ -212,3 +231,95 @@ def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path: Path) -> N
     ):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_no_run_removes_what_another_one_at_work_has_written(place: Place, temporary: Path) -> None:
+    """The winner's clean-up once removed the loser's files and mark, and the other way round."""
+    other = NewDataset(Storage.of(place.uri), temporary)
+    with other:
+        write(other, 1)
+        dataset = other.put_tables(Manifest({}, {}))
+        committed(place, temporary, 2)
+        assert {mark_of(other.run_id), *dataset.manifest.paths} <= set(place.files())
+        code, said, noted = clean(place.uri, "--temporary", temporary)
+        assert (code, said) == (0, f"{place.uri}: there is nothing to remove\n")
+        assert "1 runs may still be at work" in noted
+        assert {mark_of(other.run_id), *dataset.manifest.paths} <= set(place.files())
+        assert (temporary / f"kafkascope-{other.run_id}").is_dir()
+        code, said, _ = clean(place.uri, "--temporary", temporary, "--force")
+        assert (code, said.count("removed ")) == (0, 4)
+    assert values(place) == [2]
+
+
+def test_a_dataset_that_appears_meanwhile_is_not_replaced(place: Place, temporary: Path) -> None:
+    committed(place, temporary, 1)
+    with pytest.raises(UsageError, match="made by another run meanwhile"):
+        NewDataset(Storage.of(place.uri), temporary, replaces=False).__enter__()
+    assert (values(place), list(temporary.iterdir())) == ([1], [])
+
+
+def test_a_run_replaces_the_dataset_that_it_began_with_and_no_other(place: Place, temporary: Path) -> None:
+    committed(place, temporary, 1)
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        assert new.former is not None
+        mine = new.former
+        committed(place, temporary, 2)
+        with pytest.raises(UsageError, match="changed by another run"):
+            new.commit(mine)
+    assert values(place) == [2]
+
+
+def test_a_report_is_not_written_beside_another_dataset(place: Place, temporary: Path) -> None:
+    committed(place, temporary, 1)
+    mine = Dataset.open(place.uri)
+    committed(place, temporary, 2)
+    with pytest.raises(UsageError, match=r"report.json was not written"):
+        mine.write_text("report.json", "{}")
+    assert "report.json" not in place.files()
+
+
+def race(uri: str, temporary: Path, value: int, results) -> None:
+    try:
+        with NewDataset(Storage.of(uri), temporary, replaces=False) as new:
+            write(new, value)
+            new.commit(new.put_tables(Manifest({}, {})))
+        results.put(("committed", value))
+    except UsageError as error:
+        results.put((str(error), value))
+
+
+@pytest.mark.parametrize("tries", [3, pytest.param(100, marks=pytest.mark.slow)])
+def test_of_runs_that_create_one_dataset_at_the_same_time_one_wins(tries: int, tmp_path: Path) -> None:
+    context, runs = multiprocessing.get_context("fork"), 4
+    for attempt in range(tries):
+        uri, results = str(tmp_path / f"{attempt}.kscope"), context.Queue()
+        started = [context.Process(target=race, args=(uri, tmp_path, n, results)) for n in range(runs)]
+        for process in started:
+            process.start()
+        ended = [results.get(timeout=60) for _ in started]
+        for process in started:
+            process.join()
+        winners = [value for how, value in ended if how == "committed"]
+        assert len(winners) == 1, ended
+        assert all("another run" in how for how, _ in ended if how != "committed"), ended
+        opened = Dataset.open(uri)
+        table = pq.read_table(Path(uri) / opened.files("requests")[0], partitioning=None)
+        assert table["a"].to_pylist() == winners
+        there = {path.relative_to(uri).as_posix() for path in Path(uri).rglob("*") if path.is_file()}
+        assert there == {"_dataset.json", *opened.manifest.paths}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("kafkascope-")]
+
+
+def test_of_runs_that_commit_to_a_store_at_the_same_time_one_wins(bucket, tmp_path: Path) -> None:
+    uri = f"{bucket().uri}/x.kscope"
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    started = [context.Process(target=race, args=(uri, tmp_path, n, results)) for n in range(3)]
+    for process in started:
+        process.start()
+    ended = [results.get(timeout=60) for _ in started]
+    for process in started:
+        process.join()
+    assert [how for how, _ in ended].count("committed") == 1, ended
+    storage = Storage.of(uri)
+    assert set(storage.listed("")) == {"_dataset.json", *Dataset.open(uri).manifest.paths}

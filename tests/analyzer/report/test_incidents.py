@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.html.write import brief_of
@@ -87,7 +88,8 @@ def with_limit(place: Path, stall_ms: int) -> None:
     """The dataset as --stall makes it, with the same stories."""
     opened = Dataset.open(place)
     stories = {name: files for name, files in opened.manifest.files.items() if name.startswith("stories/")}
-    opened.replace_by(opened.with_stories(stories, stall_ms))
+    with NewDataset(opened.storage) as new:
+        new.commit(opened.with_stories(stories, stall_ms))
 
 
 def test_the_words_name_the_limit_that_was_used(dataset: Write) -> None:
