@@ -146,11 +146,11 @@ class Client:
         SERVICE_CLIENT, of AFFECTED_CLIENT and of SILENT_CLIENT."""
         row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
         yield "clients", row
-        left_ns = row["last_ns"] if row["end"] in GONE else None
+        left_ns = row["last_ns"] if row["end_state"] in GONE else None
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
             ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
             yield CLIENT_END, ended
-        for key, client in service_clients(self.instance, left_ns, row["end"]):
+        for key, client in service_clients(self.instance, left_ns, row["end_state"]):
             yield SERVICE_CLIENT, {"key_kind": key.kind, "key": key.key} | client
         if row["kind"] != "broker":
             yield AFFECTED_CLIENT, affected_client(self.instance, row)

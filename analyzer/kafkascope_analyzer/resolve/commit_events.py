@@ -48,7 +48,7 @@ class CommitEvents(EventSource):
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Notes the last accepted commit of each topic-partition in each slice."""
         if api_key in _COMMITS and direction == "request" and len(self._accepted):
-            chosen = is_one_of(request_numbers(rows), self._accepted) & (int_column(rows, "offset", -1) >= 0)
+            chosen = is_one_of(request_numbers(rows), self._accepted) & (int_column(rows, "partition_offset", -1) >= 0)
             commits = self._of_slices(rows.filter(pa.array(chosen)))
             self._commits = _last_of_slices(pa.concat_tables([self._commits, commits]))
         yield from ()
@@ -63,7 +63,7 @@ class CommitEvents(EventSource):
             "ts_ns": pa.array(ts_ns // self._slice_ns * self._slice_ns),
             "last_ns": pa.array(ts_ns),
             "number": rows["number"],
-            "committed_offset": rows["offset"],
+            "committed_offset": rows["partition_offset"],
         }
         return pa.table(columns).filter(columns["topic"].is_valid()).cast(_NO_COMMITS.schema)
 

@@ -20,7 +20,7 @@ from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, is_one_of, request_numbers
 
 _OWN = ("request_id", "api_key", "error_name", "topic", "partition", "group_id", "transactional_id", "resource")
-_SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number", "where", "resource")]
+_SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number", "field_path", "resource")]
 
 
 class ErrorEvents(EventSource):

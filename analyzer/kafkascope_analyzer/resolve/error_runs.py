@@ -31,7 +31,7 @@ LEAST = 3 * EDGE
 """Requests of a shorter run are events one by one."""
 NO_RUN = -1
 _OK = REQUEST_STATUSES.index("ok")
-_ERROR_KEYS = ["where", "error_code", "topic", "topic_id", "partition", "group_id", "transactional_id"]
+_ERROR_KEYS = ["field_path", "error_code", "topic", "topic_id", "partition", "group_id", "transactional_id"]
 _REQUEST_KEYS = ["api_key", "api_version", "client_id", "group_id", "member_id", "group_instance_id"]
 _REQUEST_KEYS += ["generation_or_epoch", "transactional_id"]
 _REQUEST_COLUMNS = ["conn", "number", "ts_ns", "request_last_ns", "response_ns", "error_code", "n_errors", "status"]

@@ -98,13 +98,15 @@ def _points(runs: pa.Table) -> pa.Table:
 
 
 def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
-    """Topics and rows (partition, offset, ts_ns) of the first records of runs, with the time at which they were
-    created, where the times of a consumer's records are those of a clock."""
+    """Topics and rows (partition, partition_offset, ts_ns) of the first records of runs, with the time at which they
+    were created, where the times of a consumer's records are those of a clock."""
     per = ["conn_id", "topic", "partition"]
     total = runs.group_by(per).aggregate([("n", "sum"), ("n_young", "sum")])
     is_clock = pc.greater_equal(total["n_young_sum"], pc.multiply(pc.cast(total["n_sum"], pa.float64()), MOSTLY_YOUNG))
     chosen = runs.join(total.filter(is_clock).select(per), per, join_type="left semi")
-    rows = chosen.select(["partition", "first_offset", "created_ns"]).rename_columns(["partition", "offset", "ts_ns"])
+    rows = chosen.select(["partition", "first_offset", "created_ns"]).rename_columns(
+        ["partition", "partition_offset", "ts_ns"]
+    )
     return flat(chosen["topic"].cast(pa.dictionary(pa.int32(), pa.string()))), rows
 
 

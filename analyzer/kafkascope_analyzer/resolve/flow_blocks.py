@@ -15,7 +15,7 @@ from kafkascope_analyzer.scan.spill import read_spill
 _PLACE = ["conn", "number", "topic", "topic_id", "partition"]
 _COLUMNS = {
     SENT: [*_PLACE, "ts_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
-    ACCEPTED: [*_PLACE, "ts_ns", "offset", "error_code"],
+    ACCEPTED: [*_PLACE, "ts_ns", "partition_offset", "error_code"],
     FETCHED: [
         *_PLACE,
         *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark"),

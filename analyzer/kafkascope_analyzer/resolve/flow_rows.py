@@ -119,7 +119,7 @@ class Flow:
         conn, places = int_column(rows, "conn", 0)[answered] + bucket.base, places[answered]
         found = np.empty(len(answered), ACCEPTED_ROW)
         found["ts_ns"], found["place"], found["cell"] = ts_ns, places, conn << CONN_SHIFT | places
-        found["first_offset"] = int_column(rows, "offset", NONE)[answered]
+        found["first_offset"] = int_column(rows, "partition_offset", NONE)[answered]
         found["n_records"], found["record_bytes"] = batches["n_records"], batches["record_bytes"]
         oldest_us = self._age_us(ts_ns, batches["first_ms"], conn)
         youngest_us = np.maximum(self._age_us(ts_ns, batches["last_ms"], conn), 0)

@@ -84,7 +84,9 @@ class GroupEvents(EventSource):
         at = pc.index_in(self._lag_points["conn_id"], flat(connections["conn_id"]))
         rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
         return _events(
-            "group_lag", rows.filter(at.is_valid()), {"committed_offset": rows["offset"].filter(at.is_valid())}
+            "group_lag",
+            rows.filter(at.is_valid()),
+            {"committed_offset": rows["partition_offset"].filter(at.is_valid())},
         )
 
 

@@ -33,7 +33,7 @@ LAST_COMMITS = pa.schema(
         ("topic_id", pa.string()),
         ("partition", pa.int32()),
         ("ts_ns", pa.int64()),
-        ("offset", pa.int64()),
+        ("partition_offset", pa.int64()),
         ("conn_id", pa.string()),
         ("number", pa.int64()),
     ]
@@ -95,8 +95,8 @@ def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
 
 def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
     """The committed offsets of accepted commits."""
-    known = offsets.filter(pc.fill_null(pc.greater_equal(offsets["offset"], 0), False))
-    columns = {name: known[name] for name in ("conn", "number", "partition", "offset", "ts_ns")}
+    known = offsets.filter(pc.fill_null(pc.greater_equal(offsets["partition_offset"], 0), False))
+    columns = {name: known[name] for name in ("conn", "number", "partition", "partition_offset", "ts_ns")}
     for name in ("topic", "topic_id"):
         columns[name] = known[name].cast(pa.string())
     joined = pa.table(columns).join(commits, keys=["conn", "number"], join_type="inner", use_threads=False)
@@ -106,7 +106,7 @@ def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
 def _latest(rows: pa.Table) -> pa.Table:
     """Of each group, generation and topic-partition the row that is last by time, then offset, then request."""
     subject = [name for name in _SUBJECT if name in rows.column_names]
-    order = ["ts_ns", "offset", "conn_id", "number"]
+    order = ["ts_ns", "partition_offset", "conn_id", "number"]
     ordered = rows.sort_by([(name, "ascending") for name in order])
     last = ordered.group_by(subject, use_threads=False).aggregate([(name, "last") for name in order])
     return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(rows.column_names)

@@ -33,15 +33,15 @@ class OffsetTimes:
         """By topic-partition: whether the capture shows who writes it."""
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes batches that brokers accepted (partition, offset of the first record, ts_ns)."""
-        self._is_written[self._known(topics, rows, "offset")[0]] = True
-        slots, chosen = self._up_to(topics, rows, "offset")
+        """Takes batches that brokers accepted (partition, partition_offset: that of the first record, ts_ns)."""
+        self._is_written[self._known(topics, rows, "partition_offset")[0]] = True
+        slots, chosen = self._up_to(topics, rows, "partition_offset")
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
-        """Takes records and when they were created (partition, offset, ts_ns), after all batches: they count for
-        topic-partitions whose producers the capture does not show."""
-        slots, chosen = self._up_to(topics, rows, "offset")
+        """Takes records and when they were created (partition, partition_offset, ts_ns), after all batches: they count
+        for topic-partitions whose producers the capture does not show."""
+        slots, chosen = self._up_to(topics, rows, "partition_offset")
         is_other = ~self._is_written[self._places[slots]]
         np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
 

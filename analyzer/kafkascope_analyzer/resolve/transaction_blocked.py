@@ -124,13 +124,13 @@ def _first_batches(spills: Sequence[Path], topics: TopicNames, rows: pa.Table) -
 
 def _written_at(spill: Path, topics: TopicNames, offsets: pa.Array) -> Iterator[pa.Table]:
     """Produce responses without error that name one of the offsets (_BATCH). key: connection and number."""
-    names = ["conn", "number", "topic", "topic_id", "partition", "offset", "error_code"]
+    names = ["conn", "number", "topic", "topic_id", "partition", "partition_offset", "error_code"]
     for rows in read_spill(spill, spill_name(PRODUCE, "response"), names):
-        accepted = pc.and_(pc.is_in(rows["offset"], offsets), pc.equal(rows["error_code"], 0))
+        accepted = pc.and_(pc.is_in(rows["partition_offset"], offsets), pc.equal(rows["error_code"], 0))
         some = rows.filter(pc.fill_null(accepted, False))
         if some.num_rows:
             partitions = partition_texts(_topic_names(some, topics), some["partition"])
-            yield pa.table([partitions, some["offset"], _keys(some)], schema=_BATCH)
+            yield pa.table([partitions, some["partition_offset"], _keys(some)], schema=_BATCH)
 
 
 def _producing(spill: Path, keys: pa.Array) -> Iterator[pa.Table]:

@@ -126,7 +126,7 @@ class WrittenStretches:
         part = np.empty(rows.num_rows, _ANSWERED)
         part["request"], part["place"] = request, self._places(rows)
         part["error"] = int_column(rows, "error_code", _NO_ANSWER)
-        offsets = int_column(rows, "offset", _MOST)
+        offsets = int_column(rows, "partition_offset", _MOST)
         part["offset"] = np.where(part["error"] == 0, offsets, _MOST)
         failed = rows.filter(pc.not_equal(rows["error_code"], 0)).select(["error_code", "error_name"])
         names = zip(*(failed[name].to_pylist() for name in failed.column_names), strict=True)

@@ -12,7 +12,7 @@ from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriabl
 SPILL_SCHEMA = pa.schema(
     [
         ("row", pa.int64()),
-        ("where", pa.string()),
+        ("field_path", pa.string()),
         ("topic", pa.string()),
         ("topic_id", pa.string()),
         ("partition", pa.int32()),

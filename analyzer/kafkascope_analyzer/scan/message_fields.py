@@ -19,7 +19,7 @@ _OTHER_PARTITIONS = ("forgotten_topics_data", "cursor", "next_cursor")
 """Partitions that a fetch session drops, and places where a paged answer goes on: the request is not about them."""
 
 _FIELDS = {
-    "offset": ("offset", "fetch_offset", "base_offset", "committed_offset", "end_offset"),
+    "partition_offset": ("offset", "fetch_offset", "base_offset", "committed_offset", "end_offset"),
     "leader_epoch": ("leader_epoch", "committed_leader_epoch"),
     "leader_id": ("leader_id",),
     "current_leader_id": ("current_leader.leader_id",),

@@ -21,7 +21,7 @@ from kafkascope_parsers.schema import MessageType, Node
 
 CODED_TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTS = (
-    "offset",
+    "partition_offset",
     "leader_epoch",
     "leader_id",
     "current_leader_id",
@@ -32,7 +32,7 @@ _INTS = (
     "log_start_offset",
     "error_code",
 )
-_MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
+_MINUS_ONE_IS_NONE = frozenset(_INTS) - {"partition_offset", "error_code"}
 """Kafka writes -1 for a leader, epoch or offset that is not known; an offset of -1 or -2 is a question (latest,
 earliest).
 """

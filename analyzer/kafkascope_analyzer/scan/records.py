@@ -60,7 +60,7 @@ def _rows(row: np.void, buf: NDArray[np.uint8], payloads: bool) -> Iterator[dict
 
 def _row(record: Record) -> dict[str, Any]:
     return {
-        "offset": record.offset,
+        "record_offset": record.offset,
         "timestamp_ms": None if record.timestamp == -1 else record.timestamp,
         "key_length": None if record.key is None else len(record.key),
         "value_length": None if record.value is None else len(record.value),

@@ -38,10 +38,10 @@ with lost as (
         case asked.timestamp when -2 then 'earliest' when -1 then 'latest' else 'by_duration' end as policy
     from list_offsets_requests lateral view explode(topics) as topic lateral view explode(topic.partitions) as asked
 ), offsets as (
-    select request_id, conn_id, ts_ns, api_key, topic, partition, offset, policy from partitions
+    select request_id, conn_id, ts_ns, api_key, topic, partition, partition_offset as offset, policy from partitions
     left join policies using (request_id, topic, partition)
     where ({_IS_FETCH} and direction = 'request') or ({_IS_LOOKUP}
-        and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
+        and direction = 'response' and coalesce(error_code, 0) = 0 and partition_offset >= 0)
 ), following as (
     select /*+ broadcast(lost_by_connection) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id,
         ts_ns, api_key, offset, policy,

@@ -32,7 +32,7 @@ with generations as (
 ), counts as (
     select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids,
         count_if(c.first_ns between s.first_ns - {_NEAR} and s.last_ns) as n_started,
-        count_if(c.end != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
+        count_if(c.end_state != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
         count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members,
         {sorted_set("c.software_name")} as software_names
     from sequences s left join clients c on s.group_id = c.group_id

@@ -46,7 +46,7 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         "last_ns": max(c.last_ns for c in connections),
         "n_requests": sum(c.n_requests for c in connections),
         "n_errors": sum(c.n_errors for c in connections),
-        "end": _end(connections, evicted_ns, instance, capture_ns),
+        "end_state": _end(connections, evicted_ns, instance, capture_ns),
     }
 
 

@@ -210,7 +210,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _runs_on(departed: Row, observed: Observed) -> bool:
     client = observed.client(departed.get("client_instance_id"))
-    return client is not None and client["end"] == "open"
+    return client is not None and client["end_state"] == "open"
 
 
 _BROKER_SESSIONS = ("consumer", "share", "streams")

@@ -26,7 +26,7 @@ def affected_client(instance: Instance, client: Row) -> Row:
     return {
         **{name: client[name] for name in ("client_instance_id", "client_id", "client_ip", "principal")},
         "group_protocol": client["group_protocol"],
-        "end": client["end"],
+        "end_state": client["end_state"],
         "library": instance.library,
         "session_timeout_ms": _most(connections, "session_timeout_ms"),
         "rebalance_timeout_ms": _most(connections, "rebalance_timeout_ms"),

@@ -157,7 +157,13 @@ def story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
 def client_rows(text: str) -> list[dict[str, Any]]:
     """A producer, a consumer that shares its name with others, and a broker."""
     client = {"client_ip": "10.0.0.101", "software_name": "apache-kafka-java", "software_version": "4.3.1"}
-    client |= {"group_protocol": "none", "transactions": "none", "n_requests": 6, "end": "closed", "last_ns": at(9000)}
+    client |= {
+        "group_protocol": "none",
+        "transactions": "none",
+        "n_requests": 6,
+        "end_state": "closed",
+        "last_ns": at(9000),
+    }
     client |= {"identity": "sole", "n_errors": 1, "first_ns": T0}
     consumer = {"kind": "consumer", "group_id": f"readers{text}", "group_protocol": "classic", "first_ns": at(20)}
     return [

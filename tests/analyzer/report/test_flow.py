@@ -129,17 +129,17 @@ def test_the_commit_lag_is_what_was_accepted_and_not_committed(report):
 
 COMMIT_LAG = """
 with committed as (
-    select p.ts_ns, group_id, topic, partition, "offset" from partitions p join requests r using (request_id)
+    select p.ts_ns, group_id, topic, partition, partition_offset from partitions p join requests r using (request_id)
     where p.api_key = 8 and p.direction = 'request' and r.status = 'ok' and r.n_errors = 0
 ), ends as (
     select ts_ns, topic, partition, high_watermark as up_to from partitions
     where api_key = 1 and direction = 'response' and high_watermark >= 0
     union all
-    select a.ts_ns, topic, partition, a."offset" + q.n_records
+    select a.ts_ns, topic, partition, a.partition_offset + q.n_records
     from partitions a join partitions q using (request_id, topic, partition)
     where a.api_key = 0 and a.direction = 'response' and a.error_code = 0 and q.direction = 'request'
 ), commits as (
-    select topic, partition, max_by("offset", ts_ns) as committed from committed
+    select topic, partition, max_by(partition_offset, ts_ns) as committed from committed
     where group_id = '{group}' and topic = '{topic}' and ts_ns < {end} group by all
 ), up_to as (select topic, partition, max(up_to) as up_to from ends where ts_ns < {end} group by all)
 select sum(greatest(up_to - committed, 0))::bigint from commits join up_to using (topic, partition)

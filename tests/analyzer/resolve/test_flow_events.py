@@ -144,7 +144,7 @@ def test_committed_offsets_are_the_last_that_were_accepted_in_each_slice(tmp_pat
     dataset = ingested(FIXTURES / "service" / "member_evicted.pcap.zst", tmp_path)
     query = f"""
         select conn_id, group_id, topic, partition, p.ts_ns // slice_ns * slice_ns as slice, max(p.ts_ns),
-            max_by("offset", p.ts_ns)
+            max_by(partition_offset, p.ts_ns)
         from '{dataset}/partitions/**/*.parquet' p join '{dataset}/requests/**/*.parquet' using (request_id, conn_id),
             (select {SECOND} as slice_ns)
         where p.api_key in (8, 28) and direction = 'request' and n_errors = 0 and status = 'ok'

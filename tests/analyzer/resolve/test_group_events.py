@@ -101,9 +101,10 @@ def test_lag_is_the_last_commit_against_the_end_that_fetch_had_reported(dataset:
     want = sql(
         dataset,
         """with commits as (
-             select group_id, generation_or_epoch as generation, topic, partition, max((p.ts_ns, p."offset")) as last
+             select group_id, generation_or_epoch as generation, topic, partition,
+               max((p.ts_ns, p.partition_offset)) as last
              from {partitions} p join {requests} r using (request_id)
-             where p.api_key in (8, 28) and p.direction = 'request' and p."offset" >= 0 and topic is not null
+             where p.api_key in (8, 28) and p.direction = 'request' and p.partition_offset >= 0 and topic is not null
                and status = 'ok' and coalesce(n_errors, 0) = 0 and generation_or_epoch >= 0
              group by all),
            ends as (select topic, partition, ts_ns, high_watermark from {partitions}

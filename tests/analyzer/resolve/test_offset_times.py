@@ -17,7 +17,7 @@ def table(seen):
     rows = pa.table(
         {
             "partition": pa.array([p for (_, p), _, _ in seen], pa.int32()),
-            "offset": pa.array([o for _, o, _ in seen], pa.int64()),
+            "partition_offset": pa.array([o for _, o, _ in seen], pa.int64()),
             "ts_ns": pa.array([t for _, _, t in seen], pa.int64()),
         }
     )
@@ -32,7 +32,7 @@ def test_a_point_is_there_with_the_first_record_at_or_after_it(points, accepted,
     times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
     for part in (accepted[:7], accepted[7:]):
         times.take_accepted(*table(part))
-    times.take_ends(*table(ends), "offset")
+    times.take_ends(*table(ends), "partition_offset")
     for (place, offset), found in zip(points, times.first_ns().tolist(), strict=True):
         known = [t for where, base, t in accepted if where == place and base is not None and base >= max(offset, 0)]
         known += [t for where, end, t in ends if where == place and end is not None and end > offset]

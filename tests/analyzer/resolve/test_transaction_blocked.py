@@ -31,7 +31,7 @@ FETCHED = pa.schema(
 PRODUCED = pa.schema(
     [
         *(field for field in FETCHED if field.name not in ("ts_ns", "last_stable_offset", "high_watermark")),
-        ("offset", pa.int64()),
+        ("partition_offset", pa.int64()),
         ("error_code", pa.int16()),
     ]
 )
@@ -99,7 +99,7 @@ def spilled(folder: pathlib.Path, batches: list[list[dict[str, Any]]], produced:
 def batch_at(offset: int, number: int, transactional_id: str | None, **more: Any) -> dict[str, Any]:
     """A Produce response for partition busy-0, and the transactional id of its request."""
     places = {"conn": PRODUCER, "number": number, "topic": "busy", "partition": 0}
-    return {**places, "offset": offset, "error_code": 0, "id": transactional_id, **more}
+    return {**places, "partition_offset": offset, "error_code": 0, "id": transactional_id, **more}
 
 
 @pytest.mark.parametrize("size", [1, 3, len(ANSWERS)])

@@ -195,7 +195,7 @@ def test_blocked_consumers_are_those_whose_last_stable_offset_stays(dataset: Dat
 def _first_batches(dataset: Dataset) -> list[tuple[Any, ...]]:
     """Transactional id, partition and offset of each batch that a transactional producer wrote."""
     return dataset.rows(
-        """SELECT DISTINCT transactional_id, topic || '-' || partition, p."offset"
+        """SELECT DISTINCT transactional_id, topic || '-' || partition, p.partition_offset
            FROM {partitions} p JOIN {requests} r USING (request_id)
            WHERE r.api_name = 'Produce' AND transactional_id IS NOT NULL AND direction = 'response'
              AND p.error_code = 0"""

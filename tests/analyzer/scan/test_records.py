@@ -92,7 +92,7 @@ def test_records_are_those_kafka_reads(tmp_path):
     want = [(i, b, r) for i, v in enumerate(vectors) for b in v["batches"] for r in b["records"]]
     assert len(rows) == len(want) > 300
     for row, (i, b, r) in zip(rows, want, strict=True):
-        assert (row["conn"], row["batch_offset"], row["offset"]) == (i, b["base_offset"], r["offset"])
+        assert (row["conn"], row["batch_offset"], row["record_offset"]) == (i, b["base_offset"], r["offset"])
         assert row["timestamp_ms"] == (None if r["timestamp"] == -1 else r["timestamp"])
         assert row["key_length"] == (None if r["key"] is None else r["key_length"])
         for name in ("key", "value"):
@@ -108,7 +108,7 @@ def test_a_batch_that_cannot_be_opened_is_a_row_that_says_why(tmp_path):
     rows = opened([bad, good], tmp_path)
     assert rows[0]["conn"] == 0
     assert "malformed_compression" in rows[0]["problem"]
-    assert rows[0]["offset"] is None
+    assert rows[0]["record_offset"] is None
     assert {row["problem"] for row in rows[1:]} == {None}
     assert {row["conn"] for row in rows[1:]} == {1}
 

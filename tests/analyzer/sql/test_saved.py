@@ -87,7 +87,7 @@ def test_lag_is_the_high_watermark_minus_the_offset_that_was_committed_last(real
     committed, marks = {}, {}
     for row in rows:
         if row["api_key"] == 8 and row["direction"] == "request" and (row["request_id"], row["partition"]) in good:
-            committed[groups[row["request_id"]], row["topic"], row["partition"]] = row["offset"]
+            committed[groups[row["request_id"]], row["topic"], row["partition"]] = row["partition_offset"]
         if row["api_key"] == 1 and (row["high_watermark"] or -1) >= 0:
             marks[row["topic"], row["partition"]] = row["high_watermark"]
     wanted = {key: marks.get(key[1:], 0) - offset for key, offset in committed.items() if key[1:] in marks}

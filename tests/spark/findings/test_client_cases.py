@@ -69,9 +69,9 @@ def outside(old: int, new: int, policy: int = -2, listed: str = "c1") -> Rows:
         "clients": [ONE, TWO],
         "errors": [error("OFFSET_OUT_OF_RANGE", 3, FETCH, **place)],
         "partitions": [
-            {**fetch, "direction": "request", "offset": old},
+            {**fetch, "direction": "request", "partition_offset": old},
             {**fetch, "direction": "response", "error_code": 1},
-            {**found, "direction": "response", "offset": new, "error_code": 0},
+            {**found, "direction": "response", "partition_offset": new, "error_code": 0},
         ],
         "messages/ListOffsets/request": [asked],
     }
@@ -144,7 +144,7 @@ def departed(how: str, *errors: Rows) -> Rows:
     return {"clients": [ONE], "rebalances": [{**generation, "departed": departures}], "errors": list(errors)}
 
 
-RUNS = {"first_ns": 0, "last_ns": 99 * S, "end": "open"}
+RUNS = {"first_ns": 0, "last_ns": 99 * S, "end_state": "open"}
 LEFT = call(9, LEAVE, 5, group_id="g")
 MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
 ELSEWHERE = call(9, JOIN, 5, group_id="g", error_name="NONE", node_id=2)
@@ -203,7 +203,7 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "fetch sessions": (fetches(8, 0.5, 5, epoch=7), set()),
     "storm of rebalances": (generations(7, 5, {**ONE, **RUNS, "first_ns": 0}), {"rebalance_storm"}),
     "members come and go": (
-        generations(7, 5, {**ONE, **RUNS, "end": "closed"}, {**TWO, **RUNS, "first_ns": 12 * S}),
+        generations(7, 5, {**ONE, **RUNS, "end_state": "closed"}, {**TWO, **RUNS, "first_ns": 12 * S}),
         set(),
     ),
     "in flight": (in_flight(5), {"in_flight_saturated"}),
@@ -273,9 +273,11 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
     rows = outside(39, latest, -1)
     place: Rows = {"topic": "t", "partition": 0}
     found = {**at(3.2, 3), **place, "api_key": LIST_OFFSETS, "direction": "response", "error_code": 0}
-    rows["partitions"] += [{**found, "offset": earliest}]
+    rows["partitions"] += [{**found, "partition_offset": earliest}]
     if next_fetch is not None:
-        rows["partitions"] += [{**at(3.3, 4), **place, "api_key": FETCH, "direction": "request", "offset": next_fetch}]
+        rows["partitions"] += [
+            {**at(3.3, 4), **place, "api_key": FETCH, "direction": "request", "partition_offset": next_fetch}
+        ]
     asked = {"request_id": "c1-3", "topics": [asked_offset(-2)]}
     return {**rows, "messages/ListOffsets/request": [*rows["messages/ListOffsets/request"], asked]}
 

@@ -48,7 +48,7 @@ def test_each_process_is_one_client_and_each_client_one_process(dataset: pathlib
         client = by_name[process["name"]]
         assert (client["client_id"], client["kind"]) == (process["client_id"], KINDS[process["kind"]])
         assert process["group"] in (None, client["group_id"])
-        assert (client["software_from"], client["end"]) == ("api_versions", "closed")
+        assert (client["software_from"], client["end_state"]) == ("api_versions", "closed")
 
 
 def test_records_of_one_producer_id_are_of_one_client(

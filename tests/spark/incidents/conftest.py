@@ -104,7 +104,7 @@ def client() -> MakeRow:
             "library": library,
             "principal": None,
             "group_protocol": "classic",
-            "end": "open",
+            "end_state": "open",
             "session_timeout_ms": None,
             "rebalance_timeout_ms": None,
             "servers": ["10.0.0.1:9092"],

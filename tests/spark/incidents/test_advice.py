@@ -97,7 +97,7 @@ def test_a_member_that_died_and_one_that_paused_need_other_timeouts(
 ) -> None:
     stalls = [stall("consume", 22, 1, 5, 16, group_id="orders-app")]
     rebalances = [rebalance(15, 16, {"client-21": 5})]
-    died = advice([], stalls, [], rebalances, clients=[client(21, "kafkajs", end="died"), client(22, "kafkajs")])
+    died = advice([], stalls, [], rebalances, clients=[client(21, "kafkajs", end_state="died"), client(22, "kafkajs")])
     assert "close()" in died
     assert "A lower sessionTimeout (kafkajs), now 10000 ms, hands the partitions of a dead member over sooner" in died
     paused = advice([], stalls, [], rebalances, clients=[client(21, "kafkajs"), client(22, "kafkajs")])

@@ -101,7 +101,7 @@ CLIENTS = Table(
         *time("last", "last segment of its connections"),
         i64("n_requests", "requests"),
         i64("n_errors", "non-zero error codes in the answers"),
-        text("end", "how it ended", "closed", "died", "evicted", "open"),
+        text("end_state", "how it ended", "closed", "died", "evicted", "open"),
     ),
 )
 

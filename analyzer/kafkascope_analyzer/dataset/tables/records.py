@@ -55,7 +55,7 @@ RECORDS = Table(
     (
         *_FRAME_AND_PARTITION,
         i64("batch_offset", "base offset of its batch"),
-        i64("offset", "its offset"),
+        i64("record_offset", "its offset"),
         i64("timestamp_ms", "its timestamp, milliseconds since the epoch"),
         i32("key_length", "bytes of the key; null for a null key"),
         i32("value_length", "bytes of the value; null for a null value"),

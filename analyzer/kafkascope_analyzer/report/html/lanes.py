@@ -179,7 +179,7 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
         transactions=None,
         identity=None,
         identity_why=None,
-        end=None,
+        end_state=None,
     )
 
 

@@ -19,7 +19,7 @@ from kafkascope_analyzer.report.html.thinning import Columns, Ints, integers
 MOST_OF_ONE = 12
 MOST_WAITING = 1_000_000
 """Rows that may wait before they are sorted and cut to MOST_OF_ONE a request."""
-_COLUMNS = ["request_id", "conn_id", "topic", "partition", "offset", "error_code", "error_name", "topic_id"]
+_COLUMNS = ["request_id", "conn_id", "topic", "partition", "partition_offset", "error_code", "error_name", "topic_id"]
 
 
 def load_partitions(
@@ -42,7 +42,7 @@ def load_partitions(
             "row": order[at] if len(ordered) else at,
             "topic": topics.indices(batch.column("topic")),
             "partition": integers(batch.column("partition"), -1),
-            "offset": integers(batch.column("offset"), -1),
+            "offset": integers(batch.column("partition_offset"), -1),
             "error": np.where(code == 0, 0, errors.indices(batch.column("error_name"))),
         }
         parts.append({name: column[hit] for name, column in rows.items()})

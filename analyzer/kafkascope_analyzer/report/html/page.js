@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 5fb958a4b350c5388097780d36b4a504285f55a41e262b175dbcf3af225ec74b; lines below: sha256 ede369990b145344d500ae981ff5f7d21a331fe7cf5bafd5955689044328ac9c
+// Made by `make page`. Sources: sha256 6f07f65b5e97b3449e3d6b0d5657543d67b6f067c6956a7999f343c8464e6aaf; lines below: sha256 0e111fa7ad2a5cd53ad066d748fabe465e1c6592bf1ae7e08baf5a8bc9e86755
 "use strict";
 (() => {
   // dom.ts
@@ -1278,7 +1278,7 @@
       clock(client.first_ns),
       client.start === null ? "" : outcome(client.start_outcome, client.start),
       troubleText(client),
-      words(client.end),
+      words(client.end_state),
       grouped(client.n_requests ?? 0)
     ]);
     const more = mine.length > MOST_CLIENT_ROWS ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`) : null;

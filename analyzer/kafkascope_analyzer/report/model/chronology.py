@@ -176,13 +176,13 @@ def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 def _ends(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Ends of clients, without those of the brokers' own and of clients that were there when the capture ended."""
     for row in read(dataset, Client):
-        if row.kind == "broker" or row.end in (None, "open") or row.last_ns is None:
+        if row.kind == "broker" or row.end_state in (None, "open") or row.last_ns is None:
             continue
         yield Entry(
             row.last_ns,
             _at(row.last_ns, facts),
             "client",
-            f"{safe(facts.name(row.client_instance_id))} {ENDS[row.end]}",
+            f"{safe(facts.name(row.client_instance_id))} {ENDS[row.end_state]}",
             id=row.client_instance_id,
             clients=(row.client_instance_id,),
             groups=(row.group_id,) if row.group_id else (),

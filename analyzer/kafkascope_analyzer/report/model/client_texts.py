@@ -78,7 +78,7 @@ def client_facts(client: "ClientRow", mechanisms: Iterable[str | None], start_ns
 
 def _lifetime(client: "ClientRow", start_ns: int) -> str:
     first, last = (clock((ns or start_ns) - start_ns) for ns in (client.first_ns, client.last_ns))
-    end = ENDS.get(client.end or "", "end unknown")
+    end = ENDS.get(client.end_state or "", "end unknown")
     figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
     return f"{first} to {last} · {end} · {figures}"
 

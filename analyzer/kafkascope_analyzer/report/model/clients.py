@@ -85,7 +85,7 @@ class ClientRow(Row):
     transactions: str | None
     identity: str | None
     identity_why: str | None
-    end: str | None
+    end_state: str | None
     first_ns: int | None
     last_ns: int | None
     n_requests: int | None
@@ -262,7 +262,7 @@ def _troubled(dataset: Dataset) -> Counter[str]:
 
 
 def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> BrokerClients:
-    ends = Counter(client.end or "unknown" for client in instances)
+    ends = Counter(client.end_state or "unknown" for client in instances)
     return BrokerClients(
         n=len(instances),
         n_connections=sum(len(conn_ids[client.client_instance_id]) for client in instances),

@@ -13,8 +13,8 @@ select
     r.api_name,
     p.topic,
     p.partition,
-    max(p."offset") filter (p.direction = 'request') as request_offset, -- asked for, or committed
-    max(p."offset") filter (p.direction = 'response') as response_offset, -- given by the broker
+    max(p.partition_offset) filter (p.direction = 'request') as request_offset, -- asked for, or committed
+    max(p.partition_offset) filter (p.direction = 'response') as response_offset, -- given by the broker
     max(p.high_watermark) as high_watermark,
     max(p.last_stable_offset) as last_stable_offset,
     max(p.log_start_offset) as log_start_offset,

@@ -160,7 +160,7 @@ def test_clients_are_named_and_described() -> None:
     known = {"client_instance_id": "p1", "client_id": "svc\x1b", "client_ip": "10.0.0.5", "kind": "consumer"}
     known |= {"software_name": "kgo", "software_version": "1.2", "group_id": "readers", "group_protocol": "classic"}
     times = {"first_ns": T0 + S, "last_ns": T0 + 2 * S}
-    figures = {"n_requests": 7, "n_errors": 1, "end": "died", "conns": (0,)}
+    figures = {"n_requests": 7, "n_errors": 1, "end_state": "died", "conns": (0,)}
     known |= {"group_instance_id": "m-1", "transactional_id": "pay", "transactions": "v2", "principal": "User:x"}
     unsure = {"identity": "shared", "identity_why": "two groups"}
     found = of(LaneClient, **known, **times, **figures, **unsure)

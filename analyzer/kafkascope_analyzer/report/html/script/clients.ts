@@ -60,7 +60,7 @@ function clientTable() {
       clock(client.first_ns),
       client.start === null ? "" : outcome(client.start_outcome, client.start),
       troubleText(client),
-      words(client.end),
+      words(client.end_state),
       grouped(client.n_requests ?? 0),
     ]);
   const more =

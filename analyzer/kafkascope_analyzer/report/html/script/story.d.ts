@@ -1509,7 +1509,7 @@ export interface LaneClient {
   /** how it was distinguished from others of the same name */
   identity_why: string | null;
   /** how it ended */
-  end: "closed" | "died" | "evicted" | "open" | null;
+  end_state: "closed" | "died" | "evicted" | "open" | null;
   /** first segment of its connections (nanoseconds since the epoch) */
   first_ns: number | null;
   /** last segment of its connections (nanoseconds since the epoch) */
