@@ -24,8 +24,8 @@ with returned as (
     where how = 'evicted' and client_instance_id is not null
     group by client_instance_id, group_id
 )
-select m.client_instance_id, m.group_id, n, m.first_ns, m.last_ns, client_id, client_ip, conn_ids, end_state as client_end,
-    node_ids, since_ns, first.silent_ms, first.session_timeout_ms, first.last_seen_ns,
+select m.client_instance_id, m.group_id, n, m.first_ns, m.last_ns, client_id, client_ip, conn_ids,
+    end_state as client_end, node_ids, since_ns, first.silent_ms, first.session_timeout_ms, first.last_seen_ns,
     if(size(first.proof) > 0, first.proof, array_sort(conn_ids)) as evidence
 from missing m join clients c on m.client_instance_id = c.client_instance_id"""
 
