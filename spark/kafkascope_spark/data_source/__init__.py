@@ -1,6 +1,5 @@
 """Captures and datasets as DataFrames of any Spark session: `spark.read.format("kafkascope")`.
 
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", True)
     spark.dataSource.register(KafkascopeDataSource)
     spark.read.format("kafkascope").option("table", "requests").load("s3://captures/*.pcap.zst")
 
@@ -8,7 +7,6 @@ source          the data source: what `load` and the options name
 read_options    the options
 reader          partitions, and the rows of each
 capture_points  which captures are read together
-filters         which conditions pyarrow can check while it reads
 """
 
 from kafkascope_spark.data_source.source import KafkascopeDataSource

@@ -4,14 +4,12 @@ import io
 import os
 import pathlib
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 import zstandard
 from pyspark.errors import PySparkException
-from pyspark.sql import datasource
-from pyspark.sql.types import StructType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
@@ -19,23 +17,18 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_detail import RecordDetail
-from kafkascope_spark.data_source import KafkascopeDataSource, reader
-from kafkascope_spark.data_source.read_options import parse_options
-from kafkascope_spark.data_source.reader import CaptureReader
+from kafkascope_spark.data_source import KafkascopeDataSource
 
 PIECES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 PATH_CUT, SASL = PIECES / "path_cut.pcap.zst", PIECES / "sasl_users.pcap.zst"
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _FILE_HEADER_BYTES, _PACKET_HEADER_BYTES = 24, 16
 
 
 @pytest.fixture
-def load(spark: Any) -> Iterator[Callable[..., Any]]:
+def load(spark: Any) -> Callable[..., Any]:
     """A DataFrame of a table: load(places, option=value, ...)."""
-    spark.conf.set(PUSHDOWN, True)
     spark.dataSource.register(KafkascopeDataSource)
-    yield lambda places, **options: spark.read.format("kafkascope").options(**options).load(places)
-    spark.conf.unset(PUSHDOWN)
+    return lambda places, **options: spark.read.format("kafkascope").options(**options).load(places)
 
 
 def rotated(capture: pathlib.Path, folder: pathlib.Path, n_files: int) -> list[str]:
@@ -88,19 +81,34 @@ def test_tables_of_captures_have_the_rows_that_ingest_of_each_point_writes(
 
 
 @pytest.mark.spark
-def test_conditions_are_pushed_down_and_change_no_row(load: Callable[..., Any], tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("pushdown", [False, True])
+@pytest.mark.parametrize("of", ["captures", "dataset"])
+def test_a_query_keeps_nothing_of_those_before_it(
+    load: Callable[..., Any], spark: Any, tmp_path: pathlib.Path, of: str, pushdown: bool
+) -> None:
+    """Filters, columns, views, joins with itself and cached rows, whatever Spark's setting of what it pushes down."""
     dataset = ingested([PATH_CUT], tmp_path / "out.kscope", RecordDetail.COUNTS)
     requests = dataset.read("requests").to_pylist()
-    times = sorted(row["ts_ns"] for row in requests)
-    middle, address = times[len(times) // 2], requests[0]["server_ip"]
-    wanted = [r for r in requests if r["ts_ns"] <= middle and r["server_ip"] == address and r["api_key"] in (1, 3)]
-    assert 0 < len(wanted) < len(requests)
-    for place in (str(PATH_CUT), str(tmp_path / "out.kscope")):
-        found = load(place).where(f"ts_ns <= {middle} and server_ip = '{address}' and api_key in (1, 3)")
-        assert rows(found.toArrow()) == sorted(map(repr, wanted))
-        plan = found._jdf.queryExecution().executedPlan().toString()
-        assert "BatchScan kafkascope" in plan
-        assert "Filter (" not in plan, plan
+    key = requests[0]["api_key"]
+    few = sorted(map(repr, (row for row in requests if row["api_key"] == key)))
+    assert 0 < len(few) < len(requests)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", pushdown)
+    try:
+        frame = load(str(PATH_CUT if of == "captures" else tmp_path / "out.kscope"))
+        frame.createOrReplaceTempView("kept_nothing")
+        filtered = frame.where(f"api_key = {key}")
+        assert rows(filtered.toArrow()) == few
+        assert rows(frame.toArrow()) == sorted(map(repr, requests))
+        assert spark.sql("select count(*) from kept_nothing").collect()[0][0] == len(requests)
+        assert frame.select("conn_id").distinct().count() == len({row["conn_id"] for row in requests})
+        both = filtered.alias("a").join(frame.alias("b"), "request_id", "right")
+        assert both.count() == len(requests)
+        kept = filtered.cache()
+        assert (kept.count(), frame.count(), kept.count()) == (len(few), len(requests), len(few))
+        kept.unpersist()
+    finally:
+        spark.catalog.dropTempView("kept_nothing")
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.mark.spark
@@ -135,17 +143,3 @@ def test_one_sentence_says_what_cannot_be_read(
 ) -> None:
     with pytest.raises(PySparkException, match=sentence):
         load(str(place), **options).count()
-
-
-def test_a_point_that_begins_too_late_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("the captures were read")
-
-    monkeypatch.setattr(reader, "ingest", refuse)
-    schema = StructType().add("conn_id", "string")
-    read_too_late = CaptureReader(parse_options({}), schema, [str(PATH_CUT)])
-    (partition,) = read_too_late.partitions()
-    assert read_too_late.pushFilters([datasource.LessThan(("ts_ns",), 1_000_000_000)]) == []
-    assert list(read_too_late.read(partition)) == []
-    with pytest.raises(AssertionError, match="the captures were read"):
-        list(CaptureReader(parse_options({}), schema, [str(PATH_CUT)]).read(partition))
