@@ -13,11 +13,14 @@ COMMANDS_HEAD = """# Commands
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
+| 1 | an incident, a stall, a failed start or a finding is of the severity that `--fail-on` names, or worse; \
+everything was written |
 | 2 | usage: the call cannot be carried out as asked; nothing was changed |
 | 3 | unreadable input: one sentence names the file (a capture with the byte and why, or a damaged file of a dataset); \
 nothing was written |
-| 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
+| 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete. \
+Or a part of the analysis failed because of a defect: a rule, an incident, what was found out about a client, \
+a section of the report; one sentence names it, `failed_parts` of report.json says where, and the rest stands |
 | 5 | no Kafka in the capture: no packets, or no connection that speaks it; one sentence says which; what was read \
 is written |
 | 130 | interrupted; where the command writes files, its sentence says what was written |

@@ -67,8 +67,8 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 
     def tell_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
-        stories = ClientStories(run.capture_ns, run.stall_limits)
         writer = StoryWriter(run, _WRITTEN)
+        stories = ClientStories(run.capture_ns, run.stall_limits, writer.failed_parts)
         for batch in batches:
             shared = list(_written(stories.feed(event_rows(batch)), writer))
             passed_on = _passed_on(batch, stories.take_owners())

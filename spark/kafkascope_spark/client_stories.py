@@ -5,9 +5,12 @@ their starts and their episodes, and give rows of the story tables.
 left. Memory is that of one address: its connections, and per client what a start and its open episodes hold.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
 from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
@@ -32,6 +35,8 @@ from kafkascope_spark.transactions.machine import CLIENT_END
 TableRow = tuple[str, Row]
 """The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
 ZOOKEEPER_SESSION or STALL, and a row."""
+ADDRESS = "client address"
+"""What fails where the clients of an address cannot be told apart."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 
@@ -45,48 +50,80 @@ class Owner(NamedTuple):
 
 class ClientStories:
     """Rows of events in, rows of story tables out. capture_ns: first and last packet of the capture; limits: which
-    waits are stalls."""
+    waits are stalls; failed_parts: takes the addresses and the clients that fail, which the others outlast."""
 
-    def __init__(self, capture_ns: tuple[int, int], limits: StallLimits) -> None:
+    def __init__(
+        self, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts | None = None
+    ) -> None:
         self._capture_ns = capture_ns
         self._limits = limits
+        self._failed_parts = FailedParts() if failed_parts is None else failed_parts
+        self._part = self._failed_parts.part(ADDRESS)
+        """The boundary around the address."""
         self._address: Address | None = None
         self._last: Key = ("", 0, 0, 0)
         self._owners: dict[str, Owner] = {}
 
     def feed(self, batch: Iterable[EventRow]) -> Iterator[TableRow]:
         """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
-        last, address = self._last, self._address
-        for key, body in batch:
-            if key < last:
-                raise ValueError(f"events out of order: {key} after {last}")
-            self._last = last = key
-            if address is None or address.client_ip != key[0]:
+        for client_ip, events in groupby(self._in_order(batch), key=_address_of):
+            if self._address is None or self._address.client_ip != client_ip:
                 yield from self.finish()
-                self._address = address = Address(key[0], self._capture_ns, self._limits)
-            address.take(key, body)
+                self._address = Address(client_ip, self._capture_ns, self._limits, self._failed_parts)
+                self._part = self._failed_parts.part(ADDRESS, client_ip)
+            self._take(self._address, list(events))
         if self._address is not None:
-            yield from self._address.ready()
+            yield from self._part.rows(self._address.ready)
+
+    def _in_order(self, batch: Iterable[EventRow]) -> Iterator[EventRow]:
+        """The rows of the batch. Raises ValueError when they are out of order."""
+        for event in batch:
+            if event[0] < self._last:
+                raise ValueError(f"events out of order: {event[0]} after {self._last}")
+            self._last = event[0]
+            yield event
+
+    def _take(self, address: "Address", events: list[EventRow]) -> None:
+        if not self._part.has_failed:
+            with self._part:
+                for key, body in events:
+                    address.take(key, body)
 
     def take_owners(self) -> dict[str, Owner]:
         """conn_id -> client_instance_id and group, of the addresses that were fed since this was last asked for, and of
         the one that goes on."""
         owners, self._owners = self._owners, {}
-        return owners | self._address.owners() if self._address is not None else owners
+        return owners | self._owners_so_far()
 
     def finish(self) -> Iterator[TableRow]:
         """Story rows of the last address."""
         if self._address is not None:
-            yield from self._address.finish()
-            self._owners |= self._address.owners()
+            yield from self._part.rows(self._address.finish)
+            self._owners |= self._owners_so_far()
             self._address = None
+
+    def _owners_so_far(self) -> dict[str, Owner]:
+        """The owners of the address's connections; none where that fails."""
+        if self._address is not None:
+            with self._part:
+                return self._address.owners()
+        return {}
+
+
+def _address_of(event: EventRow) -> str:
+    return event[0][0]
 
 
 class Client:
-    """One instance and what follows it."""
+    """One instance and what follows it. failed_parts: takes what fails of it."""
 
-    def __init__(self, instance: Instance, capture_ns: tuple[int, int], limits: StallLimits) -> None:
+    def __init__(
+        self, instance: Instance, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
+    ) -> None:
         self.instance = instance
+        self._failed_parts = failed_parts
+        self._part = failed_parts.part("client", instance.instance_id)
+        """The boundary around its machines."""
         self.startups = Startups(instance, capture_ns)
         self.cadences = Cadences(instance)
         self.recoveries = Recoveries(instance, capture_ns)
@@ -95,7 +132,12 @@ class Client:
         self.evicted_ns = 0
 
     def take(self, event: Event, timeline: Timeline) -> None:
-        """Hand the event to the machines."""
+        """Hand the event to the machines. Once one of them has failed, they are left alone."""
+        if not self._part.has_failed:
+            with self._part:
+                self._take(event, timeline)
+
+    def _take(self, event: Event, timeline: Timeline) -> None:
         what = event.what
         if event.kind is Kind.REQUEST:
             self._on_request(what)
@@ -155,17 +197,30 @@ class Client:
         if row["kind"] != "broker":
             yield AFFECTED_CLIENT, affected_client(self.instance, row)
             yield from ((SILENT_CLIENT, each) for each in silent_client_rows(self.instance, capture_ns[1]))
-        yield from ((STALL, stall) for stall in self.calls.finish(left_ns))
-        yield from self.startups.finish()
-        yield from self.cadences.finish()
-        yield from self.recoveries.finish(left_ns)
+        if self._part.has_failed:
+            return
+        sections: dict[str, Callable[[], Iterable[TableRow]]] = {
+            "stalls of client": lambda: ((STALL, stall) for stall in self.calls.finish(left_ns)),
+            "starts of client": self.startups.finish,
+            "cadences of client": self.cadences.finish,
+            "recoveries of client": lambda: self.recoveries.finish(left_ns),
+        }
+        for kind, rows in sections.items():
+            yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
+
+    def ready(self) -> Iterator[TableRow]:
+        """The rows that are complete before the client is."""
+        return self._part.rows(self.recoveries.ready)
 
 
 class Address:
     """The events of one client address: first all its connections, then what happened on them."""
 
-    def __init__(self, client_ip: str, capture_ns: tuple[int, int], limits: StallLimits) -> None:
+    def __init__(
+        self, client_ip: str, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
+    ) -> None:
         self.client_ip = client_ip
+        self._failed_parts = failed_parts
         self._capture_ns = capture_ns
         self._limits = limits
         self._connections: dict[str, Connection] = {}
@@ -219,7 +274,7 @@ class Address:
             clients = {}
             for conn_id, instance in instances_of(self.client_ip, connections).items():
                 if instance.instance_id not in clients:
-                    clients[instance.instance_id] = Client(instance, self._capture_ns, self._limits)
+                    clients[instance.instance_id] = Client(instance, self._capture_ns, self._limits, self._failed_parts)
                 self._clients[conn_id] = clients[instance.instance_id]
             for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
                 clients[lookup.instance_id].startups.lookups.append(lookup)
@@ -250,13 +305,14 @@ class Address:
     def ready(self) -> Iterator[TableRow]:
         """The rows that are complete before the address is."""
         for client in dict.fromkeys(self._clients.values()):
-            yield from client.recoveries.ready()
+            yield from client.ready()
 
     def finish(self) -> Iterator[TableRow]:
         """The rows of all clients of the address, of its ZooKeeper sessions, and of how it used listeners."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
-            yield from client.finish(self._capture_ns)
+            finish = partial(client.finish, self._capture_ns)
+            yield from self._failed_parts.rows("client", client.instance.instance_id, finish)
         instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
         used = listener_use_rows(
             self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1]

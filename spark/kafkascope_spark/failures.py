@@ -88,6 +88,16 @@ def failure_sentence(error: BaseException, start: int = 0) -> str:
 
     start: the byte of the JVM's output where the job began; only a JVM that has ended is judged by its output.
     """
+    return _system_cause(error, start) or _first_cause(_text_of(error)) or type(error).__name__
+
+
+def is_of_system(error: BaseException) -> bool:
+    """Whether Spark failed because of the machine, the storage or the JVM, and not because of what it was to do."""
+    return _is_interruption(error) or _system_cause(error, 0) is not None
+
+
+def _system_cause(error: BaseException, start: int) -> str | None:
+    """The sentence about the cause outside of the job; None where it is the job itself."""
     jvm = current_jvm()
     ended = exit_cause(jvm) if jvm is not None and _is_connection_lost(error) else None
     evidence = _text_of(error)
@@ -98,7 +108,7 @@ def failure_sentence(error: BaseException, start: int = 0) -> str:
             return sentence
     if ended is not None:
         return f"its JVM {ended}, most often because the system was out of memory: close other programs and try again"
-    return _first_cause(_text_of(error)) or type(error).__name__
+    return None
 
 
 def _is_interruption(error: BaseException) -> bool:

@@ -73,7 +73,7 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
 
     def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
-        incidents = Incidents(run.capture_ns[0])
+        incidents = Incidents(run.capture_ns[0], writer.failed_parts)
         for batch in batches:
             rows = map(unpacked, batch.column(BODY).to_pylist())
             for kind, row in zip(batch.column("kind").to_pylist(), rows, strict=True):

@@ -7,8 +7,10 @@ still or failed, and the files that were written.
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,6 +27,7 @@ from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.keyed_machine import KeyedMachine
 from kafkascope_spark.model import Row
 from kafkascope_spark.recoveries.causes import Causes, affected_ns
 from kafkascope_spark.stage_rows import BODY, unpacked
@@ -61,18 +64,31 @@ class SharedMachines:
 
     def __init__(self, run: StoryRun) -> None:
         self._writer = StoryWriter(run, _WRITTEN)
-        self._groups = GroupStories(run.stall_limits)
-        self._transactions = Transactions(run.capture_ns)
+        self._failed_parts = failed = self._writer.failed_parts
         self._causes = Causes()
-        self._stalls = Stalls(run.stall_limits)
-        self._broker_states = BrokerStates(run.capture_ns)
-        self._flow = PartitionFlow()
+        limits, capture_ns = run.stall_limits, run.capture_ns
+        groups = KeyedMachine("group", lambda: GroupStories(limits), self._take_of_groups, failed)
+        ids = KeyedMachine("transactional id", lambda: Transactions(capture_ns), self._take_transactions, failed)
+        stalls = KeyedMachine("stalls of client", lambda: Stalls(limits), self._take_stalls, failed)
+        servers = KeyedMachine("broker states of", lambda: BrokerStates(capture_ns), self._take_broker_states, failed)
+        flow = KeyedMachine("flow of topic-partition", PartitionFlow, self._take_flow, failed)
+        self._machines: dict[str, KeyedMachine[Any]] = {
+            GROUP: groups,
+            "transaction": ids,
+            SERVICE: stalls,
+            "server": servers,
+            FLOW: flow,
+        }
         self._found: list[Row] = []
 
     def feed(self, batch: pa.RecordBatch) -> None:
         """Take a batch of rows (client_stage.SHARED), sorted by SHARED_ORDER."""
-        for key_kind, rows in groupby(rows_of(batch), key=itemgetter("key_kind")):
-            self._feeders[key_kind](self, rows)
+        for (key_kind, key), rows in groupby(rows_of(batch), key=itemgetter("key_kind", "key")):
+            machine = self._machines.get(key_kind)
+            if machine is not None:
+                machine.feed(key, list(rows))
+            else:
+                self._feeders[key_kind](self, rows)
 
     def take_found(self) -> Iterator[pa.RecordBatch]:
         """The rows of FOUND since this was last asked for."""
@@ -82,34 +98,18 @@ class SharedMachines:
 
     def finish(self) -> None:
         """End the last key of each kind, and write what is left."""
-        self._take_of_groups(self._groups.finish())
-        self._take_transactions(self._transactions.finish())
-        self._take_stalls(self._stalls.finish())
-        self._take_broker_states(self._broker_states.finish())
-        self._write(PARTITION_FLOW.name, self._flow.finish())
+        for machine in self._machines.values():
+            machine.finish()
         self._feed_written(self._writer.close())
-
-    def _feed_groups(self, rows: Iterable[Row]) -> None:
-        self._take_of_groups(self._groups.feed(rows))
-
-    def _feed_transactions(self, rows: Iterable[Row]) -> None:
-        self._take_transactions(self._transactions.feed(rows))
-
-    def _feed_services(self, rows: Iterable[Row]) -> None:
-        self._take_stalls(self._stalls.feed(rows))
 
     def _feed_stalls(self, rows: Iterable[Row]) -> None:
         self._take_stalls(row[STALL] for row in rows)
 
-    def _feed_servers(self, rows: Iterable[Row]) -> None:
-        self._take_broker_states(self._broker_states.feed(rows))
-
-    def _feed_flow(self, rows: Iterable[Row]) -> None:
-        self._write(PARTITION_FLOW.name, self._flow.feed(rows))
-
     def _feed_recoveries(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            recovery = row[RECOVERY] | {"cause_id": self._causes.cause_of(row[RECOVERY])}
+            cause_of = partial(self._causes.cause_of, row[RECOVERY])
+            cause_id = self._failed_parts.value("cause of recovery", row[RECOVERY]["recovery_id"], None, cause_of)
+            recovery = row[RECOVERY] | {"cause_id": cause_id}
             of_client = recovery | {"client_ip": row["client_ip"]}
             self._found.append(found(RECOVERY, affected_ns(recovery), recovery["recovery_id"], of_client))
 
@@ -138,7 +138,7 @@ class SharedMachines:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
     def _feed_written(self, files: Iterable[Row]) -> None:
-        self._found += [found(WRITTEN_FILE, 0, file["path"], file) for file in files]
+        self._found += [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in files]
 
     def _take_of_groups(self, rows: Iterable[TableRow]) -> None:
         for name, row in rows:
@@ -163,17 +163,12 @@ class SharedMachines:
             identity = f"{row['server_ip']}:{row['server_port']} {row['host']}"
             self._found.append(found(BROKER_STATE, row["from_ns"], identity, row))
 
-    def _write(self, name: str, rows: Iterable[Row]) -> None:
+    def _take_flow(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self._writer.take(name, row)
+            self._writer.take(PARTITION_FLOW.name, row)
 
     _feeders: dict[str, Callable[["SharedMachines", Iterable[Row]], None]] = {
-        GROUP: _feed_groups,
-        "transaction": _feed_transactions,
-        SERVICE: _feed_services,
         STALL: _feed_stalls,
-        "server": _feed_servers,
-        FLOW: _feed_flow,
         RECOVERY: _feed_recoveries,
         FAILED_START: _feed_failed_starts,
         AFFECTED_CLIENT: _feed_clients,

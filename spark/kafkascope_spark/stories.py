@@ -8,21 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.failed_parts import FailedParts, joined_parts
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, failed_parts_of, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
+    from kafkascope_analyzer.dataset.failed_parts import FailedPart
     from kafkascope_analyzer.dataset.manifest import Files
+    from kafkascope_spark.findings.failing import Detectors
     from kafkascope_spark.findings.finding_rows import Batches
-    from kafkascope_spark.findings.rule import Detector, Rule
     from kafkascope_spark.tables import Tables
 
 
@@ -74,44 +77,53 @@ def make_stories(
     # Under the run that writes the dataset, the mark of that run names these files too.
     run = StoryRun(dataset, dataset.capture_span or (0, 0), dataset.unfinished_run or new_run_id(), stall_ms)
     stage("Spark: clients, groups, transactions, stalls, incidents")
-    files = write_client_and_group_stories(session, run)
+    files, failed = write_client_and_group_stories(session, run)
     manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
     stage("Spark: findings")
-    findings = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
+    findings, failed_rules = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
     keep_class_archive()
-    return dataset.with_stories({**files, **findings}, stall_ms)
+    return dataset.with_stories({**files, **findings}, stall_ms, joined_parts([*failed, *failed_rules]))
 
 
-def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = ()) -> "Files":
-    """Ask the rules that are not ignored, and write what they find. Returns the files, which are not committed."""
+def write_findings(
+    tables: "Tables", run: StoryRun, ignored: Collection[str] = ()
+) -> "tuple[Files, tuple[FailedPart, ...]]":
+    """Ask the rules that are not ignored, and write what they find. Returns the files, which are not committed, and
+    the rules that failed."""
     import pyarrow as pa
 
+    from kafkascope_spark.findings.failing import rows_of_working
     from kafkascope_spark.findings.rules import RULES
     from kafkascope_spark.findings.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
-    detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored])
+    failed = FailedParts()
+    detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored], failed)
     if not detectors:
-        return listed(run, [], [FINDINGS])
-    stage = findings_stage(run, tables.dataset, detectors)
-    written = found_facts(tables, detectors).mapInArrow(stage, spark_schema(pa.schema(list(FILE)))).toArrow()
-    return listed(run, written.to_pylist(), [FINDINGS])
+        return listed(run, [], [FINDINGS]), failed.taken()
+
+    def frame_of(some: "Detectors") -> "DataFrame":
+        stage = findings_stage(run, tables.dataset, some)
+        return found_facts(tables, some).mapInArrow(stage, spark_schema(pa.schema(list(FILE))))
+
+    reported = rows_of_working(detectors, frame_of, failed)
+    return listed(run, reported, [FINDINGS]), joined_parts([*failed.taken(), *failed_parts_of(reported)])
 
 
 def findings_stage(
-    run: StoryRun, dataset: Dataset, detectors: "Mapping[str, tuple[Rule, Detector]]"
+    run: StoryRun, dataset: Dataset, detectors: "Detectors"
 ) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
     """The function that a Spark worker runs over transform.found_facts: it writes the findings, and gives the files.
     dataset: with the incidents and stalls of this run."""
     from kafkascope_spark.findings.causes import causes_in
     from kafkascope_spark.findings.finding_rows import finding_writer
 
-    as_findings = finding_writer(detectors, run.capture_ns[0], partial(causes_in, dataset))
-
     def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
         writer = StoryWriter(run, [FINDINGS])
+        causes = partial(causes_in, dataset)
+        as_findings = finding_writer(detectors, run.capture_ns[0], causes, writer.failed_parts)
         for batch in as_findings(batches):
             writer.take_batch(FINDINGS.name, batch)
         files = writer.close()

@@ -24,21 +24,25 @@ from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.incident_stage import FILES, FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.shared_stage import shared_stage
-from kafkascope_spark.story_writer import StoryRun, listed
+from kafkascope_spark.story_writer import StoryRun, failed_parts_of, listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafkascope_analyzer.dataset.failed_parts import FailedPart
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
 TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS, PARTITION_FLOW)
 CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
 
-def write_client_and_group_stories(session: "SparkSession", run: StoryRun) -> "dict[str, tuple[DatasetFile, ...]]":
-    """Run the job. Returns the files of each of TABLES, by its name in the manifest; they are not committed."""
-    files = story_files(session, run).toArrow()
-    return listed(run, files.to_pylist(), TABLES)
+def write_client_and_group_stories(
+    session: "SparkSession", run: StoryRun
+) -> "tuple[dict[str, tuple[DatasetFile, ...]], tuple[FailedPart, ...]]":
+    """Run the job. Returns the files of each of TABLES, by its name in the manifest, which are not committed, and the
+    parts that failed."""
+    reported = story_files(session, run).toArrow().to_pylist()
+    return listed(run, reported, TABLES), failed_parts_of(reported)
 
 
 def story_files(session: "SparkSession", run: StoryRun) -> "DataFrame":

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts, part_from
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_spark.stalls.stall import StallLimits
@@ -39,8 +40,25 @@ SORTED_BY = {
     "findings": ["first_ns", "rule", "finding_id"],
 }
 
-FILE = pa.struct([("table", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64())])
-"""A file that a task wrote, as it travels to the driver."""
+_FAILED = pa.struct(
+    [
+        ("kind", pa.string()),
+        ("names", pa.list_(pa.string())),
+        ("n", pa.int64()),
+        ("reason", pa.string()),
+        ("places", pa.list_(pa.string())),
+    ]
+)
+FILE = pa.struct(
+    [
+        ("table", pa.string()),
+        ("path", pa.string()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("failed", _FAILED),
+    ]
+)
+"""A file that a task wrote, as it travels to the driver; or, in failed and nothing else, parts that failed in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,8 @@ class StoryWriter:
         self._held_bytes = 0
         self._n_files = 0
         self._files: list[Row] = []
+        self.failed_parts = FailedParts()
+        """What fails in the task."""
 
     def take(self, name: str, row: Row) -> None:
         """Add a row of a table."""
@@ -85,10 +105,10 @@ class StoryWriter:
         self._hold(name, _with_timestamps(self._table(name), batch))
 
     def close(self) -> list[Row]:
-        """Write what is left. Returns all files that were written (FILE)."""
+        """Write what is left. Returns all files that were written, and the parts that failed (FILE)."""
         self._to_columns()
         self._write()
-        return self._files
+        return [*self._files, *(failed_row(part) for part in self.failed_parts.taken())]
 
     def _table(self, name: str) -> Table:
         return next(table for table in self._tables if table.name == name)
@@ -98,8 +118,18 @@ class StoryWriter:
         for table in self._tables:
             rows = self._rows[table.name]
             if rows:
-                self._hold(table.name, batch_of(table, rows))
+                self._hold_rows(table, rows)
                 rows.clear()
+
+    def _hold_rows(self, table: Table, rows: list[Row]) -> None:
+        """Holds rows as columns, without those that hold what a column cannot."""
+        batch = FailedParts().value("", "", None, lambda: batch_of(table, rows))
+        if batch is not None:
+            self._hold(table.name, batch)
+            return
+        for row in rows:
+            with self.failed_parts.part("row of table", table.name):
+                self._hold(table.name, batch_of(table, [row]))
 
     def _hold(self, name: str, batch: pa.RecordBatch) -> None:
         self._held[name].append(batch)
@@ -120,7 +150,17 @@ class StoryWriter:
         run_id = f"{self._run.run_id}-{self._attempt}"
         path = story_file(f"{STORIES}/{name}", run_id, self._part, self._n_files)
         file = self._run.dataset.write_file(path, rows)
-        self._files.append({"table": name, "path": file.path, "rows": file.rows, "bytes": file.bytes})
+        self._files.append({"table": name, "path": file.path, "rows": file.rows, "bytes": file.bytes, "failed": None})
+
+
+def failed_row(part: FailedPart) -> Row:
+    """A row of FILE for parts that failed."""
+    return {**dict.fromkeys(("table", "path", "rows", "bytes")), "failed": part.plain()}
+
+
+def failed_parts_of(reported: Iterable[Row]) -> tuple[FailedPart, ...]:
+    """The parts that failed, from what tasks report (FILE)."""
+    return joined_parts(part_from(row["failed"]) for row in reported if row["failed"] is not None)
 
 
 def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict[str, tuple[DatasetFile, ...]]:
@@ -130,6 +170,8 @@ def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict
     """
     found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
     for file in files:
+        if file["failed"] is not None:
+            continue
         found[f"{STORIES}/{file['table']}"].append(DatasetFile(file["path"], file["rows"], file["bytes"]))
     for table in tables:
         name = f"{STORIES}/{table.name}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
-from kafkascope_analyzer.cli.fail_on import end_if_found, end_without_kafka
+from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
     SparkPlace,
     host_names,
@@ -52,6 +52,7 @@ from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, make_stories, story_choice
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
@@ -124,14 +125,16 @@ def analyze(
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
         write_report(dataset, model)
+        failed = FailedParts()
         with waiting(MAKING_REPORT, quiet=quiet):
-            write_report_files(dataset, model, forms)
+            write_report_files(dataset, model, forms, failed)
         if not forms.on_standard_output:
-            show(model, format, str(place))
+            show(model, format, str(place), failed)
         _say_what_is_there(place, forms, problem, messages)
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
-        end_if_found(dataset, fail_on)
+        end_if_incomplete(model, failed)
+        end_if_found(dataset, model, fail_on)
         end_without_kafka(dataset)
 
 

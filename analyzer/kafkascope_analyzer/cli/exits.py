@@ -1,8 +1,8 @@
 """How a command ends: its exit code, and one sentence on standard error about an error that the user can fix.
 
-0 done, 1 findings with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input (a capture, or
-a damaged file of a dataset), 4 Spark failed, 5 no Kafka in the capture, 130 interrupted, 141 the reader of the output
-closed it.
+0 done, 1 something found with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input (a
+capture, or a damaged file of a dataset), 4 Spark failed, or a part of the analysis while the rest stands, 5 no Kafka in
+the capture, 130 interrupted, 141 the reader of the output closed it.
 """
 
 import errno
@@ -24,7 +24,7 @@ from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkEr
 FOUND = 1
 USAGE = 2
 UNREADABLE = 3
-SPARK_FAILED = 4
+SPARK_FAILED = PART_FAILED = 4
 NO_KAFKA = 5
 INTERRUPTED = 130
 BROKEN_PIPE = 141

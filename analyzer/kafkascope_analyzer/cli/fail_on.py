@@ -1,15 +1,20 @@
 """What was found decides how a command ends: `--fail-on`, `--ignore`, and captures without Kafka."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, CommandEnd
+from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, PART_FAILED, CommandEnd
 from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.failed_parts import FailedParts
+    from kafkascope_analyzer.report.model.incidents.model import Headline
+    from kafkascope_analyzer.report.model.report import Report
+    from kafkascope_analyzer.report.model.traffic import Traffic
 
 _ORDER = tuple(Severity)
 MOST_NAMED = 3
@@ -29,14 +34,48 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def end_if_found(dataset: "Dataset", fail_on: Severity | None) -> None:
-    """Ends the command with exit code 1 where the dataset has a finding of that severity or worse; does nothing without
-    fail_on."""
+def end_if_found(dataset: "Dataset", model: "Report", fail_on: Severity | None) -> None:
+    """Ends the command with exit code 1 where the verdict of the dataset's report counts something of that severity or
+    worse; does nothing without fail_on. Raises UsageError where the dataset has no stories to look at."""
+    from kafkascope_analyzer.dataset.stories import FINDINGS
+    from kafkascope_analyzer.dataset.table_rows import has_table
+
     if fail_on is None:
         return
-    n = n_found(dataset, fail_on)
-    if n:
-        raise CommandEnd(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse", FOUND)
+    if not has_table(dataset, FINDINGS):
+        raise UsageError(
+            f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
+            "makes the stories"
+        )
+    found = n_found(model.headline, fail_on)
+    if found:
+        named = " and ".join(f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in found.items())
+        raise CommandEnd(f"{named} at {fail_on.value} or worse", FOUND)
+
+
+def n_found(headline: "Headline", severity: Severity) -> dict[str, int]:
+    """What the verdict counts at the severity or worse: how many of each kind."""
+    counted = [one.value for one in _ORDER[_ORDER.index(severity) :]]
+    found: Counter[str] = Counter()
+    for each in headline.judged:
+        if each.severity in counted:
+            found[each.kind] += each.n
+    return dict(found)
+
+
+def end_if_incomplete(model: "Traffic", not_shown: "FailedParts | None" = None) -> None:
+    """Ends the command with exit code 4 where a part of the analysis failed because of a defect: says which, and that
+    the rest stands. not_shown: parts that could not be shown, or written as files."""
+    from kafkascope_analyzer.report.model.failed_sections import failed_rows
+
+    failed = [*model.failed_parts, *failed_rows(not_shown.taken() if not_shown is not None else ())]
+    if failed:
+        more = f" (and {len(failed) - 1:,} more, failed_parts in report.json)" if len(failed) > 1 else ""
+        raise CommandEnd(
+            f"{failed[0].sentence}{more}; the rest of the report stands. Please report this with failed_parts of "
+            "report.json",
+            PART_FAILED,
+        )
 
 
 def end_without_kafka(dataset: "Dataset") -> None:
@@ -47,19 +86,3 @@ def end_without_kafka(dataset: "Dataset") -> None:
     if why is not None:
         names = ", ".join(entry["path"] for entry in dataset.manifest.inputs[:MOST_NAMED])
         raise CommandEnd(f"{names}: {why}", NO_KAFKA)
-
-
-def n_found(dataset: "Dataset", severity: Severity) -> int:
-    """Findings of the severity or worse. Raises UsageError where the dataset has no findings to look at."""
-    import pyarrow.dataset as ds
-
-    from kafkascope_analyzer.dataset.stories import FINDINGS
-    from kafkascope_analyzer.dataset.table_rows import has_table, rows
-
-    if not has_table(dataset, FINDINGS):
-        raise UsageError(
-            f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
-            "makes the stories"
-        )
-    severities = [one.value for one in _ORDER[_ORDER.index(severity) :]]
-    return sum(1 for _ in rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(severities)))

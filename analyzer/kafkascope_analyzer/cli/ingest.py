@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, cancelled_when_interrupted, exit_codes
-from kafkascope_analyzer.cli.fail_on import end_without_kafka
+from kafkascope_analyzer.cli.fail_on import end_if_incomplete, end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     Append,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.storage import Storage
     from kafkascope_analyzer.ingest.append import Plan
     from kafkascope_analyzer.read.place import CapturePlace
+    from kafkascope_analyzer.report.model.traffic import Traffic
 
 
 def ingest(
@@ -81,8 +82,9 @@ def ingest(
             say_what_was_cut(dataset, messages)
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole"
-        show_overview(dataset, format)
+        traffic = show_overview(dataset, format)
         messages.note(f"dataset: {place}")
+        end_if_incomplete(traffic)
         end_without_kafka(dataset)
 
 
@@ -218,8 +220,10 @@ def say_what_was_cut(dataset: "Dataset", messages: Messages) -> None:
             messages.warn(sentence)
 
 
-def show_overview(dataset: "Dataset", how: Format) -> None:
-    """What the tables of `ingest` show, on standard output."""
+def show_overview(dataset: "Dataset", how: Format) -> "Traffic":
+    """Shows what the tables of `ingest` hold on standard output, and returns it."""
     from kafkascope_analyzer.report.model.traffic import traffic_model
 
-    show_traffic(traffic_model(dataset), how)
+    model = traffic_model(dataset)
+    show_traffic(model, how)
+    return model

@@ -148,7 +148,8 @@ FailOn = Annotated[
     Severity | None,
     typer.Option(
         "--fail-on",
-        help="End with exit code 1 where a finding is of this severity or worse.",
+        help="End with exit code 1 where the verdict counts anything of this severity or worse: an incident, a stall, a "
+        "failed start or a finding.",
         show_default=False,
     ),
 ]

@@ -8,6 +8,7 @@ from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
+    FailOn,
     Format,
     FormatOption,
     Html,
@@ -28,6 +29,7 @@ def report(
     overwrite: OverwriteFiles = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    fail_on: FailOn = None,
     routine: Annotated[
         bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody stood still.")
     ] = False,
@@ -35,24 +37,29 @@ def report(
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
     messages = Messages.of(format, quiet=quiet)
     with exit_codes(messages) as written:
+        from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete
         from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
         from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
         from kafkascope_analyzer.dataset.dataset import Dataset
+        from kafkascope_analyzer.dataset.failed_parts import FailedParts
         from kafkascope_analyzer.report.model.report import report_model
 
+        failed = FailedParts()
         forms = ReportFiles(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)
         opened = Dataset.open(dataset)
         with waiting(MAKING_REPORT, quiet=quiet):
             model = report_model(opened)
         if not forms.wanted:
-            show(model, format, dataset, routine=routine)
-            return
-        written.clause = NOTHING_WRITTEN
-        with waiting(MAKING_REPORT, quiet=quiet):
-            write_report_files(opened, model, forms)
-        written.clause = "the files are whole"
+            show(model, format, dataset, failed, routine=routine)
+        else:
+            written.clause = NOTHING_WRITTEN
+            with waiting(MAKING_REPORT, quiet=quiet):
+                write_report_files(opened, model, forms, failed)
+            written.clause = "the files are whole"
         for name, place in forms.wanted:
             if place != STANDARD_OUTPUT:
                 messages.note(f"{name}: {place}")
+        end_if_incomplete(model, failed)
+        end_if_found(opened, model, fail_on)

@@ -17,6 +17,7 @@ from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.failed_parts import FailedParts
     from kafkascope_analyzer.read.place import CapturePlace
     from kafkascope_analyzer.report.model.report import Report
 
@@ -71,19 +72,22 @@ def _check_perfetto(place: Path) -> None:
         raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
 
 
-def write_report_files(dataset: "Dataset", model: "Report", forms: ReportFiles) -> None:
+def write_report_files(dataset: "Dataset", model: "Report", forms: ReportFiles, failed_parts: "FailedParts") -> None:
     """Writes them beside their names, and renames when the last one is whole. Raises UsageError, unwritable; then none
-    is there.
+    is there. failed_parts: takes forms that cannot be made because of a defect; the others are written.
     """
     with ExitStack() as cleaning:
         done: list[tuple[Path, Path]] = []
         for name, place in forms.wanted:
             work = _work_for(place, cleaning)
+            form = failed_parts.part("form of the report", f"--{name} {place}")
             try:
-                _write(name, dataset, model, work)
+                with form:
+                    _write(name, dataset, model, work)
             except OSError as error:
                 raise UsageError(f"--{name} {place}: cannot be written: {error.strerror or error}") from error
-            done.append((work, place))
+            if not form.has_failed:
+                done.append((work, place))
         for work, place in done:
             if place == STANDARD_OUTPUT:
                 _to_standard_output(work)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, cancelled_when_interrupted, exit_codes
-from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
+from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, known_rules
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
@@ -21,12 +21,14 @@ from kafkascope_analyzer.cli.options import (
 )
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.report.model.report import Report
 
 
 def stories(
@@ -53,9 +55,11 @@ def stories(
         write_stories(dataset, (master, remote), choice, quiet=quiet)
         written.clause = f"the stories of {dataset} are written; `kafkascope report {dataset}` shows them"
         with_stories = Dataset.open(dataset)
-        show_report(with_stories, format, quiet=quiet)
+        failed = FailedParts()
+        model = show_report(with_stories, format, failed, quiet=quiet)
         messages.note(f"dataset: {dataset}, report: {with_stories.uri_of('report.json')}")
-        end_if_found(with_stories, fail_on)
+        end_if_incomplete(model, failed)
+        end_if_found(with_stories, model, fail_on)
 
 
 def java_problem(remote: str | None = None) -> str | None:
@@ -118,11 +122,13 @@ def make_stories(
         )
 
 
-def show_report(dataset: "Dataset", how: Format, *, quiet: bool) -> None:
-    """Writes report.json from the tables as they are now and prints the report."""
+def show_report(dataset: "Dataset", how: Format, failed_parts: FailedParts, *, quiet: bool) -> "Report":
+    """Writes report.json from the tables as they are now, prints the report and returns it. failed_parts: takes parts
+    that cannot be shown."""
     from kafkascope_analyzer.report.model.report import report_model, write_report
 
     with waiting(MAKING_REPORT, quiet=quiet):
         model = report_model(dataset)
     write_report(dataset, model)
-    show(model, how, str(dataset))
+    show(model, how, str(dataset), failed_parts)
+    return model

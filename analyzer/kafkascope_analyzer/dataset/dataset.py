@@ -21,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.failed_parts import FailedPart
 from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, DatasetFile, Manifest, parse_manifest
 from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
@@ -217,16 +218,22 @@ class Dataset:
         """From which length on a wait is a stall in the stories."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
-    def with_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
+    def with_stories(
+        self,
+        files: Mapping[str, Sequence[DatasetFile]],
+        stall_ms: int = DEFAULT_STALL_MS,
+        failed_parts: Sequence[FailedPart] = (),
+    ) -> "Dataset":
         """The dataset with these files instead of all its stories; nothing is written. files: `stories/<table>` -> its
-        files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them.
+        files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them;
+        failed_parts: what is missing from them.
         """
         others = [name for name in files if not name.startswith(f"{STORIES}/")]
         if others:
             raise ValueError(f"not a story table: {others[0]}")
         kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
-        return replace(self, manifest=replace(manifest, stall_ms=stall_ms))
+        return replace(self, manifest=replace(manifest, stall_ms=stall_ms, failed_parts=tuple(failed_parts)))
 
     def check_files(self, name: str) -> None:
         """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
+from kafkascope_analyzer.dataset.failed_parts import FailedPart, part_from
 from kafkascope_parsers.errors import UsageError
 
 MANIFEST = "_dataset.json"
@@ -41,8 +42,8 @@ class Manifest:
 
     options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
     limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
-    wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
-    here, none where the run was not asked to keep them.
+    wait is a stall in the stories, None where there are none; failed_parts: parts of the stories that failed;
+    saved_scan: the files with which `--append` goes on from here, none where the run was not asked to keep them.
     """
 
     files: Files
@@ -53,6 +54,7 @@ class Manifest:
     tool_version: str | None = None
     stall_ms: int | None = None
     saved_scan: Sequence[str] = ()
+    failed_parts: Sequence[FailedPart] = ()
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -80,6 +82,7 @@ class Manifest:
             "ledger": dict(self.ledger),
             "limits_hit": dict(self.limits_hit),
             "stall_ms": self.stall_ms,
+            "failed_parts": [part.plain() for part in self.failed_parts],
             "saved_scan": list(self.saved_scan),
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
@@ -131,7 +134,16 @@ def parse_manifest(content: Any, dataset: str) -> Manifest:
         content.get("tool_version"),
         content.get("stall_ms"),
         _saved_scan(content.get("saved_scan", []), dataset),
+        _failed_parts(content.get("failed_parts", []), dataset),
     )
+
+
+def _failed_parts(listed: Any, dataset: str) -> tuple[FailedPart, ...]:
+    """The parts of the stories that failed. Raises UsageError where an entry is not one."""
+    try:
+        return tuple(part_from(part) for part in listed)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise UsageError(f"{dataset}/{MANIFEST} is damaged: its failed_parts are none") from error
 
 
 def _saved_scan(listed: Any, dataset: str) -> tuple[str, ...]:

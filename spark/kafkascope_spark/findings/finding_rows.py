@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_spark.findings.causes import Causes
+from kafkascope_spark.findings.failing import RULE
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.sql import MOST_EVIDENCE
 
@@ -20,21 +22,28 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def finding_writer(
-    detectors: Mapping[str, tuple[Rule, Detector]], start_ns: int, causes_found: Callable[[], Causes]
+    detectors: Mapping[str, tuple[Rule, Detector]],
+    start_ns: int,
+    causes_found: Callable[[], Causes],
+    failed_parts: FailedParts | None = None,
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that a Spark worker maps over transform.found_facts. start_ns: start of the capture; causes_found:
-    gives the causes that findings may have, in the worker."""
+    gives the causes that findings may have, in the worker; failed_parts: takes rules whose texts cannot be made."""
+    failed = FailedParts() if failed_parts is None else failed_parts
 
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
-        causes = causes_found()
+        causes = failed.value("findings", "the incidents that they belong to", Causes(), causes_found)
         for batch in batches:
             rows = []
             columns = (batch[name].to_pylist() for name in ("detector", "software_name", "facts"))
             for key, software_name, text in zip(*columns, strict=True):
-                facts = Facts({"software_name": software_name} | json.loads(text), start_ns)
-                rows.append(finding_row(*detectors[key], facts, causes))
+                rule, detector = detectors[key]
+                with failed.part(RULE, rule.name):
+                    facts = Facts({"software_name": software_name} | json.loads(text), start_ns)
+                    row = finding_row(rule, detector, facts, causes)
+                    rows.append(pa.RecordBatch.from_pylist([row], SCHEMA))
             if rows:
-                yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+                yield pa.concat_batches(rows)
 
     return findings_of
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_spark.findings.causes import causes_in
+from kafkascope_spark.findings.failing import satisfied_detectors
 from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
-from kafkascope_spark.findings.preconditions import Preconditions
 from kafkascope_spark.findings.rule import Detector, Rule
 from kafkascope_spark.findings.sql import literals
 from kafkascope_spark.findings.statement import facts
@@ -26,7 +27,7 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
     """The rows of the table findings (without its `*_ts` columns). Lazy."""
     from kafkascope_spark.read import spark_schema
 
-    detectors = detectors_to_run(tables, rules)
+    detectors = detectors_to_run(tables, rules, FailedParts())
     if not detectors:
         return tables.empty(FINDINGS)
     write = finding_writer(detectors, tables.capture_ns[0], partial(causes_in, tables.dataset))
@@ -43,11 +44,14 @@ def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]
     return joined.select("detector", "software_name", "facts").coalesce(FINDING_TASKS).repartition(1)
 
 
-def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:
-    """The detectors whose preconditions the dataset satisfies, with their rules, by a key."""
+def detectors_to_run(
+    tables: "Tables", rules: Iterable[Rule], failed_parts: FailedParts
+) -> dict[str, tuple[Rule, Detector]]:
+    """The detectors whose preconditions the dataset satisfies, with their rules, by a key. failed_parts: takes the
+    rules whose preconditions fail."""
     every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
-    satisfied = Preconditions(tables.dataset).satisfied([detector for _, detector in every.values()])
-    return {key: found for (key, found), it_is in zip(every.items(), satisfied, strict=True) if it_is}
+    satisfied = satisfied_detectors(tables.dataset, every, failed_parts)
+    return {key: found for key, found in every.items() if satisfied[key]}
 
 
 def _without_explained(found: "DataFrame", rules: dict[str, Rule]) -> "DataFrame":

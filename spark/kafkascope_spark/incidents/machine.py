@@ -3,9 +3,11 @@
 Memory: what stood still or failed, and whom that concerns; never what went well.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_spark.error_codes import (
     AT_NODE,
     COORDINATOR_MOVED,
@@ -30,7 +32,7 @@ from kafkascope_spark.incidents.consequences import Consequences
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.failure_index import Failures
-from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.incidents.incident_rows import incident_row
 from kafkascope_spark.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.incidents.misconfigured import Listeners, Misuse
 from kafkascope_spark.incidents.observed import Observed, serving_addresses
@@ -46,6 +48,9 @@ from kafkascope_spark.incidents.zookeeper_session import (
 
 Row = dict[str, Any]
 
+INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
+"""What failed: one of the detectors below, or a single incident."""
+
 MOVED = errors_about("leader", "coordinator")
 """Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
 NOT_LET_IN = errors_about("connection", "authentication")
@@ -55,10 +60,14 @@ UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID
 
 
 class Incidents:
-    """Takes what failed or stood still, and gives what failed. start_ns: start of the capture."""
+    """Takes what failed or stood still, and gives what failed. start_ns: start of the capture; failed_parts: takes the
+    detectors and incidents that fail, which the others outlast."""
 
-    def __init__(self, start_ns: int) -> None:
+    def __init__(self, start_ns: int, failed_parts: FailedParts | None = None) -> None:
         self._start_ns = start_ns
+        self._failed_parts = FailedParts() if failed_parts is None else failed_parts
+        self._is_complete = True
+        """Whether no detector has failed: only then is a stall that none explains unexplained."""
         self._states: list[Row] = []
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
@@ -102,45 +111,99 @@ class Incidents:
 
     def finish(self) -> Iterator[tuple[str, Row]]:
         """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
-        failures = self._failures()
-        incident_of = {s["stall_id"]: incident_id(failure) for failure in failures for s in failure.stalls}
+        incidents = self._with_rows(self._failures())
+        incident_of = {s["stall_id"]: row["incident_id"] for failure, row in incidents.items() for s in failure.stalls}
         for state in self._states:
             yield "broker_states", state
         for stall in self._stalls:
-            if stall["stall_id"] in incident_of:
-                yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
-        consequences = Consequences(failures, self._clients)
-        yield from consequences.with_incidents(self._recoveries, self._rebalances, self._starts, self._transactions)
+            if stall["stall_id"] in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
+                yield "stalls", stall | {"incident_id": incident_of.get(stall["stall_id"])}
+        yield from self._with_incidents(list(incidents))
+        for row in incidents.values():
+            yield "incidents", row
+
+    def _with_rows(self, failures: list[Failure]) -> dict[Failure, Row]:
+        """The row of each failure, of those of which it can be made."""
         serving = serving_addresses(self._states)
+        rows: dict[Failure, Row] = {}
         for failure in failures:
-            observed = Observed(failure, self._clients, serving)
-            yield "incidents", incident_row(failure, observed, self._start_ns)
+            with self._failed_parts.part(INCIDENT, f"{failure.kind} {failure.subject}") as part:
+                rows[failure] = incident_row(failure, Observed(failure, self._clients, serving), self._start_ns)
+            self._is_complete &= not part.has_failed
+        known = {row["incident_id"] for row in rows.values()}
+        for row in rows.values():
+            row["root_incident_id"] = row["root_incident_id"] if row["root_incident_id"] in known else None
+        return rows
+
+    def _with_incidents(self, failures: list[Failure]) -> Iterator[tuple[str, Row]]:
+        """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails."""
+        given = (self._recoveries, self._rebalances, self._starts, self._transactions)
+
+        def rows(known: list[Failure]) -> list[tuple[str, Row]]:
+            return list(Consequences(known, self._clients).with_incidents(*given))
+
+        made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(failures))
+        yield from rows([]) if made is None else made
 
     def _failures(self) -> list[Failure]:
-        """All failures, with what belongs to each."""
-        of_brokers = self._failures_of_brokers()
-        of_clients = [*client_failures(self._silent, self._rebalances), *self._listeners.failures()]
-        errors = of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients]))
+        """All failures, with what belongs to each. A detector that fails finds none."""
+        of_brokers = self._found("brokers", self._failures_of_brokers)
+        of_clients = [
+            *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
+            *self._found("listeners", self._listeners.failures),
+        ]
+        by_themselves = self._left(attribute_recoveries, self._recoveries, [*of_brokers, *of_clients])
+        errors = self._found("errors", lambda: of_errors(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
-        left = _attribute_stalls(self._stalls, known)
-        of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
+        left = self._left(attribute_stalls, self._stalls, known)
+        of_groups = [stall for stall in left if stall["group_id"]]
+        of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
-        left = _attribute_stalls(left, errors, AFTER_REBALANCES)
-        left = _attribute_stalls(left, known, BESIDE_OTHERS)
-        unexplained = list(of_unexplained(left))
-        give_roots(errors, of_brokers)
-        give_paths(of_members, of_brokers, self._clients)
+        left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors)
+        left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known)
+        unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
+        self._do("roots", lambda: give_roots(errors, of_brokers))
+        self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
-        give_earlier_stalls(found)
+        self._do("earlier stalls", lambda: give_earlier_stalls(found))
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
-        lost = give_sessions(failures, ended_sessions(self._sessions, self._states))
-        mark_controlled_shutdowns(failures, self._recoveries)
-        return sorted([*failures, *of_lost_sessions(lost)], key=lambda f: (f.start_ns, f.subject))
+        lost = self._found(
+            "ZooKeeper sessions",
+            lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
+        )
+        self._do("controlled shutdowns", lambda: mark_controlled_shutdowns(failures, self._recoveries))
+        return sorted([*failures, *lost], key=lambda f: (f.start_ns, f.subject))
+
+    def _found(self, detector: str, find: Callable[[], Iterable[Failure]]) -> list[Failure]:
+        """What a detector finds; nothing where it fails."""
+        found: list[Failure] = []
+        self._do(detector, lambda: found.extend(find()))
+        return found
+
+    def _left(
+        self, attribute: Callable[[list[Row], list[Failure]], list[Row]], rows: list[Row], failures: list[Failure]
+    ) -> list[Row]:
+        """The rows that belong to none of the failures. A row that cannot be looked at belongs to none and is not among
+        them."""
+        left: list[Row] = []
+        if not self._do("what belongs to them", lambda: left.extend(attribute(rows, failures))):
+            belonging = {id(row) for failure in failures for row in (*failure.stalls, *failure.recoveries)}
+            for row in rows:
+                if id(row) not in belonging:
+                    self._do("what belongs to them", lambda row=row: left.extend(attribute([row], failures)))
+        return left
+
+    def _do(self, detector: str, step: Callable[[], None]) -> bool:
+        """Takes a step; whether it did not fail."""
+        with self._failed_parts.part(INCIDENT_DETECTOR, detector) as part:
+            step()
+        self._is_complete &= not part.has_failed
+        return not part.has_failed
 
 
 def _may_be_by_choice(stall: Row) -> bool:
@@ -149,7 +212,7 @@ def _may_be_by_choice(stall: Row) -> bool:
     return stall["kind"] == "consume" and stall["group_id"] is None
 
 
-def _attribute_stalls(stalls: Iterable[Row], failures: Iterable[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
+def attribute_stalls(stalls: Iterable[Row], failures: Iterable[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
     """Gives each stall to its failure. Returns those that belong to none."""
     left, known = [], Failures(failures)
     for stall in stalls:
@@ -161,7 +224,7 @@ def _attribute_stalls(stalls: Iterable[Row], failures: Iterable[Failure], rules:
     return left
 
 
-def _attribute_recoveries(recoveries: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
+def attribute_recoveries(recoveries: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
     """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
     latest. Returns those that follow from none."""
     left, known = [], Failures(failures)

@@ -1,6 +1,7 @@
 """kafkascope rules; --fail-on and --ignore: exit codes, and the names of rules."""
 
 import pathlib
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,9 @@ from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules, n_found
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
+from kafkascope_analyzer.report.model.failed_sections import empty
+from kafkascope_analyzer.report.model.incidents.model import Headline, Judged
+from kafkascope_analyzer.report.model.report import Report
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.findings.rules import RULES
 
@@ -41,36 +45,49 @@ def test_a_rule_that_is_not_there():
     assert "the closest is broker_lost" in result.stderr
 
 
-@pytest.fixture
-def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
-    place = tmp_path / "stories" / "findings"
-    place.mkdir(parents=True)
-    output = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
-    rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in output])
-    pq.write_table(rows, place / "part-0.parquet")
-    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
-    return tmp_path
+def judged(*counts: tuple[str, str, int]) -> Headline:
+    """A headline whose verdict is about these."""
+    return replace(empty(Headline), judged=tuple(Judged(*each) for each in counts))
+
+
+FOUND = judged(
+    ("incident", "error", 2), ("incident", "info", 5), ("failed start", "error", 1), ("finding", "warning", 3)
+)
 
 
 @pytest.mark.parametrize(
     ("severity", "n"),
-    [(Severity.info, 4), (Severity.warning, 3), (Severity.error, 2)],
+    [
+        (Severity.info, {"incident": 7, "failed start": 1, "finding": 3}),
+        (Severity.warning, {"incident": 2, "failed start": 1, "finding": 3}),
+        (Severity.error, {"incident": 2, "failed start": 1}),
+    ],
 )
-def test_findings_of_a_severity_or_worse(dataset, severity, n):
-    assert n_found(Dataset.open(dataset), severity) == n
+def test_what_the_verdict_counts_of_a_severity_or_worse(severity: Severity, n: dict[str, int]) -> None:
+    assert n_found(FOUND, severity) == n
 
 
-def test_a_finding_ends_the_command_with_1(dataset):
-    with pytest.raises(CommandEnd, match="3 findings at warning or worse") as ended:
-        end_if_found(Dataset.open(dataset), Severity.warning)
+@pytest.fixture
+def dataset(tmp_path: pathlib.Path) -> Dataset:
+    (tmp_path / "stories" / "findings").mkdir(parents=True)
+    pq.write_table(pa.table({"rule": pa.array([], pa.string())}), tmp_path / "stories" / "findings" / "part-0.parquet")
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
+    return Dataset.open(tmp_path)
+
+
+def test_what_was_found_ends_the_command_with_1(dataset: Dataset) -> None:
+    model = replace(empty(Report), headline=FOUND)
+    with pytest.raises(CommandEnd, match="2 incidents and 1 failed start and 3 findings at warning or worse") as ended:
+        end_if_found(dataset, model, Severity.warning)
     assert ended.value.code == 1
-    end_if_found(Dataset.open(dataset), None)
+    end_if_found(dataset, model, None)
+    end_if_found(dataset, replace(model, headline=judged(("finding", "info", 1))), Severity.warning)
 
 
-def test_without_findings_to_look_at(tmp_path):
+def test_without_stories_to_look_at(tmp_path: pathlib.Path) -> None:
     (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
     with pytest.raises(UsageError, match="stories"):
-        n_found(Dataset.open(tmp_path), Severity.warning)
+        end_if_found(Dataset.open(tmp_path), empty(Report), Severity.warning)
 
 
 def test_names_of_rules_to_ignore():

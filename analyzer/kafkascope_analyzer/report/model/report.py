@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.report.model import clients, rebalances, transactions
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency, broker_latency
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic, client_traffic
+from kafkascope_analyzer.report.model.failed_sections import (
+    SECTION,
+    empty,
+    failed_rows,
+    sections,
+    with_failures,
+)
 from kafkascope_analyzer.report.model.findings import MOST_FINDINGS, Findings, counted
 from kafkascope_analyzer.report.model.flow import Flow, flow
 from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents, Summary
-from kafkascope_analyzer.report.model.incidents.summary import load_overview, summary_of
+from kafkascope_analyzer.report.model.incidents.summary import Overview, load_overview, summary_of
 from kafkascope_analyzer.report.model.leader_load import Leaders, leader_load
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, removed_versions
@@ -51,28 +59,46 @@ class Report(Traffic):
 
 
 def report_model(dataset: Dataset) -> Report:
-    """The whole report. Raises UsageError where a table cannot be read."""
+    """The whole report; a section that cannot be made because of a defect is empty, and is named in failed_parts.
+    Raises UsageError where a table cannot be read."""
+    failed = FailedParts()
     with report_tables(dataset) as database:
-        traffic = traffic_of(database)
-        overview = load_overview(dataset)
-        summary = summary_of(overview, traffic.errors.n)
-        return Report(
-            **arguments_of(traffic),
-            stories=_present(presence(dataset, CLIENTS), summary),
-            headline=summary.headline,
-            incidents=summary.incidents,
-            findings=_findings(dataset, summary),
-            clients=clients.clients(dataset, summary.stood_still),
-            restarts=restarts_of(dataset, overview.facts, overview.families),
-            rebalances=rebalances.rebalances(dataset),
-            transactions=transactions.transactions(database),
-            flow=flow(database),
-            request_rates=request_rates(database),
-            latency=broker_latency(database),
-            leaders=leader_load(database),
-            client_traffic=client_traffic(database),
-            removed_versions=removed_versions(database),
-        )
+        traffic = traffic_of(database, failed)
+        overview = failed.value(SECTION, "incidents", None, lambda: load_overview(dataset))
+        summary = _summary(overview, traffic.errors.n, failed)
+        stood_still = summary.stood_still
+        made_by = {
+            "findings": lambda: _findings(dataset, summary),
+            "clients": lambda: clients.clients(dataset, stood_still),
+            "restarts": lambda: _restarts(dataset, overview),
+            "rebalances": lambda: rebalances.rebalances(dataset),
+            "transactions": lambda: transactions.transactions(database),
+            "flow": lambda: flow(database),
+            "request_rates": lambda: request_rates(database),
+            "latency": lambda: broker_latency(database),
+            "leaders": lambda: leader_load(database),
+            "client_traffic": lambda: client_traffic(database),
+            "removed_versions": lambda: removed_versions(database),
+        }
+        made = sections(failed, Report, made_by)
+    rows = failed_rows([*dataset.manifest.failed_parts, *failed.taken()])
+    return Report(
+        **{**arguments_of(traffic), "failed_parts": rows},
+        stories=_present(presence(dataset, CLIENTS), summary),
+        headline=with_failures(summary.headline, rows),
+        incidents=summary.incidents,
+        **made,
+    )
+
+
+def _summary(overview: Overview | None, n_errors: int, failed: FailedParts) -> Summary:
+    """The summary; without content where it cannot be made."""
+    made = overview and failed.value(SECTION, "incidents", None, lambda: summary_of(overview, n_errors))
+    return made or empty(Summary)
+
+
+def _restarts(dataset: Dataset, overview: Overview | None) -> Restarts:
+    return empty(Restarts) if overview is None else restarts_of(dataset, overview.facts, overview.families)
 
 
 def _present(here: Presence, summary: Summary) -> Presence:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
@@ -25,6 +26,7 @@ from kafkascope_analyzer.report.model.capture import Capture, Connections, captu
 from kafkascope_analyzer.report.model.capture_points import CapturePoints, capture_points
 from kafkascope_analyzer.report.model.cluster import Cluster, cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, data_quality
+from kafkascope_analyzer.report.model.failed_sections import FailedPartRow, failed_rows, sections
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.sql.database import Database
@@ -39,6 +41,10 @@ class Traffic:
     """What the tables of `ingest` show."""
 
     report_version: Annotated[int, "1; it changes when a key changes its meaning or goes"]
+    failed_parts: Annotated[
+        tuple[FailedPartRow, ...],
+        "parts of the analysis that failed because of a defect; the rest of the report stands",
+    ]
     capture: Annotated[Capture, "what was read"]
     capture_points: Annotated[CapturePoints, "whose clock the times are by, and the network between capture points"]
     connections: Annotated[Connections, "how many TCP connections, what they speak, how they began and ended"]
@@ -63,25 +69,26 @@ def report_tables(dataset: Dataset) -> Database:
 def traffic_model(dataset: Dataset) -> Traffic:
     """The part of the report that comes from the tables of `ingest`. Raises UsageError where a table cannot be read."""
     with report_tables(dataset) as database:
-        return traffic_of(database)
+        return traffic_of(database, FailedParts())
 
 
 def info_model(dataset: Dataset) -> Info:
     """The same with the byte ledger in full."""
     with report_tables(dataset) as database:
-        return Info(**arguments_of(traffic_of(database)), ledger=full_ledger(database))
+        return Info(**arguments_of(traffic_of(database, FailedParts())), ledger=full_ledger(database))
 
 
-def traffic_of(database: Database) -> Traffic:
-    """The same, from tables that are open."""
+def traffic_of(database: Database, failed_parts: FailedParts) -> Traffic:
+    """The same, from tables that are open. failed_parts: takes sections that cannot be made."""
     read = capture(database)
-    return Traffic(
-        report_version=REPORT_VERSION,
-        capture=read,
-        capture_points=capture_points(database, read.files),
-        connections=connections(database),
-        cluster=cluster(database),
-        apis=apis(database),
-        errors=errors(database),
-        unread=data_quality(database),
-    )
+    made_by = {
+        "capture_points": lambda: capture_points(database, read.files),
+        "connections": lambda: connections(database),
+        "cluster": lambda: cluster(database),
+        "apis": lambda: apis(database),
+        "errors": lambda: errors(database),
+        "unread": lambda: data_quality(database),
+    }
+    made = sections(failed_parts, Traffic, made_by)
+    failed = failed_rows(failed_parts.taken())
+    return Traffic(report_version=REPORT_VERSION, failed_parts=failed, capture=read, **made)

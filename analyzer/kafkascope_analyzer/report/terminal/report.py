@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.clients import render_clients
 from kafkascope_analyzer.report.terminal.findings import render_findings
@@ -25,22 +26,36 @@ from kafkascope_analyzer.report.terminal.traffic import (
 )
 
 
-def render(report: Report, *, routine: bool = False) -> Iterator[RenderableType]:
+def render(report: Report, failed_parts: FailedParts, *, routine: bool = False) -> Iterator[RenderableType]:
     """The report's parts, in order: what went wrong comes before the cluster's figures, these before single clients.
-    routine: whether routine incidents are listed.
+    failed_parts: takes parts that cannot be shown; routine: whether routine incidents are listed.
     """
-    yield from render_head(report)
+    parts = {
+        "head": lambda: render_head(report),
+        "stories": lambda: _why_no_stories(report),
+        "headline": lambda: render_headline(report),
+        "incidents": lambda: render_incidents(report, routine=routine),
+        "findings": lambda: render_findings(report),
+        "restarts": lambda: render_restarts(report.restarts),
+        "rebalances": lambda: render_rebalances(report),
+        "transactions": lambda: render_transactions(report),
+        "flow": lambda: render_flow(report.flow),
+        "traffic": lambda: render_traffic(report),
+        "latency": lambda: render_latency(report),
+        "leaders": lambda: render_leaders(report),
+        "client_traffic": lambda: render_client_traffic(report),
+        "removed_versions": lambda: render_removed_versions(report),
+        "clients": lambda: render_clients(report),
+        "unread": lambda: render_unread(report),
+    }
+    for name, show in parts.items():
+        part = failed_parts.part("section on the terminal", name)
+        yield from part.rows(show)
+        if part.has_failed:
+            yield line((f"This section could not be shown because of a defect of kafkascope: {name}", "yellow"))
+
+
+def _why_no_stories(report: Report) -> Iterator[RenderableType]:
     why_not = report.stories.why_not or report.findings.why_not
     if why_not and why_not != report.headline.sentence:
         yield line((why_not, "yellow"))
-    yield from render_headline(report)
-    yield from render_incidents(report, routine=routine)
-    yield from render_findings(report)
-    yield from render_restarts(report.restarts)
-    yield from render_rebalances(report)
-    yield from render_transactions(report)
-    yield from render_flow(report.flow)
-    yield from render_traffic(report)
-    for figures in (render_latency, render_leaders, render_client_traffic, render_removed_versions, render_clients):
-        yield from figures(report)
-    yield from render_unread(report)

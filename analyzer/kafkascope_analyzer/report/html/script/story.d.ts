@@ -39,6 +39,8 @@ export interface Story {
 export interface Headline {
   /** the worst of all incidents, stalls, failed starts and findings */
   verdict: string;
+  /** what the verdict is the worst of, and what --fail-on counts */
+  judged: Judged[];
   /** what failed */
   sentence: string;
   /** who stood still and for how long, failed starts, findings that stand alone */
@@ -55,6 +57,16 @@ export interface Headline {
   longest_ms: number | null;
   /** starts of clients that did not become ready */
   n_failed_starts: number;
+}
+
+/** things of one kind and severity that the verdict is about */
+export interface Judged {
+  /** incident, stall (of no incident), failed start, or finding */
+  kind: string;
+  /** error, warning or info */
+  severity: string;
+  /** how many */
+  n: number;
 }
 
 /** all incidents, worst first, with the stalls that belong to none */

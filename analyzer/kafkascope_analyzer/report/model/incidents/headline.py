@@ -10,7 +10,16 @@ from kafkascope_analyzer.report.formatting import count, list_of, safe, span
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
 from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, Stall
-from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, NONE, UNKNOWN, WARNING, Headline, Incidents
+from kafkascope_analyzer.report.model.incidents.model import (
+    ERROR,
+    INFO,
+    NONE,
+    UNKNOWN,
+    WARNING,
+    Headline,
+    Incidents,
+    Judged,
+)
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_sentence
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 
@@ -20,17 +29,15 @@ NAMED = 3
 def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int) -> Headline:
     """The headline. n_errors: error codes in the brokers' answers."""
     alone = [f for f in findings if f.incident_id is None and f.severity != INFO]
-    severities = [incident.severity for incident in incidents.listed]
-    severities += [stall_severity(stall) for stall in facts.stalls]
-    severities += [finding.severity for finding in findings if finding.severity != INFO]
-    severities += [ERROR] * bool(facts.failed_starts)
-    verdict = min(severities, key=severity_order, default=NONE)
+    judged = judged_of(facts, incidents, findings)
+    verdict = min((each.severity for each in judged if each.severity != INFO), key=severity_order, default=NONE)
     if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing):
         verdict = UNKNOWN
     sentence, details = _sentences(facts, incidents, alone, n_errors)
     who = _stalled(facts)
     return Headline(
         verdict=verdict,
+        judged=judged,
         sentence=sentence,
         details=tuple(details),
         n_clients=facts.n_clients,
@@ -39,6 +46,24 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
         n_stalls=len(facts.stalls),
         longest_ms=max((stall.waited_ms for stall in facts.stalls), default=None),
         n_failed_starts=len(facts.failed_starts),
+    )
+
+
+def judged_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...]) -> tuple[Judged, ...]:
+    """What the verdict is the worst of: the one definition, which --fail-on counts by. A stall of an incident counts
+    with that one."""
+    alone = [stall for stall in facts.stalls if stall.incident_id is None]
+    counts = {
+        "incident": incidents.by_severity,
+        "stall": Counter(stall_severity(stall) for stall in alone),
+        "failed start": {ERROR: len(facts.failed_starts)},
+        "finding": Counter(finding.severity or INFO for finding in findings),
+    }
+    return tuple(
+        Judged(kind, severity, by_severity[severity])
+        for kind, by_severity in counts.items()
+        for severity in sorted(by_severity, key=severity_order)
+        if by_severity[severity]
     )
 
 

@@ -17,10 +17,20 @@ VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """Things of one kind and severity that the verdict is about."""
+
+    kind: Annotated[str, "incident, stall (of no incident), failed start, or finding"]
+    severity: Annotated[str, "error, warning or info"]
+    n: Annotated[int, "how many"]
+
+
+@dataclass(frozen=True, slots=True)
 class Headline:
     """What the report says first."""
 
     verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
+    judged: Annotated[tuple[Judged, ...], "what the verdict is the worst of, and what --fail-on counts"]
     sentence: Annotated[str, "what failed"]
     details: Annotated[tuple[str, ...], "who stood still and for how long, failed starts, findings that stand alone"]
     n_clients: Annotated[int, "clients in the capture, without the brokers' own"]

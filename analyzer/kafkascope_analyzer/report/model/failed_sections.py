@@ -1,0 +1,80 @@
+"""Parts of the analysis that failed, as the report names them, and what stands in the place of a section that failed.
+
+A section that cannot be made because of a defect is empty, says so where it says whether it is present, and is named in
+`failed_parts` and in the headline; the other sections stand (dataset.failed_parts).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts
+from kafkascope_analyzer.report.formatting import count, safe
+from kafkascope_analyzer.report.model.incidents.model import NONE, UNKNOWN, Headline
+
+T = TypeVar("T")
+SECTION = "section of the report"
+"""Kind of a section that failed."""
+MOST_NAMED = 5
+_NOT_MADE = "This section could not be made because of a defect of kafkascope; failed_parts in report.json names it"
+_EMPTY: dict[Any, Any] = {int: 0, float: 0.0, str: "", bool: False, tuple: (), dict: {}, list: []}
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPartRow:
+    """Parts of the analysis of one kind that failed in one place of the program, and are missing from the report."""
+
+    kind: Annotated[str, "what they are, as rule, client, incident detector or section of the report"]
+    names: Annotated[tuple[str, ...], "which, at most 50"]
+    n: Annotated[int, "how many"]
+    reason: Annotated[str, "why, without any value of the capture"]
+    places: Annotated[tuple[str, ...], "where in the program, the innermost last: what a report of the defect needs"]
+    sentence: Annotated[str, "which parts failed, and why"]
+
+
+def failed_rows(parts: Iterable[FailedPart]) -> tuple[FailedPartRow, ...]:
+    """The parts as the report has them."""
+    return tuple(
+        FailedPartRow(part.kind, tuple(map(safe, part.names)), part.n, part.reason, part.places, safe(part.sentence))
+        for part in joined_parts(parts)
+    )
+
+
+def sections(failed_parts: FailedParts, model: type, made_by: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Sections of a report by their names; empty ones of those that cannot be made. model: the dataclass of the report;
+    made_by: the name of each section, and the function that makes it."""
+    hints = get_type_hints(model)
+    made = {name: failed_parts.value(SECTION, name, None, make) for name, make in made_by.items()}
+    return {name: _empty_value(hints[name]) if value is None else value for name, value in made.items()}
+
+
+def empty(kind: type[T]) -> T:
+    """A dataclass of a report without content: what says whether it is present says why it is not."""
+    hints = get_type_hints(kind)
+    values = {each.name: _empty_value(hints[each.name]) for each in fields(kind)}  # type: ignore[arg-type]
+    if "why_not" in values:
+        values["why_not"] = _NOT_MADE
+    return kind(**values)
+
+
+def _empty_value(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:
+        return _empty_value(get_args(hint)[0])
+    if NoneType in get_args(hint):
+        return None
+    if is_dataclass(hint):
+        return empty(hint)  # type: ignore[arg-type]
+    return _EMPTY.get(get_origin(hint) or hint)
+
+
+def with_failures(headline: Headline, failed: tuple[FailedPartRow, ...]) -> Headline:
+    """The headline, which does not say that all is well where a part is missing that might say otherwise."""
+    if not failed:
+        return headline
+    said = [f"A part of the analysis could not be made: {row.sentence}" for row in failed[:MOST_NAMED]]
+    left = len(failed) - MOST_NAMED
+    said += [f"{count(left, 'more such part')}: failed_parts in report.json"] if left > 0 else []
+    if headline.verdict == NONE or not headline.sentence:
+        return replace(headline, verdict=UNKNOWN, sentence=said[0], details=tuple(said[1:]))
+    return replace(headline, details=(*headline.details, *said))
