@@ -148,7 +148,7 @@ FailOn = Annotated[
     Severity | None,
     typer.Option(
         "--fail-on",
-        help="End with exit code 1 where the verdict counts anything of this severity or worse: an incident, a stall, a "
+        help="End with exit code 1 where the verdict counts anything of this severity or worse: an incident, stall, "
         "failed start or a finding.",
         show_default=False,
     ),

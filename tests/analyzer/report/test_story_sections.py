@@ -6,7 +6,6 @@ from pathlib import Path
 from types import ModuleType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import plain
@@ -96,7 +95,7 @@ def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleT
         assert model[name]["n"] == 0
         assert "kafkascope stories" in model[name]["why_not"]
         assert "older" in model[name]["why_not"]
-    assert "older than this part" in page_of(render(report_model(Dataset.open(place)), FailedParts()), 100, ascii_only=False)
+    assert "older than this part" in page_of(render(report_model(Dataset.open(place))), 100, ascii_only=False)
     shutil.rmtree(place / "stories")
     small.relist(place)
     assert "Java 17" in plain(report_model(Dataset.open(place)), clip=True)["findings"]["why_not"]
@@ -126,7 +125,7 @@ def test_no_finding_is_good_news_and_said(dataset: Write, small: ModuleType) -> 
     place = dataset()
     small.write_table(place, small.TABLES["findings"], [])
     assert "no rule found fault with anything" in page_of(
-        render(report_model(Dataset.open(place)), FailedParts()), 80, ascii_only=False
+        render(report_model(Dataset.open(place))), 80, ascii_only=False
     )
 
 
@@ -148,5 +147,5 @@ def test_packets_of_several_files_name_the_file(dataset: Write, small: ModuleTyp
     small.write_table(place, small.TABLES["captures"], [*rows["captures"], second])
     requests = [r | {"capture_id": 1} if r["request_id"] == "c1:9" else r for r in rows["requests"]]
     small.write_table(place, small.TABLES["requests"], requests)
-    page = page_of(render(report_model(Dataset.open(place)), FailedParts()), 80, ascii_only=False)
+    page = page_of(render(report_model(Dataset.open(place))), 80, ascii_only=False)
     assert page.count("packets 1:31, 1:32") == 3  # the incident, leader_storm, tiny_batches

@@ -26,10 +26,13 @@ from kafkascope_analyzer.report.terminal.traffic import (
 )
 
 
-def render(report: Report, failed_parts: FailedParts, *, routine: bool = False) -> Iterator[RenderableType]:
+def render(
+    report: Report, failed_parts: FailedParts | None = None, *, routine: bool = False
+) -> Iterator[RenderableType]:
     """The report's parts, in order: what went wrong comes before the cluster's figures, these before single clients.
     failed_parts: takes parts that cannot be shown; routine: whether routine incidents are listed.
     """
+    failed = FailedParts() if failed_parts is None else failed_parts
     parts = {
         "head": lambda: render_head(report),
         "stories": lambda: _why_no_stories(report),
@@ -49,7 +52,7 @@ def render(report: Report, failed_parts: FailedParts, *, routine: bool = False) 
         "unread": lambda: render_unread(report),
     }
     for name, show in parts.items():
-        part = failed_parts.part("section on the terminal", name)
+        part = failed.part("section on the terminal", name)
         yield from part.rows(show)
         if part.has_failed:
             yield line((f"This section could not be shown because of a defect of kafkascope: {name}", "yellow"))
