@@ -24,10 +24,11 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
     """Gives a function to call after each block that was read; the session is open, or has failed, when the `with`
     block ends.
 
-    jobs: as of `analyze --jobs`; wanted: False where no embedded session will be used. A failure is not reported: the
-    stories open the session again and report it. When the `with` block raises, the JVM is stopped.
+    jobs: as of `analyze --jobs`; wanted: False where no embedded session will be used. Nothing is opened where this
+    process has a session already: the stories use it. A failure is not reported: the stories open the session again and
+    report it. When the `with` block raises, the JVM is stopped.
     """
-    if not wanted:
+    if not wanted or is_session_open():
         yield _nothing
         return
     from kafkascope_spark.session import launch_early, size_for_input
@@ -55,6 +56,13 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
     import kafkascope_spark.story_job  # noqa: F401 - the stories need it next, and this thread has nothing to do
 
     opening.join()
+
+
+def is_session_open() -> bool:
+    """Whether this process has a Spark session."""
+    from kafkascope_spark.session import active_session
+
+    return active_session() is not None
 
 
 def input_bytes(inputs: "list[CapturePlace]") -> int | None:

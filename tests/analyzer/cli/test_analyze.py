@@ -315,9 +315,20 @@ def test_the_connection_waits_for_the_first_block(
     opened: list[object] = []
     monkeypatch.setattr("kafkascope_spark.session.launch_early", lambda wanted: None)
     monkeypatch.setattr(early_session, "_open_session", opened.append)
+    monkeypatch.setattr(early_session, "is_session_open", lambda: False)
     monkeypatch.setattr(early_session, "input_bytes", lambda inputs: size)
     with early_session.early_session([], jobs, wanted=True) as after_block:
         assert bool(opened) is at_once
         after_block()
         after_block()
     assert len(opened) == 1
+
+
+def test_no_jvm_is_launched_where_a_session_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[object] = []
+    monkeypatch.setattr("kafkascope_spark.session.launch_early", launched.append)
+    monkeypatch.setattr(early_session, "_open_session", launched.append)
+    monkeypatch.setattr("kafkascope_spark.session.active_session", lambda: "a session")
+    with early_session.early_session([], None, wanted=True) as after_block:
+        after_block()
+    assert launched == []

@@ -1,0 +1,116 @@
+"""Runs `kafkascope analyze` over captures that are there to break it, each in a process of its own.
+
+    python -m benchmarks.farm.hostile FOLDER [--secret TEXT]...
+
+Each must end with exit code 0, 3 or 5, without a traceback, within a time and a memory limit, with `--records` too. The
+ledger of its dataset adds up, each connection has the requests that it has in a capture without the other connections,
+and none of the secrets (the beginning of each password that the captures hold) is in a table, a report or a message.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.farm.checks import Rows, check_ledger, check_secrets, request_rows
+from benchmarks.farm.commands import DONE, NO_KAFKA, UNREADABLE
+from benchmarks.farm.layer import FaultError
+from benchmarks.farm.rendering import write_pcap
+from benchmarks.farm.scene import Packet, tcp_ends
+from benchmarks.tiling import load_packets
+
+SECRETS = ("S3cret", "SeCrEtPw")
+LIMIT_S = 300
+MOST_CONNECTIONS = 12
+"""So many connections of a capture are read alone; the others only together."""
+MOST_MEMORY_KB = 1 << 20
+_FORMS = ("html", "markdown", "perfetto")
+_CHILD = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
+"""Runs a command and prints the peak of its resident memory, or of that of its largest process."""
+
+
+def check(capture: Path, secrets: Sequence[str]) -> str:
+    """Runs everything over one capture. Returns how it ended; raises FaultError where something does not hold."""
+    marks = [secret.encode() for secret in secrets]
+    ends = []
+    with tempfile.TemporaryDirectory() as name:
+        for detail in ((), ("--records",)):
+            folder = Path(name) / ("records" if detail else "plain")
+            folder.mkdir()
+            dataset = folder / "out.kscope"
+            forms = [part for form in _FORMS for part in (f"--{form}", str(folder / form))]
+            code, peak_kb = run(["analyze", str(capture), "-o", str(dataset), *forms, *detail], folder / "output.txt")
+            ends.append(f"{code} ({peak_kb >> 10} MiB)")
+            if (dataset / "_dataset.json").exists():
+                check_ledger(dataset)
+                if not detail:
+                    check_connections(capture, request_rows(dataset), folder)
+            check_secrets(folder, marks, skip=folder.glob("alone*.pcap"))
+    return ", ".join(ends)
+
+
+def run(arguments: Sequence[str], output: Path) -> tuple[int, int]:
+    """Runs a command. Returns its exit code and its peak of memory in KiB. FaultError where it does not end well."""
+    command = [sys.executable, "-c", _CHILD, sys.executable, "-m", "kafkascope_analyzer.cli", *arguments]
+    with output.open("wb") as file:
+        try:
+            code = subprocess.run(command, stdout=file, stderr=file, timeout=LIMIT_S, check=False).returncode
+        except subprocess.TimeoutExpired as error:
+            raise FaultError(f"it takes longer than {LIMIT_S} s") from error
+    text = output.read_text(encoding="utf-8", errors="replace")
+    if code not in (DONE, UNREADABLE, NO_KAFKA) or "Traceback (most recent call last)" in text:
+        raise FaultError(f"it ends with {code}: {text[-3000:]}")
+    peak_kb = int(text.rsplit("peak ", 1)[1])
+    if peak_kb > MOST_MEMORY_KB:
+        raise FaultError(f"a process takes {peak_kb >> 10} MiB")
+    return code, peak_kb
+
+
+def check_connections(capture: Path, rows: Rows, folder: Path) -> None:
+    """Each connection has the requests that it has alone."""
+    flows: dict[tuple[object, ...], list[Packet]] = {}
+    packets = load_packets(capture)
+    columns = (packets.at.tolist(), packets.caplen.tolist(), packets.ts_ns.tolist())
+    for at, caplen, ts_ns in zip(*columns, strict=True):
+        packet = Packet(ts_ns, packets.data[at : at + caplen].tobytes())
+        ends = tcp_ends(packet)
+        if ends is not None:
+            flows.setdefault(ends, []).append(packet)
+    if not 1 < len(flows) <= MOST_CONNECTIONS:
+        return
+    found: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for number, alone in enumerate(flows.values()):
+        path, dataset = folder / f"alone{number}.pcap", folder / f"alone{number}.kscope"
+        write_pcap(path, alone)
+        run(["ingest", str(path), "-o", str(dataset), "-q"], folder / f"alone{number}.txt")
+        found |= request_rows(dataset)
+    if found != dict(rows):
+        raise FaultError("a connection has other requests beside the others than alone")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--secret", action="append", help=f"instead of {' and '.join(SECRETS)}")
+    args = parser.parse_args()
+    captures = sorted(path for path in args.folder.iterdir() if ".pcap" in path.name)
+    failed = 0
+    for capture in captures:
+        try:
+            print(f"{capture.name}: ends with {check(capture, args.secret or SECRETS)}", flush=True)
+        except FaultError as error:
+            failed += 1
+            print(f"{capture.name}: {error}", flush=True)
+    print(f"{len(captures) - failed} of {len(captures)} captures hold")
+    return int(failed > 0 or not captures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
