@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.tables import (
     DNS,
     ERRORS,
     EVENTS,
+    OUT_OF_RANGE,
     PARTITIONS,
     RECORD_BATCHES,
     RECORDS,
@@ -53,6 +54,7 @@ _LONG_LISTS = ("api_versions_offered", "api_versions_used")
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
     (RECORDS, contract_rows.record_rows),
     (TCP_EVENTS, contract_rows.event_rows),
+    (OUT_OF_RANGE, contract_rows.out_of_range_rows),
 )
 
 

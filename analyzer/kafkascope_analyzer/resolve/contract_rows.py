@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import (
     ERRORS,
+    OUT_OF_RANGE,
     PARTITIONS,
     RECORD_BATCHES,
     RECORDS,
@@ -192,6 +193,13 @@ def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
     columns = _own(rows) | names.of(rows, UNDECODED)
     columns["direction"] = pa.array(["response", "request"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     return _rows(UNDECODED, columns, rows.num_rows)
+
+
+def out_of_range_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `out_of_range`."""
+    columns = _own(rows) | names.of(rows, OUT_OF_RANGE)
+    columns["api_name"] = _api_names(rows["api_key"])
+    return _rows(OUT_OF_RANGE, columns, rows.num_rows)
 
 
 def role_rows(rows: pa.Table, names: Names) -> pa.Table:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES, Files
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.resolve.checked_messages import checked_batch
 
 _BATCH_ROWS = 1 << 16
 OPEN_PART = "part-open-"
@@ -50,11 +51,12 @@ class FinishedFiles:
 
     def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
-        batch by batch; none where there are no rows."""
+        batch by batch; none where there are no rows. Numbers of messages that are out of range are null."""
         table = f"{MESSAGES}/{name}" if "/" in name else name
         for source in chain(self._earlier_files(table), self._own_files(table)):
             with pq.ParquetFile(source) as file:
-                yield from file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)
+                for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                    yield batch if table == name else checked_batch(batch)
 
     def _earlier_files(self, table: str) -> Iterator[Any]:
         if self._earlier is not None:

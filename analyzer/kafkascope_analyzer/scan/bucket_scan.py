@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
-from kafkascope_analyzer.dataset.tables import DNS
+from kafkascope_analyzer.dataset.tables import DNS, OUT_OF_RANGE
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
@@ -28,9 +28,9 @@ from kafkascope_analyzer.scan.liveness_spans import spill_spans
 from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
 from kafkascope_analyzer.scan.partitions import spill_name
-from kafkascope_analyzer.scan.record_batches import record_sets, spill_record_sets
+from kafkascope_analyzer.scan.record_batches import RANGED_HEADERS, record_sets, spill_record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
-from kafkascope_analyzer.scan.records import spill_records
+from kafkascope_analyzer.scan.records import OpenedBatches, spill_records
 from kafkascope_analyzer.scan.scan_facts import (
     ERROR_PICKERS,
     MESSAGE_PICKERS,
@@ -41,6 +41,7 @@ from kafkascope_analyzer.scan.scan_facts import (
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_analyzer.scan.topology_dedup import FirstOccurrences
 from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
+from kafkascope_analyzer.scan.value_ranges import OutOfRange, headers_within_ranges, within_ranges
 from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock
 from kafkascope_parsers.growing import Growing
@@ -199,29 +200,35 @@ class BucketScan:
     def requests(self, requests: Requests) -> pa.Table:
         """Writes and spills what the requests of a block say; gives the columns of OF_REQUESTS."""
         rows = RequestRows(requests, self._capture_id)
-        for messages in requests.messages:
+        for raw in requests.messages:
+            self._write_messages(raw)
+            messages = within_ranges(raw, rows.found)
             rows.take(messages)
             self._notes.requests(messages)
-            self._write_messages(messages)
+            self._spill_records(messages, rows.found)
             if messages.message.api_key in MESSAGE_PICKERS:
                 facts, pick = MESSAGE_PICKERS[messages.message.api_key]
                 self._gather_facts(facts, pick(messages.columns, messages.frames))
         self._spill_partitions(rows.partitions())
         self._spill.gather("topology", self._news.only_first(rows.topology()))
+        self._spill.gather(OUT_OF_RANGE.name, rows.out_of_range())
         return rows.columns()
 
     def responses(self, responses: Responses) -> pa.Table:
         """Writes and spills what the responses of a block say; gives the columns of OF_RESPONSES."""
         rows = ResponseRows(responses, self._capture_id)
-        for messages in responses.messages:
+        for raw in responses.messages:
+            self._write_messages(raw)
+            messages = within_ranges(raw, rows.found)
             rows.take(messages)
             self._notes.responses(messages)
-            self._write_messages(messages)
+            self._spill_records(messages, rows.found)
         self._spill_partitions(rows.partitions())
         errors = rows.errors()
         self._spill.gather("errors", errors)
         self._spill_facts(ERROR_PICKERS, errors)
         self._spill.gather("topology", self._news.only_first(rows.topology()))
+        self._spill.gather(OUT_OF_RANGE.name, rows.out_of_range())
         return rows.columns()
 
     def _take(self, streams: Streams, block: SettledBlock) -> None:
@@ -270,18 +277,21 @@ class BucketScan:
             "ts_ns": pa.array(np.ascontiguousarray(messages.frames["ts_ns"])),
         }
         self._messages.write(messages.columns, keys)
-        if self._detail >= RecordDetail.BATCHES:
-            self._spill_records(messages)
 
-    def _spill_records(self, messages: Messages) -> None:
+    def _spill_records(self, messages: Messages, found: OutOfRange) -> None:
+        if self._detail < RecordDetail.BATCHES:
+            return
         sets, batches = record_sets(messages.columns, np.arange(len(messages.columns)))
         if len(batches):
             rows = sets["row"].to_numpy()
             sets = with_frames(sets, messages.frames, rows, messages.numbers[rows], messages.message.direction)
-            spill_record_sets(self._spill, sets, batches)
+            frames = np.repeat(messages.rows[rows], sets["n_batches"].to_numpy())
             if self._detail >= RecordDetail.RECORDS:
                 payloads = self._detail >= RecordDetail.PAYLOADS
-                spill_records(self._spill, messages.columns.buf, sets, batches, payloads=payloads)
+                opened = OpenedBatches(messages.columns.buf, batches, frames, payloads)
+                spill_records(self._spill, sets, opened, found)
+            headers_within_ranges(batches, RANGED_HEADERS, frames, found)
+            spill_record_sets(self._spill, sets, batches)
 
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
         for message, rows in named:

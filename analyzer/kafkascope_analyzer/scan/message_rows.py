@@ -22,6 +22,7 @@ from kafkascope_analyzer.scan.request_facts import (
     FactColumns,
 )
 from kafkascope_analyzer.scan.topology import NO_TOPOLOGY, topology_rows
+from kafkascope_analyzer.scan.value_ranges import OutOfRange
 from kafkascope_parsers.exchanges import Messages, Requests, Responses
 from kafkascope_parsers.schema import MessageType, api_name
 
@@ -58,13 +59,14 @@ class _Gathered:
         self.n = n
         self.facts = FactColumns(n, ints, texts)
         self.partitions: list[tuple[MessageType, PartitionRows]] = []
+        self.out_of_range = OutOfRange()
         self._topology = [NO_TOPOLOGY]
 
     def take(self, messages: Messages) -> None:
         """Takes one batch."""
         message, columns, frames = messages.message, messages.columns, messages.rows
         self.facts.put(message, columns, frames)
-        self.partitions += [(message, rows) for rows in partition_rows(columns, frames)]
+        self.partitions += [(message, rows) for rows in partition_rows(columns, frames, self.out_of_range)]
         if message.api_key is not None and message.direction is not None:
             self._topology.append(topology_rows(columns, frames, api_name(message.api_key), message.direction))
 
@@ -98,6 +100,11 @@ class RequestRows:
         self._frames, self._capture_id = requests.frames, capture_id
         self._gathered = _Gathered(len(requests.frames), REQUEST_INTS, REQUEST_TEXTS)
 
+    @property
+    def found(self) -> OutOfRange:
+        """Values of their messages that are out of range."""
+        return self._gathered.out_of_range
+
     def take(self, messages: Messages) -> None:
         """Takes one batch."""
         self._gathered.take(messages)
@@ -122,6 +129,13 @@ class RequestRows:
         rows = table["row"].to_numpy()
         return with_frames(table, self._frames, rows, self._frames["number"][rows], None)
 
+    def out_of_range(self) -> pa.Table:
+        """Rows for `out_of_range`."""
+        table = self.found.table()
+        rows = table["row"].to_numpy()
+        table = with_frames(table, self._frames, rows, self._frames["number"][rows], "request")
+        return _with_packets(table, self._frames, rows, self._capture_id)
+
 
 class ResponseRows:
     """The responses of one block: `take` every batch of their messages, then ask for rows."""
@@ -131,6 +145,11 @@ class ResponseRows:
         self._gathered = _Gathered(len(responses.frames), RESPONSE_INTS, RESPONSE_TEXTS)
         self._decoded = np.zeros(len(responses.frames), np.bool_)
         self._errors = [NO_ERRORS]
+
+    @property
+    def found(self) -> OutOfRange:
+        """Values of their messages that are out of range."""
+        return self._gathered.out_of_range
 
     def take(self, messages: Messages) -> None:
         """Takes one batch."""
@@ -175,8 +194,7 @@ class ResponseRows:
         table = table.set_column(table.column_names.index("group_id"), "group_id", group)
         table = table.set_column(table.column_names.index("transactional_id"), "transactional_id", transactional)
         table = with_frames(table, self._frames, rows, request["number"].to_numpy(), None)
-        table = table.append_column("packet_no", pa.array(np.ascontiguousarray(self._frames["packet_no"][rows])))
-        table = table.append_column("capture_id", pa.array(np.full(len(rows), self._capture_id, np.int32)))
+        table = _with_packets(table, self._frames, rows, self._capture_id)
         table = table.append_column("sent_ns", request["ts_ns"])
         table = table.append_column("client_id", request["client_id"])
         return table.append_column("api_version", request["api_version"])
@@ -192,6 +210,14 @@ class ResponseRows:
         table = table.set_column(table.column_names.index("coordinator_key"), "coordinator_key", key)
         table = table.set_column(table.column_names.index("coordinator_type"), "coordinator_type", kind)
         return with_frames(table, self._frames, rows, request["number"].to_numpy(), None)
+
+    def out_of_range(self) -> pa.Table:
+        """Rows for `out_of_range`."""
+        table = self.found.table()
+        rows = table["row"].to_numpy()
+        numbers = self._requests_of(rows)["number"].to_numpy()
+        table = with_frames(table, self._frames, rows, numbers, "response")
+        return _with_packets(table, self._frames, rows, self._capture_id)
 
     def _error_table(self) -> pa.Table:
         """All error rows; `row` is the frame."""
@@ -221,6 +247,12 @@ def _partition_table(
     columns = [part.columns[f.name] if f.name in part.columns else pa.nulls(n, f.type) for f in schema]
     types = [(name, values.type) for name, values in heads.items()]
     return pa.table([*heads.values(), *columns], pa.schema([*types, *schema]))
+
+
+def _with_packets(table: pa.Table, frames: NDArray[np.void], rows: NDArray[np.int64], capture_id: int) -> pa.Table:
+    """The rows with packet and file of their frames."""
+    table = table.append_column("packet_no", pa.array(np.ascontiguousarray(frames["packet_no"][rows])))
+    return table.append_column("capture_id", pa.array(np.full(len(rows), capture_id, np.int32)))
 
 
 def with_frames(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.scan.message_fields import PartitionField, instances_above, partition_fields
+from kafkascope_analyzer.scan.value_ranges import OutOfRange, headers_within_ranges
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.records import CODECS, summarize_record_sets
@@ -40,6 +41,7 @@ _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
 _RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
 _SENT_RECORDS, _FETCHED_RECORDS = ("producer_id",), ("first_offset", "last_offset")
 """Of records that a producer sends no offset is known yet; those that a consumer gets may be of several producers."""
+_RANGED_HEADERS = ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id")
 Kept = NDArray[np.int64] | slice
 """Instances of a level that name a partition: all, or these."""
 
@@ -88,21 +90,22 @@ def _record_columns_of(message: MessageType) -> tuple[str, ...]:
     return (*_RECORD_COUNTS, *own, *_RECORD_HEADERS)
 
 
-def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[PartitionRows]:
+def partition_rows(columns: Columns, frames: NDArray[np.int64], found: OutOfRange) -> list[PartitionRows]:
     """The partitions that decoded messages name, by the place that names them. frames[i] is the frame of decoded
-    row i.
+    row i. found: takes values of record batches that are out of range.
     """
     return [
-        _of_field(columns, field, frames)
+        _of_field(columns, field, frames, found)
         for field in partition_fields(columns.message)
         if columns.size(field.partition)
     ]
 
 
-def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]) -> PartitionRows:
+def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64], found: OutOfRange) -> PartitionRows:
     leaf = field.partition
     null = columns.is_null(leaf)
     kept: Kept = np.flatnonzero(~null) if null.any() else slice(None)
+    row = frames[columns.row(leaf)[kept]]
     out = {
         "topic": _outer_codes(columns, leaf, field.topic, kept),
         "topic_id": _outer_codes(columns, leaf, field.topic_id, kept),
@@ -112,8 +115,11 @@ def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]
         if name in _INTS:
             out[name] = _int_column(columns, name, nodes, kept)
     if field.records is not None and columns.has(field.records):
-        out |= _record_columns(columns, field.records, kept)
-    return PartitionRows(frames[columns.row(leaf)[kept]], {k: v for k, v in out.items() if v is not None})
+        lengths = np.maximum(columns.lengths(field.records)[kept].astype(np.int64), 0)
+        sets = summarize_record_sets(columns.buf, columns.offsets(field.records)[kept], lengths)
+        headers_within_ranges(sets, _RANGED_HEADERS, row, found)
+        out |= _record_columns(columns.message, sets)
+    return PartitionRows(row, {k: v for k, v in out.items() if v is not None})
 
 
 def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np.int64]) -> pa.Array:
@@ -150,11 +156,9 @@ def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], kept: Kept
     return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind, mask=nulls)
 
 
-def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Array]:
-    lengths = np.maximum(columns.lengths(node)[kept].astype(np.int64), 0)
-    sets = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
+def _record_columns(message: MessageType, sets: NDArray[np.void]) -> dict[str, pa.Array]:
     out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
-    for name in _record_columns_of(columns.message)[len(_RECORD_COUNTS) :]:
+    for name in _record_columns_of(message)[len(_RECORD_COUNTS) :]:
         values = np.ascontiguousarray(sets[name])
         out[name] = _codecs(values) if name == "codec" else pa.array(values, mask=values == UNKNOWN)
     return out

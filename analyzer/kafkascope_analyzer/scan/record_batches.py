@@ -25,7 +25,18 @@ from kafkascope_parsers.records.layout import CODEC_BITS, DELETE_HORIZON_BIT, LO
 
 _APIS = frozenset({PRODUCE, FETCH, SHARE_FETCH})
 _NONE = -1
+RANGED_HEADERS = (
+    "base_offset",
+    "last_offset",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "leader_epoch",
+    "base_sequence",
+    "producer_epoch",
+)
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+"""Fields of BATCH that have a range."""
 
 SET_SCHEMA = pa.schema(
     [
@@ -46,7 +57,7 @@ WRITTEN_SCHEMA = pa.schema([(c.name, _TEXT if c.type == pa.string() else c.type)
 
 
 def record_sets(columns: Columns, frames: NDArray[np.int64]) -> RecordSets:
-    """The batches that decoded messages carry. frames[i] is the frame of decoded row i."""
+    """The batches that decoded messages carry, as their headers have them. frames[i] is the frame of decoded row i."""
     found = [
         _of_field(columns, field, frames)
         for field in (partition_fields(columns.message) if columns.message.api_key in _APIS else ())
@@ -76,7 +87,7 @@ def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]
         "row": pa.array(frames[columns.row(leaf)[filled]]),
         "topic": outer_text(columns, leaf, field.topic, filled),
         "topic_id": outer_text(columns, leaf, field.topic_id, filled),
-        "partition": pa.array(columns.values(leaf)[filled].astype(np.int32)),
+        "partition": pa.array(columns.values(leaf)[filled].astype(np.int32), mask=columns.is_null(leaf)[filled]),
         "n_batches": pa.array(n_batches),
     }
     return pa.table([out[f.name] for f in SET_SCHEMA], SET_SCHEMA), batches
@@ -123,7 +134,7 @@ def _of_batches(batches: NDArray[np.void]) -> dict[str, pa.Array]:
     first = np.where(attributes & DELETE_HORIZON_BIT, _NONE, batches["base_timestamp"])
     codec = attributes & CODEC_BITS
     return columns | {
-        "base_offset": pa.array(np.ascontiguousarray(batches["base_offset"])),
+        "base_offset": _known(batches["base_offset"]),
         "n_records": _known(batches["n_records"]),
         "magic": pa.array(batches["magic"].astype(np.int16)),
         "codec": _named(CODECS, codec, codec < len(CODECS)),

@@ -4,7 +4,8 @@ Level 0 has one instance per decoded message; an array's elements are a level of
 (the version lacks it, a tag was not sent, the struct around it is null) its column holds null, like a null on the wire.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,15 @@ class Columns:
         if second is None:
             return np.zeros(self.size(node), np.bool_)
         return np.asarray(second <= 0) if second.dtype == np.int8 else np.asarray(second < 0)  # type: ignore[operator]
+
+    def with_nulls(self, nulls: Mapping[Node, NDArray[np.bool_]]) -> "Columns":
+        """The same columns, but null where it is said of an integer leaf; of each node, which of its values."""
+        first, second = list(self._layout.first), list(self._layout.second)
+        for node, null in nulls.items():
+            present = ~(self.is_null(node) | null)
+            first[node.slot] = np.where(present, self.values(node), 0).astype(value_type(node))
+            second[node.slot] = present.astype(np.int8)
+        return replace(self, _layout=replace(self._layout, first=tuple(first), second=tuple(second)))
 
     def parent(self, node: Node) -> NDArray[np.int64]:
         """Per instance of the node's level: index of the instance, on the level around it, whose array holds it.

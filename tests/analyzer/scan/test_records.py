@@ -14,13 +14,15 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.ranges import OFFSET, TIME_MS
 from kafkascope_analyzer.dataset.tables import RECORDS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_batches import record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
-from kafkascope_analyzer.scan.records import spill_records
+from kafkascope_analyzer.scan.records import OpenedBatches, spill_records
 from kafkascope_analyzer.scan.spill import Spill, read_spill
+from kafkascope_analyzer.scan.value_ranges import OutOfRange
 from kafkascope_parsers.machine import decode_messages
 from kafkascope_parsers.schema import message_type
 
@@ -68,7 +70,7 @@ def test_none_by_default(ingested):
     assert pq.read_table(ingested(CAPTURE) / "records").num_rows == 0
 
 
-def opened(records: list[bytes], folder: Path, *, payloads: bool = True) -> list[dict]:
+def opened(records: list[bytes], folder: Path, *, payloads: bool = True, found: OutOfRange | None = None) -> list[dict]:
     raws = [produce_v8(r) for r in records]
     ends = np.cumsum([len(r) for r in raws]).astype(np.int64)
     starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
@@ -80,7 +82,8 @@ def opened(records: list[bytes], folder: Path, *, payloads: bool = True) -> list
     sets = sets.append_column("api_key", pa.array([0] * len(sets), pa.int16()))
     sets = sets.append_column("direction", pa.array(["request"] * len(sets)))
     spill = Spill(folder)
-    spill_records(spill, columns.buf, sets, batches, payloads=payloads)
+    frames = np.repeat(sets["row"].to_numpy(), sets["n_batches"].to_numpy())
+    spill_records(spill, sets, OpenedBatches(columns.buf, batches, frames, payloads), found or OutOfRange())
     spill.close()
     return [row for table in read_spill(folder, "records") for row in table.to_pylist()]
 
@@ -88,17 +91,29 @@ def opened(records: list[bytes], folder: Path, *, payloads: bool = True) -> list
 def test_records_are_those_kafka_reads(tmp_path):
     with gzip.open(FIXTURES / "vectors" / "record_sets.jsonl.gz", "rt", encoding="utf-8") as f:
         vectors = [json.loads(line) for line in f]
-    rows = opened([bytes.fromhex(v["records_hex"]) for v in vectors], tmp_path)
+    found = OutOfRange()
+    rows = opened([bytes.fromhex(v["records_hex"]) for v in vectors], tmp_path, found=found)
     want = [(i, b, r) for i, v in enumerate(vectors) for b in v["batches"] for r in b["records"]]
     assert len(rows) == len(want) > 300
     for row, (i, b, r) in zip(rows, want, strict=True):
-        assert (row["conn"], row["batch_offset"], row["record_offset"]) == (i, b["base_offset"], r["offset"])
-        assert row["timestamp_ms"] == (None if r["timestamp"] == -1 else r["timestamp"])
+        assert row["conn"] == i
+        assert (row["batch_offset"], row["record_offset"]) == (
+            within(OFFSET, b["base_offset"]),
+            within(OFFSET, r["offset"]),
+        )
+        assert row["timestamp_ms"] == (None if r["timestamp"] == -1 else within(TIME_MS, r["timestamp"]))
         assert row["key_length"] == (None if r["key"] is None else r["key_length"])
         for name in ("key", "value"):
             assert row[name] == (None if r[name] is None else b64decode(r[name]))
         assert row["header_names"] == [h["key"] for h in r["headers"]]
         assert row["control"] == (r["control_type"].lower() if "control_type" in r else None)
+
+    noted = sum(row["n"] for row in found.table().to_pylist() if row["field"] == "records.record_offset")
+    assert noted == sum(within(OFFSET, r["offset"]) is None for _, _, r in want) > 0
+
+
+def within(allowed, value):
+    return value if allowed.least <= value <= allowed.greatest else None
 
 
 def test_a_batch_that_cannot_be_opened_is_a_row_that_says_why(tmp_path):

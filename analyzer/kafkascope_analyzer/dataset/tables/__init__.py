@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.tables.connections import (
     UNDECODED_REASONS,
 )
 from kafkascope_analyzer.dataset.tables.events import EVENTS
+from kafkascope_analyzer.dataset.tables.out_of_range import OUT_OF_RANGE
 from kafkascope_analyzer.dataset.tables.records import CONTROLS, RECORD_BATCHES, RECORDS
 from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
 
@@ -32,6 +33,7 @@ __all__ = [
     "EVENTS",
     "INGEST_TABLES",
     "MESSAGE_KEYS",
+    "OUT_OF_RANGE",
     "PARTITIONS",
     "RECORDS",
     "RECORD_BATCHES",
@@ -60,6 +62,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     TCP_EVENTS,
     DNS,
     UNDECODED,
+    OUT_OF_RANGE,
     EVENTS,
 )
 

@@ -11,6 +11,11 @@ from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import UNDECODED_REASONS
 from kafkascope_analyzer.report.formatting import count, safe, size
 from kafkascope_analyzer.report.model.capture import Capture
+from kafkascope_analyzer.report.model.out_of_range import (
+    FieldOutOfRange,
+    fields_out_of_range,
+    out_of_range_sentences,
+)
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
@@ -55,6 +60,7 @@ class DataQuality:
     n_encrypted: Annotated[int, "connections that speak TLS"]
     tcp_events: Annotated[tuple[EventCount, ...], "TCP events that hint at trouble"]
     limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
+    out_of_range: Annotated[tuple[FieldOutOfRange, ...], "fields with values that they cannot have, taken as null"]
 
 
 _UNDECODED = f"""
@@ -88,6 +94,7 @@ def data_quality(database: Database) -> DataQuality:
         **dict(zip(names, counts, strict=True)),
         tcp_events=tuple(events[name] for name in _TROUBLE if name in events),
         limits_hit=limits_hit(database.dataset),
+        out_of_range=fields_out_of_range(database),
     )
 
 
@@ -139,3 +146,4 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
         yield f"the capturing program dropped {count(capture.n_dropped, 'packet')}"
     for name, n in found.limits_hit.items():
         yield limit_sentence(name, n)
+    yield from out_of_range_sentences(found.out_of_range)

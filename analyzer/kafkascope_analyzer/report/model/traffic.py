@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
     CONNECTIONS,
     ERRORS,
+    OUT_OF_RANGE,
     RECORD_BATCHES,
     REQUESTS,
     ROLE_ROWS,
@@ -32,8 +33,8 @@ from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.sql.database import Database
 
 REPORT_VERSION = 1
-_TABLES = [CAPTURES, CONNECTIONS, ERRORS, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY, UNDECODED]
-_TABLES += [PARTITION_FLOW, TRANSACTIONS]
+_TABLES = [CAPTURES, CONNECTIONS, ERRORS, OUT_OF_RANGE, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY]
+_TABLES += [UNDECODED, PARTITION_FLOW, TRANSACTIONS]
 
 
 @dataclass(frozen=True, slots=True)

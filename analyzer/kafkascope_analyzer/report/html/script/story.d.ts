@@ -389,6 +389,8 @@ export interface DataQuality {
   tcp_events: EventCount[];
   /** what was left out at each limit */
   limits_hit: Record<string, number>;
+  /** fields with values that they cannot have, taken as null */
+  out_of_range: FieldOutOfRange[];
 }
 
 /** a reason for which bytes did not decode */
@@ -411,6 +413,28 @@ export interface EventCount {
   event: string;
   /** times */
   n: number;
+}
+
+/** a field of a message, and its values that it cannot have */
+export interface FieldOutOfRange {
+  /** API of the message */
+  api_name: string | null;
+  /** request or response */
+  direction: "request" | "response" | null;
+  /** path of the field in the message */
+  field: string;
+  /** what the field is */
+  kind: string;
+  /** least and greatest value that it may have */
+  allowed: string;
+  /** values outside of that */
+  n: number;
+  /** the least of them */
+  least: string;
+  /** the greatest of them */
+  greatest: string;
+  /** the first request, or request of a response, that has one */
+  request_id: string | null;
 }
 
 /** whether Spark's stories are in the dataset, or those that a section of the report is made from */

@@ -1,0 +1,54 @@
+"""Fields of messages whose values cannot be what they should be: they were taken as null."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.tables import OUT_OF_RANGE
+from kafkascope_analyzer.report.formatting import count, safe
+from kafkascope_analyzer.report.rows import select
+from kafkascope_analyzer.sql.database import Database
+
+MOST_FIELDS = 6
+"""Fields that are named in a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOutOfRange:
+    """A field of a message, and its values that it cannot have."""
+
+    api_name: Annotated[str | None, "API of the message"]
+    direction: Annotated[str | None, "request or response", OUT_OF_RANGE.column("direction").values]
+    field: Annotated[str, "path of the field in the message"]
+    kind: Annotated[str, "what the field is"]
+    allowed: Annotated[str, "least and greatest value that it may have"]
+    n: Annotated[int, "values outside of that"]
+    least: Annotated[str, "the least of them"]
+    greatest: Annotated[str, "the greatest of them"]
+    request_id: Annotated[str | None, "the first request, or request of a response, that has one"]
+
+
+_FIELDS = """
+select api_name, direction, field, kind, allowed, sum(n)::bigint as n,
+    min(least::hugeint)::varchar as least, max(greatest::hugeint)::varchar as greatest,
+    arg_min(request_id, (ts_ns, request_id)) as request_id
+from out_of_range group by api_name, direction, field, kind, allowed order by n desc, api_name, direction, field
+"""
+
+
+def fields_out_of_range(database: Database) -> tuple[FieldOutOfRange, ...]:
+    """The fields, those with the most such values first."""
+    return tuple(select(database, _FIELDS, FieldOutOfRange))
+
+
+def out_of_range_sentences(fields: tuple[FieldOutOfRange, ...]) -> list[str]:
+    """What to say of them."""
+    said = [_sentence(field) for field in fields[:MOST_FIELDS]]
+    if len(fields) > MOST_FIELDS:
+        said.append(f"{count(len(fields) - MOST_FIELDS, 'more field')} with such values: table out_of_range")
+    return said
+
+
+def _sentence(field: FieldOutOfRange) -> str:
+    where = f"{safe(field.api_name or '?')} {safe(field.direction)} {safe(field.field)}"
+    values = field.least if field.least == field.greatest else f"{field.least} to {field.greatest}"
+    return f"{where}: {count(field.n, 'value')} that no {safe(field.kind)} has, taken as null: {values}"
