@@ -16,8 +16,9 @@ Every API key of Kafka 0.8 to 4.4, every version, request and response. `kafkasc
   of ZooKeeper removed.
 - A field that a message's version lacks is null in `messages/`, never Kafka's default, so that what was said can be
   distinguished from what was not; a tagged field that was not sent is null for the same reason.
-- Tags that the schema does not know are kept, as (path, element, tag, bytes), in `unknown_tagged_fields`.
-- Records and secrets (passwords, SASL tokens, delegation tokens) are kept as a length only.
+- Tags that the schema does not know are kept, as (path, element, tag, bytes, length), in `unknown_tagged_fields`.
+- Records and secrets (passwords, SASL tokens, delegation tokens) are kept as a length only: [tables](tables.md#secrets)
+  says which.
 - Once a released layout changed in place: ReadShareGroupStateSummary response v0 has no `leader_epoch` up to Kafka 4.0.
   Where the bytes are of that form they are read as that, and `leader_epoch` is null.
 - A version or API that is not here, bytes left over, a count or length beyond the end: a row in `undecoded`.

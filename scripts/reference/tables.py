@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.contract import Column
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
 from kafkascope_analyzer.sql.saved import views
+from kafkascope_parsers.schema.secrets import ALWAYS, SECRETS
 
 TABLES_HEAD = """# Tables of a dataset
 
@@ -146,7 +147,28 @@ afterwards? (`fixtures/service/frozen_broker.pcap.zst`)
 MESSAGES = """## messages/&lt;Api&gt;/request and messages/&lt;Api&gt;/response
 
 One row per message, all its versions together: the key columns below, then Kafka's own fields in snake case, nested as
-Kafka nests them. A field that the message's version lacks is null. Record sets are not copied; no credentials either.
+Kafka nests them. A field that the message's version lacks is null. Record sets are not copied; secrets are not either.
+"""
+
+SECRETS_TEXT = """### Secrets
+
+Of what is secret only the length is in a dataset: a field `x` that always is has the column `x_length` alone. A field that
+is secret in some messages has both: where `x` is null and `x_length` is not, the value is hidden. Secret are
+
+- always: SASL tokens, HMACs of delegation tokens, SCRAM credentials, the values that AlterConfigs and
+  IncrementalAlterConfigs set, and what an Envelope holds;
+- where `is_sensitive` is true, where Kafka gives the type PASSWORD, and where the name is that of a password
+  (`*.password`, `*.secret`, `*.key`, `sasl.jaas.config`, key stores, certificates of trust stores, tokens, credentials,
+  behind any prefix): values of configurations and of their synonyms;
+- texts of brokers about such requests (`error_message`, also `errors.message`) that share six bytes or more with a secret
+  that the same connection has shown, or where that cannot be known;
+- unknown tags of these APIs, of SaslHandshake and of DescribeUserScramCredentials: `data` is null, `length` stays.
+
+Of bytes that are in no decoded message nothing is shown but what names a protocol (`undecoded.head`). A user name
+(`connections.principal`) comes from a well formed token that the broker has accepted.
+
+| message | field | secret |
+|---|---|---|
 """
 
 VIEWS_HEAD = """## Views of kafkascope sql
@@ -155,13 +177,23 @@ They are no files of the dataset: `kafkascope sql` makes them, and every query c
 """
 
 
+def _secret_fields() -> str:
+    """The rows of the fields that are secret."""
+    return "".join(
+        f"| {message} | `{path}` | {'always' if when == ALWAYS else 'by name'}"
+        f"{', is_sensitive' if when.sensitive else ''}{', type' if when.types else ''} |\n"
+        for message, fields in SECRETS.items()
+        for path, when in fields.items()
+    )
+
+
 def tables_page() -> str:
     """Every table with its columns, in the order of the contract."""
     parts = [TABLES_HEAD]
     for table in INGEST_TABLES:
         text = f"{EVENTS_TEXT}\n" if table.name == "events" else ""
         parts.append(f"## {table.name}\n\nOne row per {table.row}.\n\n{text}{columns(table.columns)}")
-    parts += [MESSAGES, columns(MESSAGE_KEYS)]
+    parts += [MESSAGES, columns(MESSAGE_KEYS), SECRETS_TEXT + _secret_fields()]
     for table in STORY_TABLES:
         text = f"{FLOW_TEXT}\n" if table.name == "partition_flow" else ""
         row = f"One row per {table.row}. Made by Spark."

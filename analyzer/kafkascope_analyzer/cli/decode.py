@@ -4,6 +4,9 @@ own classes. The same kernel decodes them as decodes captures.
 Input lines: {"direction", "frame_hex"} for a frame with its 4-byte size, with "api_key" and "version" for a response (a
 request says its own); or {"name", "version", "hex"} for a header or a message that travels inside others
 (ConsumerProtocolSubscription, ...), named as in Kafka.
+
+Secrets are printed as their length (schema.redacted). Only a line that itself says in clear what its frame holds
+(`body_json`, as the vectors that Kafka's own classes write) is decoded in full, to be compared.
 """
 
 import json
@@ -27,6 +30,7 @@ from kafkascope_parsers.schema import (
     data_message_type,
     message_type,
 )
+from kafkascope_parsers.schema.redacted import without_secrets
 
 _Key = tuple[int | str, Direction | None]
 _SIZE_BYTES, _REQUEST_HEADER_BYTES = 4, 8
@@ -39,6 +43,8 @@ class _Line:
     key: _Key
     version: int
     raw: bytes
+    in_clear: bool = False
+    """Whether the line says what its frame holds."""
 
 
 def decode_jsonl(paths: list[str], out: TextIO) -> None:
@@ -95,12 +101,12 @@ def api_key_of(api: str) -> int:
     raise UsageError(f"no API is called {api}{near}; `kafkascope protocol` lists them")
 
 
-def _request(raw: bytes) -> _Line | str:
+def _request(raw: bytes, *, in_clear: bool = False) -> _Line | str:
     """A request names its API and version in its first 4 bytes."""
     if len(raw) < _REQUEST_HEADER_BYTES:
         return "a request has at least 8 bytes after its size"
     key, version = (int.from_bytes(raw[i : i + 2], "big", signed=True) for i in (0, 2))
-    return _Line((key, "request"), version, raw)
+    return _Line((key, "request"), version, raw, in_clear)
 
 
 def _parse_line(text: bytes) -> _Line | str:
@@ -113,11 +119,12 @@ def _parse_line(text: bytes) -> _Line | str:
         if len(raw) < _SIZE_BYTES or int.from_bytes(raw[:_SIZE_BYTES], "big") != len(raw) - _SIZE_BYTES:
             return "the size in front of the frame is not the length of the frame"
         raw = raw[_SIZE_BYTES:]
+        in_clear = "body_json" in v
         if v["direction"] == "request":
-            return _request(raw)
+            return _request(raw, in_clear=in_clear)
         if v["direction"] != "response":
             return "direction is neither request nor response"
-        return _Line((int(v["api_key"]), "response"), int(v["version"]), raw)
+        return _Line((int(v["api_key"]), "response"), int(v["version"]), raw, in_clear)
     except KeyError as e:
         return f"not a line of a message: no {e.args[0]}"
     except (ValueError, TypeError, AttributeError, RecursionError) as e:
@@ -167,7 +174,8 @@ def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, An
     out: list[dict[str, Any]] = [{}] * len(lines)
     for columns in decode_messages(message, buf, starts, ends, versions):
         for frame, row in zip(columns.frame.tolist(), to_rows(columns), strict=True):
-            out[frame] = {"header": {}, **to_jsonable(row)}
+            shown = row if lines[frame].in_clear else without_secrets(message, row)
+            out[frame] = {"header": {}, **to_jsonable(shown)}
         for failure in columns.failures:
             out[failure.frame] = {"error": _failure_json(message.name, lines[failure.frame].version, failure)}
     return out

@@ -8,9 +8,8 @@ waits.
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from kafkascope_parsers.exchanges import HEAD_BYTES, UNDECODED_SCHEMA
+from kafkascope_parsers.exchanges import UNDECODED_SCHEMA
 from kafkascope_parsers.framing.layout import REASON_SASL, REASONS
 
 SPILL_SCHEMA = UNDECODED_SCHEMA.append(pa.field("capture_id", pa.int32()))
@@ -45,7 +44,6 @@ class OpenStretches:
 
 def _joined(rows: pa.Table) -> pa.Table:
     """Rows by direction and offset, those that adjoin and have one reason as one."""
-    n = rows.num_rows
     conn, side, start, size = (rows[name].to_numpy() for name in ("conn", "side", "stream_offset", "bytes"))
     reasons = rows["reason"].combine_chunks().dictionary_encode().indices.to_numpy()
     joined = np.asarray(pc.is_in(rows["reason"], _JOINED))
@@ -54,18 +52,5 @@ def _joined(rows: pa.Table) -> pa.Table:
     if not goes_on.any():
         return rows
     first = np.flatnonzero(np.concatenate([[True], ~goes_on]))
-    heads = _heads(rows["head"].combine_chunks(), first, size, n)
     out = rows.take(pa.array(first))
-    out = out.set_column(out.column_names.index("bytes"), "bytes", pa.array(np.add.reduceat(size, first)))
-    return out.set_column(out.column_names.index("head"), "head", heads)
-
-
-def _heads(heads: pa.Array, first: NDArray[np.int64], size: NDArray[np.int64], n: int) -> pa.Array:
-    """The first bytes of each group of rows: those of its first, and of the next ones where that is shorter."""
-    texts = heads.take(pa.array(first)).to_pylist()
-    ends = np.append(first[1:], n)
-    for group in np.flatnonzero((ends - first > 1) & (size[first] < HEAD_BYTES)).tolist():
-        if texts[group] is not None:
-            parts = heads.slice(int(first[group]), min(int(ends[group] - first[group]), HEAD_BYTES)).to_pylist()
-            texts[group] = "".join(part or "" for part in parts)[: 2 * HEAD_BYTES]
-    return pa.array(texts, pa.string())
+    return out.set_column(out.column_names.index("bytes"), "bytes", pa.array(np.add.reduceat(size, first)))

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.scan.logins import Logins
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafkascope_parsers.exchanges import Greeting, Messages, TlsHello, ZooKeeperClose, ZooKeeperSession
-from kafkascope_parsers.framing.principals import principal_of
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
@@ -31,7 +31,7 @@ class ConnectionNotes:
     def __init__(self) -> None:
         self._found: list[Note] = []
         self._offered_on: list[pa.Table] = []
-        self._mechanisms: dict[int, str] = {}
+        self._logins = Logins()
         self._offers: dict[bytes, str] = {}
 
     def take(self) -> pa.Table:
@@ -49,12 +49,14 @@ class ConnectionNotes:
         if messages.message.api_key == SASL_HANDSHAKE:
             texts = strings(columns, _node(columns, "mechanism")).to_pylist()
             for conn, text in zip(messages.connections.tolist(), texts, strict=True):
-                self._mechanisms.setdefault(conn, text or "")
+                self._logins.handshake(conn, text or "")
         elif messages.message.api_key == SASL_AUTHENTICATE:
-            token = _node(columns, "auth_bytes")
-            offsets, lengths = columns.offsets(token), np.maximum(columns.lengths(token), 0)
-            for row, conn in enumerate(messages.connections.tolist()):
-                self._first_token(conn, columns.buf[offsets[row] : offsets[row] + lengths[row]].tobytes())
+            field = _node(columns, "auth_bytes")
+            offsets, lengths = columns.offsets(field), np.maximum(columns.lengths(field), 0)
+            asked = zip(messages.connections.tolist(), messages.numbers.tolist(), strict=True)
+            for row, (conn, number) in enumerate(asked):
+                token = columns.buf[offsets[row] : offsets[row] + lengths[row]].tobytes()
+                self._logins.token(conn, token, number)
 
     def responses(self, messages: Messages) -> None:
         """Takes decoded responses of an API."""
@@ -63,6 +65,10 @@ class ConnectionNotes:
             self._offered(messages)
         elif messages.message.api_key == SASL_AUTHENTICATE:
             lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
+            has_error = (columns.values(code) != 0).tolist()
+            answered = zip(messages.connections.tolist(), messages.numbers.tolist(), has_error, strict=True)
+            for conn, number, refused in answered:
+                self._note_user(conn, self._logins.answer(conn, number, has_error=refused))
             good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
             for row in np.flatnonzero(good).tolist():
                 text = str(int(columns.values(lifetime)[row]))
@@ -81,13 +87,13 @@ class ConnectionNotes:
                 self._found.append((conn, "zookeeper_timeout_ms", str(greeting.session.timeout_ms)))
             elif isinstance(greeting, ZooKeeperClose):
                 self._found.append((conn, "zookeeper_closed", "1"))
+            elif greeting.is_answer:
+                self._note_user(conn, self._logins.answer_token(conn, greeting.token))
             else:
-                self._first_token(conn, greeting.token)
+                self._logins.token(conn, greeting.token or b"")
 
-    def _first_token(self, conn: int, token: bytes) -> None:
-        """Notes the user that a connection's first token names; later ones name nobody."""
-        mechanism = self._mechanisms.pop(conn, None)
-        user = principal_of(mechanism, token) if mechanism else None
+    def _note_user(self, conn: int, user: str | None) -> None:
+        """Notes the user whom a broker has let in, where there is one."""
         if user is not None:
             self._found.append((conn, "principal", user))
 

@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import MessageType, Node
 from kafkascope_parsers.schema.program import GUARD_ABSENT
 
@@ -180,17 +176,3 @@ def error_fields(message: MessageType) -> tuple[ErrorField, ...]:
                     )
                 )
     return tuple(out)
-
-
-def instances_above(columns: Columns, node: Node, to_level: int) -> NDArray[np.int64]:
-    """For each instance of a node's level, the index of the instance of an outer level (or the same) that it lies
-    in.
-    """
-    index = np.arange(columns.size(node), dtype=np.int64)
-    while node.level != to_level:
-        array = columns.message.level_arrays[node.level]
-        if array is None:
-            raise ValueError(f"{columns.message.name}: level {to_level} does not enclose {node.path}")
-        index = columns.parent(node)[index]
-        node = array
-    return index

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
-from kafkascope_analyzer.scan.message_fields import PartitionField, instances_above, partition_fields
+from kafkascope_analyzer.scan.message_fields import PartitionField, partition_fields
 from kafkascope_analyzer.scan.value_ranges import OutOfRange, headers_within_ranges
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
@@ -129,7 +129,7 @@ def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np
     if node is None or not columns.has(node):
         return pa.nulls(len(keep), pa.string())
     texts = strings(columns, node)
-    index = instances_above(columns, leaf, node.level)[keep]
+    index = columns.outer(leaf, node.level)[keep]
     return texts.take(pa.array(index))
 
 
@@ -138,7 +138,7 @@ def _outer_codes(columns: Columns, leaf: Node, node: Node | None, kept: Kept) ->
     if node is None or not columns.has(node):
         return None
     texts = strings(columns, node).dictionary_encode()
-    codes = texts.indices.take(pa.array(instances_above(columns, leaf, node.level)[kept]))
+    codes = texts.indices.take(pa.array(columns.outer(leaf, node.level)[kept]))
     return pa.DictionaryArray.from_arrays(codes, texts.dictionary)
 
 

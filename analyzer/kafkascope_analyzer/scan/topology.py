@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.message_fields import instances_above, partition_fields, result_codes
+from kafkascope_analyzer.scan.message_fields import partition_fields, result_codes
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns
@@ -74,7 +74,7 @@ def _column(columns: Columns, leaf: Node, keep: NDArray[np.int64], field: pa.Fie
         return outer_text(columns, leaf, node, keep)
     if node is None or not columns.has(node):
         return pa.nulls(len(keep), field.type)
-    index = instances_above(columns, leaf, node.level)[keep]
+    index = columns.outer(leaf, node.level)[keep]
     return pa.array(columns.values(node)[index].astype(np.int32), mask=columns.is_null(node)[index])
 
 

@@ -4,6 +4,7 @@ reader         `Exchanges.push(streams, handler)`: frames, pairs and decodes a b
 messages       the frames of one direction of a block, decoded batch by batch
 open_requests  requests that wait for their responses, and the exchanges that are settled
 undecoded      bytes that are in no decoded message, with the reason
+hidden_values  the secrets that connections have shown, which texts of brokers may repeat
 greetings      what connections show outside of Kafka's frames: TLS hellos, ZooKeeper sessions, raw SASL tokens
 """
 
@@ -22,10 +23,9 @@ from kafkascope_parsers.exchanges.open_requests import (
     settled_schema,
 )
 from kafkascope_parsers.exchanges.reader import Exchanges, MessageHandler, SettledBlock
-from kafkascope_parsers.exchanges.undecoded import HEAD_BYTES, UNDECODED_SCHEMA
+from kafkascope_parsers.exchanges.undecoded import UNDECODED_SCHEMA
 
 __all__ = [
-    "HEAD_BYTES",
     "REQUEST_COLUMNS",
     "RESPONSE_COLUMNS",
     "STATUSES",

@@ -21,6 +21,8 @@ from kafkascope_parsers.framing.zookeeper import (
 from kafkascope_parsers.tcp import Streams
 
 _SIZE_BYTES = 4
+_MOST_TOKENS = 16
+"""Tokens that are read of one stretch: a login of GSSAPI has some four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,13 @@ class ZooKeeperClose:
 
 @dataclass(frozen=True, slots=True)
 class RawToken:
-    """A SASL token that a client sends after SaslHandshake v0, which has only its length before it. token: empty where
-    the capture does not have all of it. A secret: it must reach no table, log or report.
+    """A SASL token after SaslHandshake v0, which has only its length before it; is_answer: the server's. token: None
+    where the capture does not have all of it. A secret: it must reach no table, log or report.
     """
 
     connection: int
-    token: bytes = field(repr=False)
+    token: bytes | None = field(repr=False)
+    is_answer: bool
 
 
 Greeting = TlsHello | ZooKeeperSession | ZooKeeperClose | RawToken
@@ -83,11 +86,15 @@ def _sessions(streams: Streams, runs: NDArray[np.int64], connections: NDArray[np
                 yield ZooKeeperSession(connection, session)
 
 
-def raw_tokens(data: NDArray[np.uint8], stretches: NDArray[np.void]) -> Iterator[RawToken]:
-    """The SASL tokens among the stretches (STRETCH rows over data) between the requests of a block."""
+def raw_tokens(data: NDArray[np.uint8], stretches: NDArray[np.void], *, is_answer: bool) -> Iterator[RawToken]:
+    """The SASL tokens among the stretches (STRETCH rows over data) between the requests of a block, or between the
+    responses (is_answer). After _MOST_TOKENS of a stretch there is one more, which is not whole.
+    """
     for row in stretches[stretches["reason"] == REASON_SASL]:
-        raw = data[row["start"] : row["start"] + row["length"]]
-        size = int.from_bytes(raw[:_SIZE_BYTES].tobytes(), "big")
-        whole = len(raw) >= _SIZE_BYTES + size
-        token = raw[_SIZE_BYTES : _SIZE_BYTES + size].tobytes() if whole else b""
-        yield RawToken(int(row["direction"]) >> 1, token)
+        raw, at, n = data[row["start"] : row["start"] + row["length"]], 0, 0
+        while at < len(raw) and n <= _MOST_TOKENS:  # tokens that adjoin are one stretch
+            n += 1
+            begin = at + _SIZE_BYTES
+            at = begin + int.from_bytes(raw[at:begin].tobytes(), "big")
+            token = raw[begin:at].tobytes() if at <= len(raw) and n <= _MOST_TOKENS else None
+            yield RawToken(int(row["direction"]) >> 1, token, is_answer)

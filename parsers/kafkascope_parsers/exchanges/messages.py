@@ -1,7 +1,7 @@
 """The frames of one direction of a block, decoded once, API by API and batch by batch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.exchanges.hidden_values import SECRET_API_KEYS, HiddenValues, has_reports, has_secrets
 from kafkascope_parsers.framing.layout import WHOLE
 from kafkascope_parsers.machine import Columns, DecodeOptions, decode_leading, decode_messages
 from kafkascope_parsers.schema import Direction, MessageType, message_type
@@ -71,7 +72,8 @@ class Failure(NamedTuple):
 
 class FrameDecoder:
     """Decodes the whole frames of one direction; their api_key and api_version say what they are. numbers: of each
-    frame's request. `messages` does the work; what it finds of the frames stands in these columns after it:
+    frame's request; hidden_values: the secrets of their connections. `messages` does the work; what it finds of the
+    frames stands in these columns after it:
 
     decoded       bool per frame
     zeros_after   int64 per frame: zero bytes behind the body of a decoded one
@@ -80,15 +82,22 @@ class FrameDecoder:
     """
 
     def __init__(
-        self, data: NDArray[np.uint8], frames: NDArray[np.void], numbers: NDArray[np.int64], direction: Direction
+        self,
+        data: NDArray[np.uint8],
+        frames: NDArray[np.void],
+        numbers: NDArray[np.int64],
+        direction: Direction,
+        hidden_values: HiddenValues,
     ) -> None:
         self._data, self._frames, self._numbers, self._direction = data, frames, numbers, direction
+        self._hidden_values = hidden_values
         self.decoded = np.zeros(len(frames), np.bool_)
         self.zeros_after = np.zeros(len(frames), np.int64)
         self.is_silent = np.zeros(len(frames), np.bool_)
         self.failures: dict[int, Failure] = {}
         if direction == "request":
             self._note_cut_acks()
+            self._note_cut_secrets()
 
     def messages(self, batch_bytes: int) -> Iterator[Messages]:
         """The decoded messages. batch_bytes: columns that are made at a time."""
@@ -110,7 +119,16 @@ class FrameDecoder:
                 rows = members[columns.frame]
                 self._note(columns, rows, members)
                 if len(rows):
+                    columns = self._with_reports(columns, frames["direction"][rows] >> 1)
                     yield Messages(columns, rows, frames[rows], self._numbers[rows])
+
+    def _with_reports(self, columns: Columns, connections: NDArray[np.int64]) -> Columns:
+        """The columns, with what is known of texts that may repeat a secret. connections: number of each row's."""
+        if has_secrets(columns.message):
+            self._hidden_values.note(columns, connections)
+        if not has_reports(columns.message):
+            return columns
+        return replace(columns, report_may_repeat=self._hidden_values.may_repeat(columns, connections))
 
     def _note(self, columns: Columns, rows: NDArray[np.int64], members: NDArray[np.int64]) -> None:
         """Takes what a batch found of the frames: rows of those that are decoded, members: of all that were tried."""
@@ -124,12 +142,20 @@ class FrameDecoder:
             self.failures[int(rows[row])] = Failure("trailing_zeros", found)
         for failure in columns.failures:
             frame = int(members[failure.frame])
+            if has_secrets(columns.message):
+                self._hidden_values.note_unknown([int(self._frames["direction"][frame]) >> 1])
             tried = f"{name} v{self._frames['api_version'][frame]}"
             if failure.kind == "unknown_version":
                 self.failures[frame] = Failure("unknown_version", tried)
             else:
                 where = f"{failure.kind} at byte {failure.offset}, {failure.path or 'end'}"
                 self.failures[frame] = Failure("malformed_body", f"{tried}: {where}")
+
+    def _note_cut_secrets(self) -> None:
+        """Takes the connections whose requests with secrets are not whole."""
+        cut = self._frames[self._frames["wholeness"] != WHOLE]
+        cut = cut[np.isin(cut["api_key"], SECRET_API_KEYS)]
+        self._hidden_values.note_unknown((cut["direction"] >> 1).tolist())
 
     def _note_cut_acks(self) -> None:
         """Takes the acks of Produce requests that are not whole: they come before the records."""

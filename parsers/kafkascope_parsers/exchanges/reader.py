@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_parsers.exchanges.greetings import Greeting, raw_tokens, stream_greetings
+from kafkascope_parsers.exchanges.hidden_values import HiddenValues
 from kafkascope_parsers.exchanges.messages import FrameDecoder, Messages, Requests, Responses
 from kafkascope_parsers.exchanges.open_requests import (
     REQUEST_COLUMNS,
@@ -75,6 +76,7 @@ class Exchanges:
         self._framer = Framer(API_VERSION_RANGE, waiting_limit)
         self._batch_bytes = batch_bytes
         self._open = OpenRequests()
+        self._hidden_values = HiddenValues()
 
     @property
     def connections(self) -> NDArray[np.void]:
@@ -103,6 +105,8 @@ class Exchanges:
         cut, abandoned = self._framer.responses(
             streams, requests.cut, requests.decoder.is_silent, self._open.rows.num_rows, final=final
         )
+        tokens = list(raw_tokens(streams.data, requests.cut.stretches, is_answer=False))
+        self._hidden_values.note_tokens(tokens)
         self._open.add(_beside(_request_columns(streams, requests), of_requests))
         self._open.note_gaps(*response_gaps(streams, self.connections))
         responses, of_responses = self._read_responses(streams, handler, cut)
@@ -110,19 +114,21 @@ class Exchanges:
         settled, new_row = self._open.settle(columns, cut.frames["row"], abandoned, final=final)
         self._framer.keep_rows(new_row)
         orphans = np.flatnonzero(cut.frames["row"] < 0)
+        answers = raw_tokens(streams.data, cut.stretches, is_answer=True)
         return SettledBlock(
             settled,
             orphan_rows(cut.frames[orphans], columns.take(pa.array(orphans)), settled.schema),
-            _undecoded(streams, requests, responses, is_closed),
+            _undecoded(streams, (requests, responses), self.connections, is_closed),
             requests.decoded_bytes() + responses.decoded_bytes(),
-            (*stream_greetings(streams, self.connections), *raw_tokens(streams.data, requests.cut.stretches)),
+            (*stream_greetings(streams, self.connections), *tokens, *answers),
             cut.consumed,
         )
 
     def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:
         """Cuts the requests of a block and has them decoded; gives the handler's columns of them too."""
         cut = self._framer.requests(streams, final=final)
-        decoder = FrameDecoder(streams.data, cut.frames, np.ascontiguousarray(cut.frames["number"]), "request")
+        numbers = np.ascontiguousarray(cut.frames["number"])
+        decoder = FrameDecoder(streams.data, cut.frames, numbers, "request", self._hidden_values)
         messages = decoder.messages(self._batch_bytes)
         columns = handler.requests(Requests(cut.frames, messages))
         _decode_rest(messages)
@@ -131,7 +137,7 @@ class Exchanges:
     def _read_responses(self, streams: Streams, handler: MessageHandler, cut: Frames) -> tuple["_Direction", pa.Table]:
         """Has the responses of a block decoded; gives the handler's columns of them too."""
         numbers = _request_numbers(self._open.rows, cut.frames["row"])
-        decoder = FrameDecoder(streams.data, cut.frames, numbers, "response")
+        decoder = FrameDecoder(streams.data, cut.frames, numbers, "response", self._hidden_values)
         messages = decoder.messages(self._batch_bytes)
         columns = handler.responses(Responses(cut.frames, self._open.rows, messages))
         _decode_rest(messages)
@@ -152,17 +158,17 @@ class _Direction:
 
 
 def _undecoded(
-    streams: Streams, requests: _Direction, responses: _Direction, is_closed: NDArray[np.bool_] | None
+    streams: Streams,
+    parts: tuple[_Direction, _Direction],
+    connections: NDArray[np.void],
+    is_closed: NDArray[np.bool_] | None,
 ) -> pa.Table:
-    """What is in no decoded message (UNDECODED_SCHEMA). Failed responses are not shown: they may be of any API."""
-    return pa.concat_tables(
-        [
-            stretch_rows(streams.data, requests.cut.stretches, is_closed),
-            failure_rows(streams, requests.cut.frames, requests.decoder, is_shown=True),
-            stretch_rows(streams.data, responses.cut.stretches, is_closed),
-            failure_rows(streams, responses.cut.frames, responses.decoder, is_shown=False),
-        ]
-    )
+    """What is in no decoded message (UNDECODED_SCHEMA). parts: requests and responses; connections: CONNECTION rows."""
+    tables = []
+    for part in parts:
+        tables.append(stretch_rows(streams.data, part.cut.stretches, connections, is_closed))
+        tables.append(failure_rows(streams, part.cut.frames, part.decoder))
+    return pa.concat_tables(tables)
 
 
 def _decode_rest(messages: Iterator[Messages]) -> None:

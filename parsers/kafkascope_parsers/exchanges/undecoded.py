@@ -5,14 +5,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_parsers.exchanges.messages import FrameDecoder
-from kafkascope_parsers.framing.layout import (
-    REASON_CLOSED,
-    REASON_END,
-    REASON_NOT_KAFKA,
-    REASON_OVERSIZE,
-    REASON_TLS,
-    REASONS,
-)
+from kafkascope_parsers.framing.layout import HTTP, REASON_CLOSED, REASON_END, REASON_TLS, REASONS
+from kafkascope_parsers.framing.proof import begins_http, begins_tls
 from kafkascope_parsers.tcp import Streams
 
 UNDECODED_SCHEMA = pa.schema(
@@ -28,31 +22,32 @@ UNDECODED_SCHEMA = pa.schema(
         ("head", pa.string()),
     ]
 )
-"""conn: number of the connection; side: 0 or 1, who sent the bytes; head: the first HEAD_BYTES of them as hex, null
-where they must not be shown."""
-HEAD_BYTES = 16
-_SHOWN = (REASON_NOT_KAFKA, REASON_TLS, REASON_OVERSIZE)
-"""Reasons whose stretches begin with a header or with a foreign protocol's first bytes. Others may begin inside
-records or credentials.
-"""
+"""conn: number of the connection; side: 0 or 1, who sent the bytes; head: as hex, what names the protocol at the start
+of a direction, null everywhere else: other bytes may be a password."""
+TLS_HEAD_BYTES, HTTP_HEAD_BYTES = 5, 4
+"""The header of a TLS record; the word that an HTTP message begins with."""
 
 
-def stretch_rows(data: NDArray[np.uint8], stretches: NDArray[np.void], is_closed: NDArray[np.bool_] | None) -> pa.Table:
-    """Stretches (STRETCH rows over data) as UNDECODED_SCHEMA. is_closed: by connection, whether it was closed before
-    the capture ended, which is why its last bytes are no whole frame; None before the end.
+def stretch_rows(
+    data: NDArray[np.uint8],
+    stretches: NDArray[np.void],
+    connections: NDArray[np.void],
+    is_closed: NDArray[np.bool_] | None,
+) -> pa.Table:
+    """Stretches (STRETCH rows over data) as UNDECODED_SCHEMA. connections: CONNECTION rows of framing; is_closed: by
+    connection, whether it was closed before the capture ended, which is why its last bytes are no whole frame; None
+    before the end.
     """
     reasons = stretches["reason"].astype(np.int64)
     if is_closed is not None:
         reasons[(reasons == REASON_END) & is_closed[stretches["direction"] >> 1]] = REASON_CLOSED
-    spans = (stretches["stream_offset"], stretches["start"], stretches["length"])
+    spans = (stretches["stream_offset"], stretches["length"])
     texts = (pa.array(REASONS).take(pa.array(reasons)), pa.nulls(len(stretches), pa.string()))
-    return _rows(data, stretches, spans, texts, np.isin(stretches["reason"], _SHOWN))
+    return _rows(stretches, spans, texts, _heads(data, stretches, connections))
 
 
-def failure_rows(streams: Streams, frames: NDArray[np.void], decoder: FrameDecoder, *, is_shown: bool) -> pa.Table:
-    """Whole frames that did not decode, and the zeros behind those that did, as UNDECODED_SCHEMA. is_shown: whether
-    their first bytes may be shown.
-    """
+def failure_rows(streams: Streams, frames: NDArray[np.void], decoder: FrameDecoder) -> pa.Table:
+    """Whole frames that did not decode, and the zeros behind those that did, as UNDECODED_SCHEMA."""
     index = np.array(sorted(decoder.failures), np.int64)
     chosen = frames[index]
     zeros = decoder.zeros_after[index]
@@ -64,19 +59,17 @@ def failure_rows(streams: Streams, frames: NDArray[np.void], decoder: FrameDecod
         pa.array([failure.reason for failure in failures], pa.string()),
         pa.array([failure.detail for failure in failures], pa.string()),
     )
-    shown = np.full(len(index), is_shown)
-    return _rows(streams.data, chosen, (offsets, start, chosen["end"] - start), texts, shown)
+    return _rows(chosen, (offsets, chosen["end"] - start), texts, pa.nulls(len(index), pa.string()))
 
 
 def _rows(
-    data: NDArray[np.uint8],
     source: NDArray[np.void],
-    spans: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
     texts: tuple[pa.Array, pa.Array],
-    shown: NDArray[np.bool_],
+    heads: pa.Array,
 ) -> pa.Table:
-    """source: FRAME or STRETCH rows; spans: stream offset, start in data and length of each; texts: reason, detail."""
-    offsets, starts, lengths = spans
+    """source: FRAME or STRETCH rows; spans: stream offset and length of each; texts: reason, detail."""
+    offsets, lengths = spans
     return pa.table(
         [
             pa.array(source["direction"] >> 1),
@@ -86,21 +79,21 @@ def _rows(
             pa.array(np.ascontiguousarray(offsets)),
             pa.array(np.ascontiguousarray(lengths)),
             *texts,
-            _heads(data, starts, lengths, shown),
+            heads,
         ],
         UNDECODED_SCHEMA,
     )
 
 
-def _heads(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64], shown: NDArray[np.bool_]
-) -> pa.Array:
-    """The first HEAD_BYTES of each stretch as hex; null where they must not be shown."""
-    if not shown.any():
-        return pa.nulls(len(starts), pa.string())
-    at = np.minimum(starts[:, None] + np.arange(HEAD_BYTES), len(data) - 1)
-    pairs = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint8).reshape(256, 2)
-    digits = pairs[data[at]].reshape(len(starts), 2 * HEAD_BYTES)
-    digits[np.arange(2 * HEAD_BYTES) >= 2 * lengths[:, None]] = 0
-    texts = digits.view(f"S{2 * HEAD_BYTES}").ravel().astype(str)
-    return pa.array(texts, pa.string(), mask=~shown)
+def _heads(data: NDArray[np.uint8], stretches: NDArray[np.void], connections: NDArray[np.void]) -> pa.Array:
+    """What names the protocol at the start of each direction, as hex."""
+    protocol = connections["protocol"][stretches["direction"] >> 1]
+    is_first = stretches["stream_offset"] == 0
+    heads: list[str | None] = [None] * len(stretches)
+    for row in np.flatnonzero(is_first & ((stretches["reason"] == REASON_TLS) | (protocol == HTTP))).tolist():
+        start, length = int(stretches["start"][row]), int(stretches["length"][row])
+        if stretches["reason"][row] == REASON_TLS and begins_tls(data, start, start + length):
+            heads[row] = data[start : start + TLS_HEAD_BYTES].tobytes().hex()
+        elif protocol[row] == HTTP and begins_http(data, start, start + length):
+            heads[row] = data[start : start + HTTP_HEAD_BYTES].tobytes().hex()
+    return pa.array(heads, pa.string())

@@ -3,33 +3,61 @@
 PLAIN: authorization id, NUL, user, NUL, password (RFC 4616). SCRAM: the first message names the user, with `,` and `=`
 escaped (RFC 5802); with Kafka's extension tokenauth the name is a delegation token's id, so it is nobody's (KIP-48).
 OAUTHBEARER and GSSAPI hide it in what must not be read.
+
+Only a token that is exactly well formed shows a name, as Kafka's own servers read it (PlainSaslServer, ScramMessages):
+UTF-8, no part missing or too many, an authorization id only where it is the user. In any other one the part that stands
+where the name should be may be the password. The same goes for a token that the broker refuses; `answers_needed` says
+how many answers without an error show that it did not.
 """
 
 import re
 
 LONGEST_NAME = 255
-_SCRAM_FIRST = re.compile(r"[nyp][^,]*,(?:a=[^,]*)?,n=(?P<user>[^,]*),r=[^,]*(?P<extensions>.*)", re.DOTALL)
+_NAME = r"(?:[^=,\x00]|=2C|=3D)+"
+_SCRAM_FIRST = re.compile(
+    rf"n,(?:a=(?P<authorization_id>{_NAME}))?,n=(?P<user>{_NAME}),r=[\x21-\x2b\x2d-\x7e]+(?P<extensions>(?:,[^,]+=[^,]*)*)"
+)
+
+
+def answers_needed(mechanism: str) -> int:
+    """How many tokens of the broker end a login that succeeds; 0 for a mechanism whose tokens show no name."""
+    if mechanism == "PLAIN":
+        return 1
+    return 2 if mechanism.startswith("SCRAM-") else 0
+
+
+def is_success(mechanism: str, token: bytes) -> bool:
+    """Whether a broker's last token says that the login succeeded, where nothing else does (SaslHandshake v0)."""
+    return token.startswith(b"v=") if mechanism.startswith("SCRAM-") else not token
 
 
 def principal_of(mechanism: str, token: bytes) -> str | None:
     """The user of a connection's first token, as text without control characters; None where it shows none."""
-    if mechanism == "PLAIN":
-        return _plain(token)
-    return _scram(token) if mechanism.startswith("SCRAM-") else None
-
-
-def _plain(token: bytes) -> str | None:
-    parts = token.split(b"\0")
-    return _name(parts[1]) if len(parts) == 3 else None
-
-
-def _scram(token: bytes) -> str | None:
-    match = _SCRAM_FIRST.fullmatch(token.decode("utf-8", "replace"))
-    if match is None or "tokenauth=true" in match["extensions"].split(","):
+    try:
+        text = token.decode("utf-8")
+    except UnicodeDecodeError:
         return None
-    return _name(match["user"].replace("=2C", ",").replace("=3D", "=").encode())
+    if mechanism == "PLAIN":
+        return _plain(text)
+    return _scram(text) if mechanism.startswith("SCRAM-") else None
 
 
-def _name(raw: bytes) -> str | None:
-    text = raw.decode("utf-8", "replace")
+def _plain(token: str) -> str | None:
+    parts = token.split("\0")
+    if len(parts) != 3 or not parts[2]:
+        return None
+    authorization_id, user, _ = parts
+    return _name(user) if authorization_id in ("", user) else None
+
+
+def _scram(token: str) -> str | None:
+    match = _SCRAM_FIRST.fullmatch(token)
+    if match is None or match["authorization_id"] not in (None, match["user"]):
+        return None
+    if "tokenauth=true" in match["extensions"].split(","):
+        return None
+    return _name(match["user"].replace("=2C", ",").replace("=3D", "="))
+
+
+def _name(text: str) -> str | None:
     return text if text and text.isprintable() and len(text) <= LONGEST_NAME else None

@@ -182,27 +182,45 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
     return TRIAL if chained == YES else chained
 
 
+HTTP_WORDS = (
+    0x47455420,  # "GET "
+    0x504F5354,  # "POST"
+    0x50555420,  # "PUT "
+    0x48454144,  # "HEAD"
+    0x48545450,  # "HTTP"
+    0x44454C45,  # "DELE"
+    0x4F505449,  # "OPTI"
+    0x50415443,  # "PATC"
+    0x434F4E4E,  # "CONN"
+    0x50524920,  # "PRI ", HTTP/2
+)
+"""What HTTP begins with, as int32."""
+
+
+@kernel
+def begins_tls(data: NDArray[np.uint8], at: int, end: int) -> bool:
+    """Whether the header of a TLS record stands at `at`: type, version 3.x, length."""
+    return end - at >= 5 and 0x14 <= data[at] <= 0x17 and data[at + 1] == 0x03 and data[at + 2] <= 4
+
+
+@kernel
+def begins_http(data: NDArray[np.uint8], at: int, end: int) -> bool:
+    """Whether one of HTTP_WORDS stands at `at`."""
+    if end - at >= 4:
+        word = int32_at(data, at)
+        for known in HTTP_WORDS:
+            if word == known:
+                return True
+    return False
+
+
 @kernel
 def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
     """TLS, HTTP, ZOOKEEPER or OTHER, by the first bytes of a packet."""
-    if end - at >= 5 and 0x14 <= data[at] <= 0x17 and data[at + 1] == 0x03 and data[at + 2] <= 4:
+    if begins_tls(data, at, end):
         return TLS
-    if end - at >= 4:
-        word = int32_at(data, at)
-        for known in (
-            0x47455420,  # "GET "
-            0x504F5354,  # "POST"
-            0x50555420,  # "PUT "
-            0x48454144,  # "HEAD"
-            0x48545450,  # "HTTP"
-            0x44454C45,  # "DELE"
-            0x4F505449,  # "OPTI"
-            0x50415443,  # "PATC"
-            0x434F4E4E,  # "CONN"
-            0x50524920,  # "PRI ", HTTP/2
-        ):
-            if word == known:
-                return HTTP
+    if begins_http(data, at, end):
+        return HTTP
     if begins_session(data, at, end) or ping_side(data, at, end) >= 0:
         return ZOOKEEPER
     return OTHER

@@ -2,9 +2,10 @@
 in one type.
 
 Types: bool, int8-int64 and float64 as they are, uint16 as int32, uuid as a string of 22 characters, string, bytes as
-binary, arrays as list, structs as struct. Records and secrets (schema.secrets) come as int32 `<name>_length` and
-never as content. Unknown tags of all structs of a message are one column of the table. What cannot be (a field of
-other versions) is null.
+binary, arrays as list, structs as struct. Records and what is always secret (schema.secrets) come as int32
+`<name>_length` and never as content. What may be secret has both columns: the content, null where it is secret, and the
+length. Unknown tags of all structs of a message are one column of the table. What cannot be (a field of other versions)
+is null.
 """
 
 from functools import cache
@@ -15,15 +16,25 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.machine.columns import Columns
 from kafkascope_parsers.machine.gather import gather_bytes, gather_strings, gather_uuids, validity
+from kafkascope_parsers.machine.hidden import hidden, is_length_only
 from kafkascope_parsers.schema.messages import MessageType
+from kafkascope_parsers.schema.secrets import hides_unknown_tags
 from kafkascope_parsers.schema.tree import Node
 
 UNKNOWN_TAGS = "unknown_tagged_fields"
 UNKNOWN_TAGS_TYPE = pa.list_(
-    pa.struct([("path", pa.string()), ("element", pa.int32()), ("tag", pa.int64()), ("data", pa.binary())])
+    pa.struct(
+        [
+            ("path", pa.string()),
+            ("element", pa.int32()),
+            ("tag", pa.int64()),
+            ("data", pa.binary()),
+            ("length", pa.int32()),
+        ]
+    )
 )
 """Unknown tags of a message: path of the struct ("" is the body), which of the message's structs of that path, tag,
-bytes."""
+bytes (null where they may be secret), number of bytes."""
 _LEAF_TYPES = {
     "bool": pa.bool_(),
     "int8": pa.int8(),
@@ -38,23 +49,24 @@ _LEAF_TYPES = {
 }
 
 
-def is_length_only(node: Node) -> bool:
-    """Whether only the length of a leaf may be shown: records, and secrets."""
-    return node.is_secret or node.type == "records"
-
-
 @cache
-def arrow_field(node: Node) -> pa.Field:
-    """Name and type of a node below the body. The type of a message does not depend on the versions in a batch."""
-    if node.kind == "leaf" and is_length_only(node):
-        return pa.field(f"{node.name}_length", pa.int32())
-    return pa.field(node.name, _arrow_type(node))
+def arrow_fields(node: Node) -> tuple[pa.Field, ...]:
+    """Names and types of the columns of a node below the body. The type of a message does not depend on the versions in
+    a batch."""
+    if node.kind != "leaf" or (node.secret is None and not is_length_only(node)):
+        return (pa.field(node.name, _arrow_type(node)),)
+    length = pa.field(f"{node.name}_length", pa.int32())
+    return (length,) if is_length_only(node) else (pa.field(node.name, _LEAF_TYPES[node.type]), length)
+
+
+def _fields_below(struct: Node) -> list[pa.Field]:
+    return [field for child in struct.children.values() for field in arrow_fields(child)]
 
 
 @cache
 def _arrow_type(node: Node) -> pa.DataType:
     if node.kind == "struct":
-        return pa.struct([arrow_field(child) for child in node.children.values()])
+        return pa.struct(_fields_below(node))
     if node.kind == "array" and node.element is not None:
         return pa.list_(_arrow_type(node.element))
     return _LEAF_TYPES[node.type]
@@ -63,33 +75,49 @@ def _arrow_type(node: Node) -> pa.DataType:
 @cache
 def arrow_schema(message: MessageType) -> pa.Schema:
     """Schema of to_arrow: the fields of the body, then the unknown tags."""
-    fields = [arrow_field(child) for child in message.body.children.values()]
-    return pa.schema([*fields, pa.field(UNKNOWN_TAGS, UNKNOWN_TAGS_TYPE)])
+    return pa.schema([*_fields_below(message.body), pa.field(UNKNOWN_TAGS, UNKNOWN_TAGS_TYPE)])
 
 
 def strings(columns: Columns, node: Node) -> pa.StringArray:
-    """Text of a string or uuid leaf, one value per instance of its level."""
+    """Text of a string or uuid leaf, one value per instance of its level; null where it is secret."""
     if not columns.has(node):
         return pa.nulls(columns.size(node), pa.string())
     if node.type == "uuid":
         return gather_uuids(columns.buf, columns.offsets(node))
     if node.type != "string" or is_length_only(node):
         raise ValueError(f"{node.path} is no text")
-    return gather_strings(columns.buf, columns.offsets(node), columns.lengths(node))
+    return gather_strings(columns.buf, columns.offsets(node), _shown_lengths(columns, node))
+
+
+def _shown_lengths(columns: Columns, node: Node) -> NDArray[np.int32]:
+    """Bytes of each string or bytes; -1 for null, and where they are secret."""
+    lengths = columns.lengths(node)
+    return lengths if node.secret is None else np.where(hidden(columns, node), np.int32(-1), lengths)
 
 
 def to_arrow(columns: Columns) -> pa.Table:
     """One row per decoded message, in the order of `columns.frame`, with the fields of the body."""
     schema = arrow_schema(columns.message)
-    arrays = [_array(columns, child) for child in columns.message.body.children.values()]
-    return pa.Table.from_arrays([*arrays, _unknown_tags(columns)], schema=schema)
+    return pa.Table.from_arrays([*_below(columns, columns.message.body), _unknown_tags(columns)], schema=schema)
+
+
+def _below(columns: Columns, struct: Node) -> list[pa.Array]:
+    """The columns of a struct's fields, as arrow_fields types them."""
+    return [array for child in struct.children.values() for array in _arrays(columns, child)]
+
+
+def _arrays(columns: Columns, node: Node) -> list[pa.Array]:
+    if node.kind != "leaf" or (node.secret is None and not is_length_only(node)):
+        return [_array(columns, node)]
+    lengths = _fixed(columns.lengths(node), columns.is_null(node), pa.int32())
+    return [lengths] if is_length_only(node) else [_leaf(columns, node), lengths]
 
 
 def _array(columns: Columns, node: Node) -> pa.Array:
     if node.kind == "leaf":
         return _leaf(columns, node)
     if node.slot >= 0 and not columns.has(node):
-        return pa.nulls(columns.size(node), arrow_field(node).type)
+        return pa.nulls(columns.size(node), _arrow_type(node))
     if node.kind == "array" and node.element is not None:
         counts = columns.counts(node)
         ends = np.zeros(len(counts) + 1, np.int32)
@@ -97,21 +125,18 @@ def _array(columns: Columns, node: Node) -> pa.Array:
         child = _array(columns, node.element)
         buffers = [validity(counts < 0), pa.py_buffer(ends)]
         return pa.Array.from_buffers(pa.list_(child.type), len(counts), buffers, children=[child])
-    children = [_array(columns, child) for child in node.children.values()]
     of_struct = [validity(columns.is_null(node))]
-    return pa.Array.from_buffers(_arrow_type(node), columns.size(node), of_struct, children=children)
+    return pa.Array.from_buffers(_arrow_type(node), columns.size(node), of_struct, children=_below(columns, node))
 
 
 def _leaf(columns: Columns, node: Node) -> pa.Array:
-    shown = pa.int32() if is_length_only(node) else _LEAF_TYPES[node.type]
+    shown = _LEAF_TYPES[node.type]
     if not columns.has(node):
         return pa.nulls(columns.size(node), shown)
-    if is_length_only(node):
-        return _fixed(columns.lengths(node), columns.is_null(node), shown)
     if node.type in ("string", "uuid"):
         return strings(columns, node)
     if node.type == "bytes":
-        return gather_bytes(columns.buf, columns.offsets(node), columns.lengths(node))
+        return gather_bytes(columns.buf, columns.offsets(node), _shown_lengths(columns, node))
     values = columns.values(node)
     if node.type == "bool":
         bits = pa.py_buffer(np.packbits(values != 0, bitorder="little"))
@@ -152,10 +177,13 @@ def _unknown_tags_of(columns: Columns, struct: Node) -> tuple[NDArray[np.int64],
     tag, data = element.children["tag"], element.children["hex"]
     rows, holder = columns.row(tag), columns.parent(tag)
     first = np.searchsorted(columns.row(struct), rows)
+    lengths = columns.lengths(data)
+    shown = np.full_like(lengths, -1) if hides_unknown_tags(columns.message.name) else lengths
     fields = [
         pa.repeat(pa.scalar(struct.path, pa.string()), len(rows)),
         pa.array((holder - first).astype(np.int32)),
         pa.array(columns.values(tag)),
-        gather_bytes(columns.buf, columns.offsets(data), columns.lengths(data)),
+        gather_bytes(columns.buf, columns.offsets(data), shown),
+        pa.array(lengths),
     ]
     return rows, pa.StructArray.from_arrays(fields, fields=list(UNKNOWN_TAGS_TYPE.value_type))

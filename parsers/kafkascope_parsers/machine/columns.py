@@ -61,6 +61,8 @@ class Columns:
     n_frames          input frames [first_frame, first_frame + n_frames) are in this batch: each is a row or a failure
     failures, unexpected_nulls
     counts_by_level   int64      per level: instances
+    report_may_repeat bool       per row: whether a text that the broker wrote (SecretWhen.is_report) may repeat a
+                                 secret; None where that is not known of any row
     """
 
     message: MessageType
@@ -74,6 +76,7 @@ class Columns:
     unexpected_nulls: tuple[UnexpectedNull, ...]
     counts_by_level: NDArray[np.int64]
     _layout: Layout
+    report_may_repeat: NDArray[np.bool_] | None = None
     _parents: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     _rows: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -155,3 +158,16 @@ class Columns:
             outer = self.parent(node)
             self._rows[level] = outer if array is None else self.row(array)[outer]
         return self._rows[level]
+
+    def outer(self, node: Node, level: int) -> NDArray[np.int64]:
+        """Per instance of the node's level: index of the instance that it lies in on a level around it, or on the same.
+        ValueError where that level does not enclose the node.
+        """
+        index = np.arange(self.size(node), dtype=np.int64)
+        while node.level != level:
+            array = self.message.level_arrays[node.level]
+            if array is None:
+                raise ValueError(f"{self.message.name}: level {level} does not enclose {node.path}")
+            index = self.parent(node)[index]
+            node = array
+        return index

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal
 
 from kafkascope_parsers.schema.facts import Definition, FieldFacts
-from kafkascope_parsers.schema.secrets import is_secret
+from kafkascope_parsers.schema.secrets import SecretWhen, secret_when
 
 LEAF_TYPES = frozenset(
     {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "uuid", "string", "bytes", "records"}
@@ -26,7 +26,8 @@ TAG_TYPE = "tag"
 @dataclass(slots=True, eq=False)
 class Node:
     """A field, an array's element, or a struct. `slot` is -1 where there is no column (the root, header, body, array
-    elements that are structs). `is_tagged`: whether the newest definition of the field makes it optional (KIP-482)."""
+    elements that are structs). `secret`: when its content must not be shown (schema.secrets), None for never.
+    `is_tagged`: whether the newest definition of the field makes it optional (KIP-482)."""
 
     name: str
     kafka_name: str
@@ -36,7 +37,7 @@ class Node:
     level: int
     slot: int = -1
     entity_type: str | None = None
-    is_secret: bool = False
+    secret: SecretWhen | None = None
     is_tagged: bool = False
     children: dict[str, "Node"] = field(default_factory=dict)
     element: "Node | None" = None
@@ -123,7 +124,7 @@ class TreeBuilder:
         if leaf is None and not facts.fields:
             raise ValueError(f"{self.message}: {path} has the unknown type {facts.type}")
         node = Node(name, facts.name, "leaf", facts.type, path, struct.level, entity_type=facts.entity_type)
-        node.is_secret = is_secret(self.message, path)
+        node.secret = secret_when(self.message, path)
         node.is_tagged = facts.tagged.low <= facts.tagged.high
         self._slot(node)
         if kind == "array":

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_parsers.schema.secrets import APIS_WITH_SECRETS
 
 VECTORS = Path(__file__).resolve().parents[3] / "fixtures" / "vectors"
 METADATA_V1 = "00000012" + "0003" + "0001" + "00000007" + "0002" + "6d65" + "00000001" + "0000"
@@ -50,6 +51,14 @@ def test_files_of_frames(name):
         assert folded(answer) == folded({"header": v["header_json"], "body": v["body_json"]}), v["api_name"]
 
 
+def test_secrets_are_printed_as_their_length(tmp_path):
+    secret = b"\0alice\0wonderland"
+    frame = (b"\0\x24\0\1\0\0\0\1\xff\xff" + len(secret).to_bytes(4, "big") + secret).hex()
+    asked = write(tmp_path / "asked.jsonl", [{"direction": "request", "frame_hex": f"{len(frame) // 2:08x}{frame}"}])
+    for shown in (answers("--jsonl", asked)[0], json.loads(run("--hex", frame).stdout)):
+        assert shown["body"] == {"auth_bytes_length": len(secret)}
+
+
 def test_files_of_loose_messages():
     name = "loose.jsonl.gz"
     for answer, v in zip(answers("--jsonl", str(VECTORS / name)), vectors(name), strict=True):
@@ -66,6 +75,7 @@ def test_files_of_record_sets():
 
 def test_several_files_plain_and_gzip_answer_in_order(tmp_path):
     frames = vectors("frames.jsonl.gz")[::200]
+    frames = [v for v in frames if v["api_name"] not in APIS_WITH_SECRETS]
     ours = [{k: v[k] for k in ("direction", "api_key", "version", "frame_hex")} for v in frames]
     for line in ours:
         if line["direction"] == "request":  # a request says its own

@@ -40,21 +40,32 @@ def log_in(mechanism, *tokens):
     return [(0, handshake), (1, answer), *tokens]
 
 
+PROOF = b"c=biws,r=" + SECRET + b",p=" + SECRET
+CHALLENGE, VERIFIED = b"r=" + SECRET + b",s=AAAA,i=4096", b"v=" + SECRET
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "token", "user"),
+    ("mechanism", "token", "answers", "user"),
     [
-        (b"PLAIN", b"\0alice\0" + SECRET, "alice"),
-        (b"SCRAM-SHA-256", b"n,,n=al=2Cice,r=" + SECRET, "al,ice"),
-        (b"GSSAPI", b"\0alice\0" + SECRET, None),
-        (b"PLAIN", b"", None),
+        (b"PLAIN", b"\0alice\0" + SECRET, [(1, b"")], "alice"),
+        (b"PLAIN", b"\0alice\0" + SECRET, [], None),
+        (b"PLAIN", b"\0alice\0" + SECRET, [(1, SECRET)], None),
+        (b"PLAIN", b"alice\0" + SECRET + b"\0", [(1, b"")], None),
+        (b"SCRAM-SHA-256", b"n,,n=al=2Cice,r=" + SECRET, [(1, CHALLENGE), (0, PROOF), (1, VERIFIED)], "al,ice"),
+        (b"SCRAM-SHA-256", b"n,,n=al=2Cice,r=" + SECRET, [(1, CHALLENGE), (0, PROOF), (1, b"e=other-error")], None),
+        (b"SCRAM-SHA-256", b"n,,n=al=2Cice,r=" + SECRET, [(1, CHALLENGE)], None),
+        (b"GSSAPI", b"\0alice\0" + SECRET, [(1, b"")], None),
+        (b"PLAIN", b"", [(1, b"")], None),
     ],
 )
-@pytest.mark.parametrize("cut", [0, 1, 9])
-def test_the_first_token_names_the_user_and_nothing_else_is_kept(tmp_path, mechanism, token, user, cut):
+@pytest.mark.parametrize("cut", [0, 9])
+def test_the_token_of_a_login_that_succeeds_names_the_user_and_nothing_else_is_kept(
+    tmp_path, mechanism, token, answers, user, cut
+):
     sent = sized(token)
     pieces = [(0, sent[:cut]), (0, sent[cut:])] if 0 < cut < len(sent) else [(0, sent)]
     metadata = sized(struct.pack(">hhi", 3, 0, 2) + text(b"old") + struct.pack(">i", 0))
-    turns = log_in(mechanism, *pieces, (1, sized(b"")), (0, metadata))
+    turns = log_in(mechanism, *pieces, *((side, sized(raw)) for side, raw in answers), (0, metadata))
     wrpcap(str(tmp_path / "old.pcap"), connection(*turns))
     ingest([tmp_path / "old.pcap"], tmp_path / "out.kscope")
     (row,) = pq.read_table(tmp_path / "out.kscope" / "connections").to_pylist()
@@ -63,6 +74,34 @@ def test_the_first_token_names_the_user_and_nothing_else_is_kept(tmp_path, mecha
         kept = repr(pq.read_table(file).to_pylist())
         assert SECRET.decode() not in kept
         assert SECRET.hex()[:8] not in kept
+
+
+def login(*exchanges):
+    """SaslHandshake v1, then SaslAuthenticate v0: (token, error code of its answer; None for no answer)."""
+    handshake = sized(struct.pack(">hhi", 17, 1, 1) + text(b"new") + text(b"PLAIN"))
+    turns = [(0, handshake), (1, sized(struct.pack(">ihi", 1, 0, 1) + text(b"PLAIN")))]
+    for number, (token, code) in enumerate(exchanges, 2):
+        turns.append((0, sized(struct.pack(">hhi", 36, 0, number) + text(b"new") + sized(token))))
+        if code is not None:
+            turns.append((1, sized(struct.pack(">ihh", number, code, -1) + sized(b""))))
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "user"),
+    [
+        ([(b"\0alice\0" + SECRET, 0)], "alice"),
+        ([(b"\0alice\0" + SECRET, 58)], None),
+        ([(b"\0alice\0" + SECRET, None)], None),
+        ([(b"\0" + SECRET + b"\0", 0)], None),
+        ([(b"alice\0" + SECRET + b"\0", 0)], None),
+    ],
+)
+def test_only_a_well_formed_token_that_the_broker_takes_shows_its_user(tmp_path, exchanges, user):
+    wrpcap(str(tmp_path / "new.pcap"), connection(*login(*exchanges)))
+    ingest([tmp_path / "new.pcap"], tmp_path / "out.kscope")
+    (row,) = pq.read_table(tmp_path / "out.kscope" / "connections").to_pylist()
+    assert row["principal"] == user
 
 
 def test_a_token_without_its_end_names_nobody(tmp_path):

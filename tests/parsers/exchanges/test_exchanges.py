@@ -245,8 +245,7 @@ def test_what_does_not_decode_says_why_and_where():
         ),
         (3, "trailing_zeros", "MetadataRequest v1: 3 zero bytes after its end"),
     ]
-    assert wire.undecoded()[0][3] == odd[0][:16].hex()
-    assert wire.undecoded()[3][3] == "000000"
+    assert {head for _, _, _, head in wire.undecoded()} == {None}
     assert dict(wire.rows()) == dict.fromkeys((1, 5, 6), "unanswered") | dict.fromkeys((2, 3, 4), "undecoded")
     wire.assert_every_byte_is_counted_once()
 
@@ -269,7 +268,10 @@ def test_raw_tokens_are_greetings_and_their_bytes_stand_nowhere_else():
     answer = sized(struct.pack(">ihih", 1, 0, 1, 5) + b"PLAIN")
     wire.push([handshake], [answer])
     block = wire.push([sized(b"\0alice\0secret")], [sized(b"")])
-    assert block.greetings == (RawToken(0, b"\0alice\0secret"),)
+    assert block.greetings == (
+        RawToken(0, b"\0alice\0secret", is_answer=False),
+        RawToken(0, b"", is_answer=True),
+    )
     assert "secret" not in repr(block.greetings)
     assert {(reason, head) for _, reason, _, head in wire.undecoded()} == {("sasl_token", None)}
 
@@ -284,6 +286,28 @@ def test_a_tls_hello_is_a_greeting():
     assert isinstance(greeting, TlsHello)
     assert greeting.hello.sni == "broker.example"
     assert block.undecoded["reason"].to_pylist() == ["tls"]
+    assert block.undecoded["head"].to_pylist() == [hello[:5].hex()]
+
+
+@pytest.mark.parametrize(
+    ("sent", "head"),
+    [
+        (b"GET /?password=hunter2 HTTP/1.1\r\n\r\n", b"GET ".hex()),
+        (b"POST /?password=hunter2 HTTP/1.1\r\n\r\n", b"POST".hex()),
+        (sized(b"\0alice\0hunter2"), None),
+        (b"\0alice\0hunter2hunter2", None),
+        (b"\x16\x07hunter2hunter2", None),
+    ],
+)
+def test_of_bytes_that_are_not_kafka_only_what_names_a_protocol_is_shown(sent, head):
+    wire = Wire()
+    wire.push([sent], [b"HTTP/1.1 400\r\n" if head else b""])
+    wire.push([sent])
+    wire.finish()
+    heads = [found for _, _, _, found in wire.undecoded()]
+    assert heads[0] == head
+    assert set(heads) <= {None, head, b"HTTP".hex()}
+    wire.assert_every_byte_is_counted_once()
 
 
 @pytest.mark.parametrize(("is_closed", "reason"), [(True, "connection_end"), (False, "capture_end")])

@@ -9,7 +9,7 @@ import pytest
 import kafkascope_parsers.schema as schema
 from kafkascope_parsers.schema import program
 from kafkascope_parsers.schema.facts import parse_versions
-from kafkascope_parsers.schema.secrets import SECRET_FIELDS
+from kafkascope_parsers.schema.secrets import SECRETS, is_secret_name
 from kafkascope_parsers.schema.tree import snake_case
 
 # (key, name, versions, first flexible version) as listed by Kafka's protocol guide; removed versions from that of 3.9.
@@ -140,17 +140,47 @@ def test_every_secret_is_a_field_and_every_field_that_sounds_like_one_is_secret(
         for key in schema.api_keys()
         for message in (schema.message_type(key, "request"), schema.message_type(key, "response"))
     }
-    for name, paths in SECRET_FIELDS.items():
-        assert all(by_name[name].node(path).is_secret for path in paths), name
+    for name, fields in SECRETS.items():
+        for path, when in fields.items():
+            assert by_name[name].node(path).secret == when
+            assert all(by_name[name].node(other) for other in (*when.sensitive, *when.names, *when.types))
     sounding = {
         (message.name, leaf.path)
         for message in by_name.values()
         for leaf in message.leaves()
         if any(word in leaf.name for word in ("hmac", "password", "salt", "auth_bytes", "secret"))
+        or (leaf.name == "value" and leaf.type in ("string", "bytes"))
     }
-    secret = {(name, path) for name, paths in SECRET_FIELDS.items() for path in paths}
-    assert len(sounding) >= 8
+    secret = {(name, path) for name, paths in SECRETS.items() for path in paths}
+    assert len(sounding) >= 16
     assert sounding <= secret
+
+
+def test_texts_of_brokers_about_secrets_may_repeat_them():
+    for name, path in (("SaslAuthenticate", "error_message"), ("CreateTopics", "topics[].error_message")):
+        key = next(key for key in schema.api_keys() if schema.api_name(key) == name)
+        assert schema.message_type(key, "response").node(path).secret.is_report
+    assert schema.message_type(10, "response").node("error_message").secret is None
+
+
+PASSWORDS = [
+    "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password", "ssl.keystore.key", "sasl.jaas.config",
+    "ssl.keystore.certificate.chain", "ssl.truststore.certificates", "delegation.token.master.key",
+    "delegation.token.secret.key", "password.encoder.secret", "password.encoder.old.secret",
+    "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.assertion.private.key.passphrase",
+    "listener.name.external.scram-sha-256.sasl.jaas.config", "LISTENER.NAME.X.SSL.KEY.PASSWORD", "password", "key",
+    "schema.registry.basic.auth.user.info", "my.plugin.api-token", "aws.secret.access.key", "x.password ",
+]  # fmt: skip
+OPEN = [
+    "retention.ms", "compression.type", "ssl.keystore.type", "ssl.truststore.location", "sasl.mechanism",
+    "password.encoder.iterations", "password.encoder.key.length", "delegation.token.max.lifetime.ms", "monkey",
+    "key.deserializer", "", "unclean.leader.election.enable", "sasl.oauthbearer.token.endpoint.url",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "secret"), [(PASSWORDS, True), (OPEN, False)])
+def test_names_that_kafka_types_as_password(names, secret):
+    assert [name for name in names if is_secret_name(name) != secret] == []
 
 
 def test_facts_are_facts_only():

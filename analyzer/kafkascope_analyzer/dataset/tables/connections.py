@@ -68,7 +68,7 @@ CONNECTIONS = Table(
         text("tls_alpn", "application protocol chosen"),
         flag("tls_decrypted", "whether the TLS content could be read"),
         text("sasl_mechanism", "SASL mechanism asked for"),
-        text("principal", "user name of the first SASL token, where PLAIN or SCRAM shows one"),
+        text("principal", "user whom the broker let in: of the first SASL token, where PLAIN or SCRAM shows one"),
         i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
         text("zookeeper_session", "ZooKeeper session that the server granted, as 0x and hex digits"),
         i64(
@@ -179,7 +179,9 @@ UNDECODED = Table(
         text("reason", "why", *UNDECODED_REASONS),
         text("detail", "more about it: API, version, field path"),
         text(
-            "head", "first 16 bytes as hex, where they are a header or a foreign protocol's: never records or secrets"
+            "head",
+            "what names a foreign protocol at the start of a direction, as hex: the header of a TLS record, the first "
+            "four letters of HTTP; nothing of other bytes",
         ),
     ),
 )

@@ -1600,7 +1600,7 @@ export interface LaneConnection {
   n_errors: number | null;
   /** first FIN or RST (nanoseconds since the epoch) */
   close_ns: number | null;
-  /** user name of the first SASL token, where PLAIN or SCRAM shows one */
+  /** user whom the broker let in: of the first SASL token, where PLAIN or SCRAM shows one */
   principal: string | null;
   /** client ids of its requests, in order of appearance */
   client_ids: string[];

@@ -1,0 +1,77 @@
+"""Who logged in on a connection: the user of its first SASL token, once the broker has let it in.
+
+A login begins with SaslHandshake, which names the mechanism. Its tokens travel in SaslAuthenticate, whose answers have
+an error code, or after SaslHandshake v0 without a request around them. What is not answered, or with an error, shows no
+user. Until then names of users wait here, a few words for each open login.
+"""
+
+from dataclasses import dataclass
+
+from kafkascope_parsers.framing.principals import answers_needed, is_success, principal_of
+
+MOST_OPEN = 1 << 16
+"""Tokens that wait for their answers: one for each connection that logs in at the time."""
+
+_Key = tuple[int, int]
+"""A connection, and the number of a request on it."""
+
+
+@dataclass(slots=True)
+class _Login:
+    mechanism: str
+    user: str | None = None
+    has_begun: bool = False
+    n_left: int = 0
+    """Answers that are still needed."""
+
+
+class Logins:
+    """The logins of a bucket. `answer` and `answer_token` give the user whom a broker has let in."""
+
+    def __init__(self) -> None:
+        self._by_connection: dict[int, _Login] = {}
+        self._by_request: dict[_Key, _Login] = {}
+
+    def handshake(self, connection: int, mechanism: str) -> None:
+        """Takes the mechanism that a client asks for."""
+        self._by_connection[connection] = _Login(mechanism)
+
+    def token(self, connection: int, token: bytes, number: int | None = None) -> None:
+        """Takes a client's token. number: of its SaslAuthenticate request; None for a token without a request."""
+        login = self._by_connection.get(connection)
+        if login is None:
+            return
+        if not login.has_begun:
+            login.has_begun, login.user = True, principal_of(login.mechanism, token)
+            login.n_left = answers_needed(login.mechanism)
+        if login.user is None:
+            del self._by_connection[connection]
+        elif number is not None:
+            self._by_request[connection, number] = login
+            if len(self._by_request) > MOST_OPEN:
+                del self._by_request[next(iter(self._by_request))]
+
+    def answer(self, connection: int, number: int, *, has_error: bool) -> str | None:
+        """Takes the answer to a SaslAuthenticate request; gives the user where it ends a login that succeeded."""
+        login = self._by_request.pop((connection, number), None)
+        return None if login is None else self._answered(connection, login, refused=has_error)
+
+    def answer_token(self, connection: int, token: bytes | None) -> str | None:
+        """Takes a broker's token without a request, None for one that is not whole; gives the user where it ends a
+        login that succeeded.
+        """
+        login = self._by_connection.get(connection)
+        if login is None or not login.has_begun:
+            return None
+        is_last = login.n_left == 1
+        refused = token is None or (is_last and not is_success(login.mechanism, token))
+        return self._answered(connection, login, refused=refused)
+
+    def _answered(self, connection: int, login: _Login, *, refused: bool) -> str | None:
+        login.n_left -= 1
+        if refused:
+            login.user = None
+        is_over = refused or login.n_left == 0
+        if is_over and self._by_connection.get(connection) is login:
+            del self._by_connection[connection]
+        return login.user if is_over else None

@@ -1,0 +1,66 @@
+"""A decoded message as nested values, without its secrets: for what prints a single message.
+
+The same decisions as machine.hidden makes over columns, which tests compare; a broker's text that may repeat a secret
+is never shown, as the exchange that it belongs to is not known here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkascope_parsers.schema.messages import MessageType
+from kafkascope_parsers.schema.secrets import (
+    ALWAYS,
+    PASSWORD_TYPE,
+    SecretWhen,
+    hides_unknown_tags,
+    is_secret_name,
+)
+from kafkascope_parsers.schema.tree import Node
+
+
+def without_secrets(message: MessageType, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A message as machine.rows.to_rows gives it. A field that is always secret is `<name>_length` instead, one that is
+    secret here null with `<name>_length` beside it; unknown tags that may be secret have "length" instead of "hex".
+    """
+    out: dict[str, Any] = _struct(message.root, row, {}, tags_hidden=hides_unknown_tags(message.name))
+    return out
+
+
+def _value(node: Node, value: Any, around: Mapping[str, Any], *, tags_hidden: bool) -> Any:
+    """around: the fields of the structs that the value lies in, by path."""
+    if value is None or node.kind == "leaf":
+        return value
+    if node.kind == "array" and node.element is not None:
+        return [_value(node.element, element, around, tags_hidden=tags_hidden) for element in value]
+    return _struct(node, value, around, tags_hidden=tags_hidden)
+
+
+def _struct(node: Node, value: Mapping[str, Any], around: Mapping[str, Any], *, tags_hidden: bool) -> dict[str, Any]:
+    fields = {child.path: value.get(child.name) for child in node.children.values() if child.kind == "leaf"}
+    around = {**around, **fields}
+    out: dict[str, Any] = {}
+    for child in node.children.values():
+        if child.name not in value:
+            continue
+        field = value[child.name]
+        if child.secret is None or field is None or not _is_secret(child.secret, around):
+            out[child.name] = _value(child, field, around, tags_hidden=tags_hidden)
+            continue
+        if child.secret != ALWAYS:
+            out[child.name] = None
+        out[f"{child.name}_length"] = len(field.encode() if isinstance(field, str) else field)
+    if tags := value.get("unknown_tagged_fields"):
+        hidden = [{"tag": tag["tag"], "length": len(tag["hex"])} for tag in tags]
+        out["unknown_tagged_fields"] = hidden if tags_hidden else tags
+    return out
+
+
+def _is_secret(when: SecretWhen, around: Mapping[str, Any]) -> bool:
+    """Whether a field is secret. around: the fields beside and around it, by path."""
+    return (
+        when == ALWAYS
+        or when.is_report
+        or any(around[path] for path in when.sensitive)
+        or any(around[path] == PASSWORD_TYPE for path in when.types)
+        or any(is_secret_name(around[path] or "") for path in when.names)
+    )
