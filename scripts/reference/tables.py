@@ -152,16 +152,16 @@ Kafka nests them. A field that the message's version lacks is null. Record sets 
 
 SECRETS_TEXT = """### Secrets
 
-Of what is secret only the length is in a dataset: a field `x` that always is has the column `x_length` alone. A field that
-is secret in some messages has both: where `x` is null and `x_length` is not, the value is hidden. Secret are
+Of what is secret only the length is in a dataset: a field `x` that always is has the column `x_length` alone. A field
+that is secret in some messages has both: where `x` is null and `x_length` is not, the value is hidden. Secret are
 
 - always: SASL tokens, HMACs of delegation tokens, SCRAM credentials, the values that AlterConfigs and
   IncrementalAlterConfigs set, and what an Envelope holds;
 - where `is_sensitive` is true, where Kafka gives the type PASSWORD, and where the name is that of a password
   (`*.password`, `*.secret`, `*.key`, `sasl.jaas.config`, key stores, certificates of trust stores, tokens, credentials,
   behind any prefix): values of configurations and of their synonyms;
-- texts of brokers about such requests (`error_message`, also `errors.message`) that share six bytes or more with a secret
-  that the same connection has shown, or where that cannot be known;
+- texts of brokers about such requests (`error_message`, also `errors.message`) that share six bytes or more with a
+  secret that the same connection has shown, or where that cannot be known;
 - unknown tags of these APIs, of SaslHandshake and of DescribeUserScramCredentials: `data` is null, `length` stays.
 
 Of bytes that are in no decoded message nothing is shown but what names a protocol (`undecoded.head`). A user name
