@@ -43,9 +43,13 @@ RESPONSE_COLUMNS = pa.schema(
         ("response_packet_no", pa.int64()),
         ("response_bytes", pa.int64()),
         ("answer_decoded", pa.bool_()),
+        ("queued_ns", pa.int64()),
+        ("out_of_order", pa.bool_()),
     ]
 )
-"""Columns of every response."""
+"""Columns of every response. queued_ns: for how long its request waited for the response to the one before it, as a
+broker serves the requests of a connection one after the other; out_of_order: whether the response to a later request
+came before it."""
 STATUS_COLUMN = pa.field("status", pa.int8())
 
 

@@ -110,7 +110,7 @@ class Exchanges:
         self._open.add(_beside(_request_columns(streams, requests), of_requests))
         self._open.note_gaps(*response_gaps(streams, self.connections))
         responses, of_responses = self._read_responses(streams, handler, cut)
-        columns = _beside(_response_columns(responses), of_responses)
+        columns = _beside(_response_columns(responses, self._open.rows), of_responses)
         settled, new_row = self._open.settle(columns, cut.frames["row"], abandoned, final=final)
         self._framer.keep_rows(new_row)
         orphans = np.flatnonzero(cut.frames["row"] < 0)
@@ -196,8 +196,8 @@ def _request_columns(streams: Streams, requests: _Direction) -> pa.Table:
     return pa.table([columns[f.name] for f in REQUEST_COLUMNS], REQUEST_COLUMNS)
 
 
-def _response_columns(responses: _Direction) -> pa.Table:
-    """The responses of a block as RESPONSE_COLUMNS."""
+def _response_columns(responses: _Direction, open_requests: pa.Table) -> pa.Table:
+    """The responses of a block as RESPONSE_COLUMNS. open_requests: those that `row` of the frames points into."""
     frames = responses.cut.frames
     columns = [
         _array(frames["ts_ns"]),
@@ -205,8 +205,20 @@ def _response_columns(responses: _Direction) -> pa.Table:
         _array(frames["packet_no"]),
         _array(frames["size"]),
         pa.array(responses.decoder.decoded),
+        pa.array(_queued_ns(frames, open_requests)),
+        pa.array(frames["out_of_order"] > 0),
     ]
     return pa.table(columns, RESPONSE_COLUMNS)
+
+
+def _queued_ns(frames: NDArray[np.void], open_requests: pa.Table) -> NDArray[np.int64]:
+    """For how long the request of each response waited for the last byte of the response before it; 0 for an orphan."""
+    queued = np.zeros(len(frames), np.int64)
+    known = np.flatnonzero(frames["row"] >= 0)
+    sent_ns = open_requests["request_last_ns"].to_numpy()[frames["row"][known]]
+    free_ns = np.minimum(frames["before_ns"][known], frames["ts_ns"][known])
+    queued[known] = np.maximum(free_ns - sent_ns, 0)
+    return queued
 
 
 def _beside(one: pa.Table, other: pa.Table) -> pa.Table:

@@ -117,6 +117,8 @@ def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) 
     row.api_key = -1
     row.api_version = -1
     row.client_id_length = -1
+    row.before_ns = 0
+    row.out_of_order = 0
     row.wholeness = wholeness
     cut.n[0] = n + 1
     return n

@@ -22,7 +22,7 @@ from kafkascope_parsers.framing.layout import (
     STRETCH,
     WAITING_LIMIT_IN_ALL,
 )
-from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, keep_newest, with_room
+from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, give_up_overtaken, keep_newest, with_room
 from kafkascope_parsers.framing.prover import prove_connections
 from kafkascope_parsers.framing.requests import cut_requests, pass_over_foreign
 from kafkascope_parsers.framing.responses import Asked, Pairing, cut_responses
@@ -79,7 +79,8 @@ class Framer:
         connections = np.zeros(n, CONNECTION)
         connections["client_side"] = np.where(by_syn, 0, -1)
         connections["client_side_by"] = BY_SYN
-        connections["head"] = connections["tail"] = NONE
+        for name in ("head", "tail", "overtaken_head", "overtaken_tail"):
+            connections[name] = NONE
         self._directions.add(directions)
         self._connections.add(connections)
 
@@ -107,6 +108,8 @@ class Framer:
         waiting = Waiting(self._nodes, self._free, abandoned)
         cut = _room(streams, requests.consumed.copy())
         cut_responses(streams, cut, Pairing(asked, waiting, self.directions, self.connections), final)
+        if self._n_used() > self._waiting_limit:
+            give_up_overtaken(waiting, self.connections)
         n_waiting = self.connections["n_waiting"]
         if n_waiting.sum() > self._waiting_limit:
             keep_newest(waiting, self.connections, _fair_share(n_waiting, self._waiting_limit))
@@ -119,7 +122,11 @@ class Framer:
             self._nodes["row"] = new_row[np.clip(rows, 0, len(new_row) - 1)]
 
     def _n_free(self) -> int:
-        return len(self._nodes) - int(self.connections["n_waiting"].sum())
+        return len(self._nodes) - self._n_used()
+
+    def _n_used(self) -> int:
+        """Requests that wait, and overtaken ones that may still be answered."""
+        return int(self.connections["n_waiting"].sum() + self.connections["n_overtaken"].sum())
 
 
 def _fair_share(n_waiting: NDArray[np.int32], limit: int) -> int:

@@ -24,8 +24,10 @@ FRAME = np.dtype(
             ("in_flight", "i4"),
             ("api_key", "i2"),  # responses: that of the request, -1 for an orphan
             ("api_version", "i2"),
+            ("before_ns", "i8"),  # responses: last byte of the response before it on the connection, 0 for none
             ("client_id_length", "i2"),  # requests; -1 is null; the text starts at start + CLIENT_ID_AT
             ("wholeness", "u1"),
+            ("out_of_order", "u1"),  # responses: that to a later request of the connection came before it
         ],
     )
 )
@@ -110,6 +112,12 @@ CONNECTION = np.dtype(
             ("n_waiting", "i4"),
             ("max_in_flight", "i4"),
             ("n_given_up", "i8"),  # requests that waited too long: see WAITING_LIMIT
+            ("n_answers", "i8"),  # responses so far, orphans included
+            ("answered_ns", "i8"),  # last byte of the last response that came in order, 0 before the first
+            ("overtaken_head", "i8"),  # the request that was overtaken first, and the last one: see pool
+            ("overtaken_tail", "i8"),
+            ("n_overtaken", "i4"),
+            ("lacks_responses", "u1"),  # whether bytes of the server are missing since the last paired response
         ],
     )
 )
@@ -119,7 +127,17 @@ UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER = range(6)
 """CONNECTION.protocol."""
 
 WAITING = np.dtype(
-    (np.record, [("next", "i8"), ("row", "i8"), ("correlation_id", "i4"), ("api_key", "i2"), ("api_version", "i2")])
+    (
+        np.record,
+        [
+            ("next", "i8"),
+            ("row", "i8"),
+            ("overtaken_at", "i8"),  # responses of the connection when it was overtaken
+            ("correlation_id", "i4"),
+            ("api_key", "i2"),
+            ("api_version", "i2"),
+        ],
+    )
 )
 """A request that waits for its response: a node of a list in one pool for all connections."""
 
@@ -138,6 +156,11 @@ hostile stream costs little.
 WAITING_LIMIT = 16_384
 """Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
 """
+OVERTAKEN_LIMIT = 256
+"""Overtaken requests of a connection that may still be answered: above what clients keep in flight, and few enough to be
+looked through for each response that answers nothing else."""
+OVERTAKEN_RESPONSES = 1024
+"""Responses after which an overtaken request is given up."""
 WAITING_LIMIT_IN_ALL = 200_000
 """Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the
 connections with the most are given up at the end of a block.

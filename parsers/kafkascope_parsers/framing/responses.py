@@ -1,7 +1,9 @@
 """Cuts the responses of a block and pairs each with the request it answers.
 
 A response header has only a correlation id, so a response proves itself by answering a request that waits. Requests
-and responses of a connection are walked together in time order, so that `in_flight` is what was on the wire.
+and responses of a connection are walked together in time order, so that `in_flight` is what was on the wire. Kafka
+answers the requests of a connection one after the other: a response that comes after that to a later request is paired
+all the same, and marked.
 """
 
 from typing import NamedTuple
@@ -40,7 +42,16 @@ from kafkascope_parsers.framing.layout import (
     TOKEN_LIMIT,
     WHOLE,
 )
-from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
+from kafkascope_parsers.framing.pool import (
+    NONE,
+    Waiting,
+    enqueue,
+    is_overtaken,
+    note_answer,
+    take,
+    take_overtaken,
+    waits,
+)
 from kafkascope_parsers.framing.proof import PROOF_LIMIT, foreign_protocol
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
@@ -120,6 +131,15 @@ def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> b
 
 
 @kernel
+def answers_overtaken(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
+    """Whether a response header at `at`, where one is expected, names an overtaken request and a possible size."""
+    if s.end[run] - at < RESPONSE_HEAD:
+        return False
+    size = int32_at(s.data, at)
+    return 4 <= size <= FRAME_LIMIT and is_overtaken(w, c, s.direction[run] >> 1, int32_at(s.data, at + 4))
+
+
+@kernel
 def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: whether a response stands at `at`: YES, NO or MORE.
 
@@ -161,6 +181,13 @@ def take_response(s: Streams, cut: Cut, run: int, span: tuple[int, int], wholene
     row.correlation_id = int32_at(s.data, at + 4)
     node = take(w, c, i, row.correlation_id)
     if node == NONE:
+        node = take_overtaken(w, c, i, row.correlation_id)
+        row.out_of_order = node != NONE
+    if not row.out_of_order:
+        row.before_ns = c[i].answered_ns
+        c[i].answered_ns = row.last_ns
+    note_answer(w, c, i)
+    if node == NONE:
         row.number = c[i].n_orphans
         c[i].n_orphans += 1
         return
@@ -199,7 +226,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
     known = waits(w, c, i, correlation_id)
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)
-        known = waits(w, c, i, correlation_id)
+        known = waits(w, c, i, correlation_id) or is_overtaken(w, c, i, correlation_id)
     if not known and not last and c[i].pending and c[i].pending_id == correlation_id:
         return at  # its request's rest is missing, and what shows that has not come
     if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
@@ -239,6 +266,7 @@ def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: boo
             break
         if verdict == YES:
             d[k].mode = SYNC
+            c[k >> 1].lacks_responses = 1
             to = q
             break
     add_stretch(s, cut, run, at, to, d[k].reason)
@@ -274,7 +302,8 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
                     if s.end[run] - at < RESPONSE_HEAD and not last:
                         break
                     ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
-                    d[k].mode = SYNC if answers(s, run, at, w, c) else HUNT
+                    expected = answers(s, run, at, w, c) or answers_overtaken(s, run, at, w, c)
+                    d[k].mode = SYNC if expected else HUNT
             else:
                 at = hunt_response(s, cut, run, at, p, last)
             if at == before and d[k].mode == mode:
