@@ -173,6 +173,7 @@ class Request:
     request_last_ns: int
     response_ns: int | None
     latency_us: int | None
+    broker_us: int | None
     error_code: int
     error_name: str | None
     status: str

@@ -136,6 +136,7 @@ def request_row() -> Callable[..., Request]:
             request_last_ns=at * MS,
             response_ns=None if answered is None else answered * MS,
             latency_us=None if answered is None else (answered - at) * 1_000,
+            broker_us=None if answered is None else (answered - at) * 1_000,
             error_code=0,
             error_name=None,
             status="unanswered" if answered is None else "ok",

@@ -102,6 +102,9 @@ def request_rows(rows: pa.Table, names: Names) -> pa.Table:
     columns["latency_us"] = pc.cast(
         pc.divide(pc.subtract(rows["response_ns"], rows["request_last_ns"]), _NS_PER_US), pa.int64()
     )
+    free_ns = pc.add(rows["request_last_ns"], rows["queued_ns"])
+    columns["broker_us"] = pc.cast(pc.divide(pc.subtract(rows["response_ns"], free_ns), _NS_PER_US), pa.int64())
+    columns["queued_us"] = pc.subtract(columns["latency_us"], columns["broker_us"])
     empty = pc.equal(rows["member_id"], "")
     columns["member_id"] = pc.coalesce(
         pc.if_else(empty, None, rows["member_id"]), rows["answer_member_id"], rows["member_id"]

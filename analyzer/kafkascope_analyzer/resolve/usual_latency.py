@@ -1,4 +1,5 @@
-"""How long each server usually takes to respond to each API, beyond what the request allows it to wait.
+"""How long each server usually takes to respond to each API, beyond what the request allows it to wait, and beyond its
+wait for the response before it.
 
 Latencies are counted in classes that are an eighth of an octave wide, so that the cost does not grow with their number
 and the median does not depend on the buckets.
@@ -17,7 +18,7 @@ _NS_PER_MS, _NS_PER_US = 1_000_000, 1_000
 _CLASSES_PER_OCTAVE, _N_CLASSES = 8, 512
 _MOST_KEYS = 1 << 7
 """Kafka has less than a hundred APIs; a server takes 256 KB while latencies are counted."""
-_COLUMNS = ["conn", "api_key", "request_last_ns", "response_ns", "max_wait_ms"]
+_COLUMNS = ["conn", "api_key", "request_last_ns", "response_ns", "max_wait_ms", "queued_ns"]
 
 
 def usual_latency_ns(hosts: ServerHosts, in_question: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -41,8 +42,9 @@ def usual_latency_ns(hosts: ServerHosts, in_question: NDArray[np.bool_]) -> NDAr
 
 
 def _classes(rows: pa.Table) -> Ints:
-    """The class of each latency beyond what the request allows."""
+    """The class of each latency beyond what the request allows, from when the server could begin."""
     allowed = int_column(rows, "max_wait_ms", 0) * _NS_PER_MS
-    took = int_column(rows, "response_ns", 0) - int_column(rows, "request_last_ns", 0) - np.maximum(allowed, 0)
+    took = int_column(rows, "response_ns", 0) - int_column(rows, "request_last_ns", 0)
+    took -= int_column(rows, "queued_ns", 0) + np.maximum(allowed, 0)
     octaves = np.log2(np.maximum(took // _NS_PER_US, 1))
     return np.asarray(np.minimum(octaves * _CLASSES_PER_OCTAVE, _N_CLASSES - 1).astype(np.int64))

@@ -1,7 +1,8 @@
 """Requests whose response came late, or never: what picks them during the scan.
 
-A response is late half a second after what its request allows: a Fetch may be held back for max_wait_ms. JoinGroup and
-SyncGroup wait for other members as long as the group's timeouts allow, so they are never late.
+A response is late half a second after what its request allows: a Fetch may be held back for max_wait_ms, and a request
+is served when the response to the one before it on the connection was sent. JoinGroup and SyncGroup wait for other
+members as long as the group's timeouts allow, so they are never late.
 """
 
 import numpy as np
@@ -41,7 +42,7 @@ connection was before it, and no quota delayed it."""
 def pick_late_responses(settled: pa.Table) -> pa.Table | None:
     """Of settled requests (scan.exchanges.SETTLED_SCHEMA) those whose response was late (LATE_COLUMNS)."""
     sent = int_column(settled, "request_last_ns", 0)
-    due = sent + np.maximum(int_column(settled, "max_wait_ms", 0), 0) * _NS_PER_MS
+    due = sent + int_column(settled, "queued_ns", 0) + np.maximum(int_column(settled, "max_wait_ms", 0), 0) * _NS_PER_MS
     answered = int_column(settled, "response_ns", 0)
     is_late = ((answered == 0) | (answered - due >= LATE_NS)) & np.isin(int_column(settled, "status", -1), _ASKED)
     rows = np.flatnonzero(is_late)

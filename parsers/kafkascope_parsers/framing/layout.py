@@ -157,8 +157,8 @@ WAITING_LIMIT = 16_384
 """Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
 """
 OVERTAKEN_LIMIT = 256
-"""Overtaken requests of a connection that may still be answered: above what clients keep in flight, and few enough to be
-looked through for each response that answers nothing else."""
+"""Overtaken requests of a connection that may still be answered: above what clients keep in flight, and few enough to
+be looked through for each response that answers nothing else."""
 OVERTAKEN_RESPONSES = 1024
 """Responses after which an overtaken request is given up."""
 WAITING_LIMIT_IN_ALL = 200_000

@@ -140,7 +140,7 @@ class Step:
             node_id=request.node_id,
             start_ns=request.ts_ns,
             end_ns=max(end if end is not None else request.request_last_ns, request.ts_ns),
-            broker_us=request.latency_us,
+            broker_us=request.broker_us,
             subject=request.coordinator_key or request.group_id or request.transactional_id or request.sasl_mechanism,
             outcome=outcome,
             error_name=error,

@@ -50,7 +50,8 @@ def request(conn: str, number: int, api: tuple[int, str, int], ms: float, **more
     key, name, version = api
     row = {"request_id": f"{conn}:{number}", "conn_id": conn, "api_key": key, "api_name": name, "api_version": version}
     row |= {"ts_ns": at(ms), "status": "ok", "latency_us": 1000 * (number + 1), "error_code": 0, "n_errors": 0}
-    return {**row, "request_bytes": 60, "response_bytes": 90, **more}
+    row |= {"request_bytes": 60, "response_bytes": 90, "queued_us": 0, **more}
+    return {"broker_us": row["latency_us"] and row["latency_us"] - row["queued_us"], **row}
 
 
 METADATA, PRODUCE, FETCH, JOIN = (3, "Metadata", 13), (0, "Produce", 12), (1, "Fetch", 17), (11, "JoinGroup", 9)

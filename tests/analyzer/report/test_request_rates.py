@@ -40,7 +40,7 @@ def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def requests_of(place: Path) -> list[dict[str, Any]]:
-    columns = ["api_name", "ts_ns", "latency_us", "error_code", "status"]
+    columns = ["api_name", "ts_ns", "broker_us", "error_code", "status"]
     rows = ds.dataset(place / "requests", format="parquet").to_table(columns=columns).to_pylist()
     return [row for row in rows if row["status"] != "orphan_response"]
 
@@ -65,7 +65,7 @@ def test_each_slot_has_the_requests_that_were_sent_in_it(leader_move: Path) -> N
         assert slot.n == len(rows)
         assert slot.n_failed == sum(bool(row["error_code"]) or row["status"] == "unanswered" for row in rows)
         assert slot.per_second == pytest.approx(len(rows) * 1e9 / (slot.to_ns - slot.from_ns), rel=1e-3)
-        latencies = sorted(row["latency_us"] for row in rows if row["latency_us"] is not None)
+        latencies = sorted(row["broker_us"] for row in rows if row["broker_us"] is not None)
         if not latencies:
             assert slot.p99_ms is None
             continue

@@ -47,6 +47,7 @@ def produce(small: ModuleType, number: int, node_id: int | None, latency_us: int
     row = small.request("c1", number, small.PRODUCE, number, node_id=node_id, client_ip="10.0.0.101", client_id="svc")
     row |= {
         "latency_us": latency_us,
+        "broker_us": latency_us,
         "request_last_ns": sent + 30_000,
         "response_ns": sent + 30_000 + 1000 * latency_us,
     }
@@ -56,7 +57,7 @@ def produce(small: ModuleType, number: int, node_id: int | None, latency_us: int
 
 def test_latency_is_told_apart_by_broker_and_by_whose_time_it_was(with_requests, small: ModuleType) -> None:
     rows = [produce(small, n, 1, 100 * (n + 1)) for n in range(9)] + [produce(small, 20, 2, 50_000)]
-    rows += [produce(small, 30, None, 7), produce(small, 31, 1, 0) | {"latency_us": None}]
+    rows += [produce(small, 30, None, 7), produce(small, 31, 1, 0) | {"latency_us": None, "broker_us": None}]
     found = section(broker_latency, (with_requests(rows)))
     result = {(row["node_id"], row["address"]): row for row in found["listed"]}
     assert set(result) == {(1, None), (2, None), (None, "10.0.0.11:9092")}
@@ -65,6 +66,21 @@ def test_latency_is_told_apart_by_broker_and_by_whose_time_it_was(with_requests,
     assert 496 <= first["broker_p50_us"] <= 500
     assert 893 <= first["broker_p99_us"] <= 900
     assert result[2, None]["broker_p50_us"] >= 49_600
+
+
+def test_the_wait_for_the_response_before_it_is_not_the_brokers_time(with_requests, small: ModuleType) -> None:
+    """OffsetCommit behind a Fetch that the broker holds back for 500 ms."""
+    fetches = [produce(small, n, 1, 500_000, api_name="Fetch") for n in range(5)]
+    commits = [
+        produce(small, 20 + n, 1, 496_000, api_name="OffsetCommit") | {"queued_us": 495_000, "broker_us": 1_000}
+        for n in range(5)
+    ]
+    database = with_requests(fetches + commits)
+    found = {row["api_name"]: row for row in section(broker_latency, database)["listed"]}
+    assert 992 <= found["OffsetCommit"]["broker_p50_us"] <= found["OffsetCommit"]["max_us"] == 1_000
+    assert 491_000 <= found["OffsetCommit"]["queued_p50_us"] <= found["OffsetCommit"]["queued_p99_us"] <= 495_000
+    assert found["Fetch"]["max_us"] == 500_000
+    assert found["Fetch"]["queued_p99_us"] == 0
 
 
 def test_round_trips_are_the_handshakes_of_each_broker(dataset: Write, small: ModuleType) -> None:

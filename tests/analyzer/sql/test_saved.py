@@ -50,8 +50,8 @@ def test_a_name_that_is_not_known_gets_the_closest(dataset: Write) -> None:
 def test_slow_producers_are_those_of_the_requests(real: Path) -> None:
     latencies = defaultdict(list)
     for row in table(real, "requests"):
-        if row["api_name"] == "Produce" and row["latency_us"] is not None:
-            latencies[row["client_id"], row["client_ip"]].append(row["latency_us"])
+        if row["api_name"] == "Produce" and row["broker_us"] is not None:
+            latencies[row["client_id"], row["client_ip"]].append(row["broker_us"])
     wanted = {who: (len(found), max(found)) for who, found in latencies.items()}
     answered = {
         (row["client_id"], row["client_ip"]): (row["n_requests"] - row["n_unanswered"], row["max_us"])

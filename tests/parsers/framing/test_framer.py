@@ -16,6 +16,8 @@ from kafkascope_parsers.framing.layout import (
     HTTP,
     KAFKA,
     OVERSIZE,
+    OVERTAKEN_LIMIT,
+    OVERTAKEN_RESPONSES,
     REASONS,
     TLS,
     WHOLE,
@@ -138,6 +140,10 @@ class Wire:
         return {int(f["correlation_id"]): int(f["row"]) for f, _ in self.frames if f["direction"] == 1}
 
     @property
+    def out_of_order(self):
+        return [int(f["correlation_id"]) for f, _ in self.frames if f["out_of_order"]]
+
+    @property
     def protocol(self):
         return int(self.framer.connections["protocol"][0])
 
@@ -183,10 +189,96 @@ def test_in_flight_counts_what_waits():
     assert wire.framer.connections["max_in_flight"][0] == 2
 
 
-def test_an_answer_abandons_the_requests_before_it():
+def test_an_answer_overtakes_the_requests_before_it():
     wire = Wire().block([(1, request(1)), (2, request(2))], [(3, response(2))])
     assert wire.pairs == {2: 1}
     assert wire.framer.connections["n_waiting"][0] == 0
+    assert wire.framer.connections["n_overtaken"][0] == 1
+
+
+def test_a_response_after_that_to_a_later_request_is_paired_and_marked():
+    asked = [(i, request(i)) for i in (2, 3, 4, 5, 6)]
+    for blocks in (1, 6):
+        wire = Wire().block(asked)
+        answers = [(100 + n, response(i)) for n, i in enumerate((2, 6, 3, 5, 4))]
+        for at in range(0, 5, 5 // blocks or 1):
+            wire.block([], answers[at : at + (5 // blocks or 1)])
+        wire.block(final=True)
+        assert wire.pairs == {2: 0, 3: 1, 4: 2, 5: 3, 6: 4}
+        assert wire.out_of_order == [3, 5, 4]
+        assert wire.framer.connections["n_overtaken"][0] == 0
+
+
+def test_the_wait_for_the_response_before_is_that_of_responses_in_order():
+    wire = Wire().block(
+        [(1, request(1)), (2, request(2)), (3, request(3)), (30, request(4))],
+        [(10, response(1)), (12, response(3)), (14, response(2)), (40, response(4))],
+        final=True,
+    )
+    assert [int(f["before_ns"]) for f, _ in wire.frames if f["direction"] == 1] == [0, 10, 0, 12]
+
+
+def test_after_a_gap_in_the_responses_those_before_an_answer_are_given_up():
+    """Their responses were in the gap: a later response that repeats an id is none of theirs."""
+    wire = Wire().block(
+        [(1, request(1)), (2, request(2)), (3, request(3))],
+        [(4, (40, GAP_LOST)), (5, response(3)), (6, response(1))],
+        final=True,
+    )
+    assert wire.pairs == {3: 2, 1: -1}
+    assert wire.out_of_order == []
+
+
+def test_a_request_that_waits_is_answered_before_an_overtaken_one_of_the_same_id():
+    wire = Wire().block(
+        [(1, request(1)), (2, request(2)), (4, request(1))],
+        [(3, response(2)), (5, response(1)), (6, response(1))],
+        final=True,
+    )
+    assert [int(f["row"]) for f, _ in wire.frames if f["direction"] == 1] == [1, 2, 0]
+    assert wire.out_of_order == [1]
+
+
+def test_overtaken_requests_are_bounded():
+    """Of those that one answer overtakes the last OVERTAKEN_LIMIT may still be answered; all of them are given up when
+    OVERTAKEN_RESPONSES have followed."""
+    n = OVERTAKEN_LIMIT + 10
+    wire = Wire().block([(i, request(i)) for i in range(n + 1)], [(5000, response(n))])
+    assert wire.framer.connections["n_overtaken"][0] == OVERTAKEN_LIMIT
+    wire.block([], [(5001, response(5)), (5002, response(20))])
+    assert (wire.pairs[5], wire.pairs[20]) == (-1, 20)
+    later = range(10_000, 10_000 + OVERTAKEN_RESPONSES)
+    wire.block([(6000 + i, request(i)) for i in later], [(90_000 + i, response(i)) for i in later])
+    assert wire.framer.connections["n_overtaken"][0] == 0
+    wire.block([], [(200_000, response(21))], final=True)
+    assert wire.pairs[21] == -1
+    wire.assert_every_byte_counted()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40), st.integers(1, 9))
+def test_pairs_are_those_of_a_slow_twin(asked, answered, size):
+    """Ids repeat, are answered twice, in any order, or never; blocks are cut anywhere."""
+    wire = Wire()
+    for at in range(0, len(asked), size):
+        wire.block([(at + i, request(c)) for i, c in enumerate(asked[at : at + size])])
+    for at in range(0, len(answered), size):
+        wire.block([], [(1000 + at + i, response(c)) for i, c in enumerate(answered[at : at + size])])
+    wire.block(final=True)
+    waiting, overtaken, expected = list(enumerate(asked)), [], []
+    for correlation_id in answered:
+        place = next((k for k, (_, c) in enumerate(waiting) if c == correlation_id), None)
+        late = next((k for k, (_, c) in enumerate(overtaken) if c == correlation_id), None)
+        if place is not None:
+            overtaken += waiting[:place]
+            expected.append((waiting[place][0], 0))
+            del waiting[: place + 1]
+        elif late is not None:
+            expected.append((overtaken.pop(late)[0], 1))
+        else:
+            expected.append((-1, 0))
+    answers = [f for f, _ in wire.frames if f["direction"] == 1]
+    assert [(int(f["row"]), int(f["out_of_order"])) for f in answers] == (expected if asked else [])
 
 
 def test_a_request_without_acks_is_not_waited_for():

@@ -40,6 +40,11 @@ def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     ]
 
 
+def answered(packet_no: int, *, late: bool = False) -> dict[str, Any]:
+    """What a request's row has of its response; late: that to a later request came first."""
+    return {"response_packet_no": packet_no, "response_ns": 20 * S + packet_no, "out_of_order": late, "capture_id": 0}
+
+
 def broken(**changes: Any) -> dict[str, Any]:
     episode = {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3", "c2"], **changes}
     return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
@@ -290,6 +295,30 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
                 }
             ],
             "requests": asks(12, every_s=1),
+        },
+        set(),
+    ),
+    "answered out of order": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "requests": [
+                {**request, "correlation_id": n, "request_packet_no": 10 + n, "server_ip": "10.0.0.1", **answer}
+                for n, (request, answer) in enumerate(
+                    zip(asks(3, every_s=1), (answered(30), answered(32, late=True), answered(31)), strict=True)
+                )
+            ],
+        },
+        {"responses_out_of_order"},
+    ),
+    "answered in order": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "requests": [
+                {**request, "correlation_id": n, "request_packet_no": 10 + n, **answered(30 + n)}
+                for n, request in enumerate(asks(3, every_s=1))
+            ],
         },
         set(),
     ),

@@ -157,7 +157,11 @@ STARTUP_STEP_ROWS = Table(
         _ns("start_ns", "when it began"),
         _ns("end_ns", "when it ended"),
         i64("duration_us", "from begin to end, microseconds"),
-        i64("broker_us", "last byte of the request to first byte of the answer, microseconds"),
+        i64(
+            "broker_us",
+            "last byte of the request, or of the answer before it on the connection, to first byte of the answer, "
+            "microseconds",
+        ),
         text("broker_why", "what the broker did in it", "work", "rebalance", "long_poll"),
         i64("network_us", "rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds"),
         i64(

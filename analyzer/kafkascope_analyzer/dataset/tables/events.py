@@ -77,6 +77,7 @@ USAGE_FIRST = (
     "response_ns",
     "response_last_ns",
     "latency_us",
+    "broker_us",
     "generation_or_epoch",
     "n_records",
 )
@@ -94,6 +95,7 @@ _REQUEST = (
     "response_ns",
     "response_last_ns",
     "latency_us",
+    "broker_us",
     "error_code",
     "error_name",
     "status",

@@ -30,6 +30,17 @@ REQUESTS = Table(
         i64("response_ns", "first byte of the response, nanoseconds since the epoch"),
         i64("response_last_ns", "last byte of the response, nanoseconds since the epoch"),
         i64("latency_us", "last byte of the request to first byte of the response, microseconds"),
+        i64(
+            "queued_us",
+            "of latency_us, until the last byte of the response before it on the connection: a broker serves the "
+            "requests of a connection one after the other, so that one behind a long poll waits for that first; "
+            "microseconds",
+        ),
+        i64(
+            "broker_us",
+            "of latency_us, what remains: the broker's own time with the request (its long poll included), and before "
+            "it with those that expect no response; microseconds",
+        ),
         i64("request_bytes", "frame size of the request, with its 4 bytes of length"),
         i64("response_bytes", "frame size of the response, with its 4 bytes of length"),
         i32("in_flight", "requests of the connection waiting for an answer when it was sent, itself included"),
@@ -75,6 +86,11 @@ REQUESTS = Table(
         ),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),
+        flag(
+            "out_of_order",
+            "whether the response came after that to a later request of the connection, which breaks Kafka's protocol; "
+            "null without a response",
+        ),
     ),
 )
 

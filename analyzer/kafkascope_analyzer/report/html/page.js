@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 6f07f65b5e97b3449e3d6b0d5657543d67b6f067c6956a7999f343c8464e6aaf; lines below: sha256 0e111fa7ad2a5cd53ad066d748fabe465e1c6592bf1ae7e08baf5a8bc9e86755
+// Made by `make page`. Sources: sha256 2edc003c50b788495697e8ccb88072bbc036e871d56a7d2e057dfbf125734e62; lines below: sha256 cd2b3110107b65ad1a80fd3ecc66a3924f3fb9d6522a1c9b62061dc6ae25256f
 "use strict";
 (() => {
   // dom.ts
@@ -3105,6 +3105,8 @@
       ["p50", "num"],
       ["p99", "num"],
       ["Slowest", "num"],
+      ["Queued p50", "num"],
+      ["Queued p99", "num"],
       ["Network p50", "num"],
       ["Network p99", "num"],
       ["p50 ━ p99 ┄ slowest, logarithmic"]
@@ -3116,13 +3118,15 @@
       span(one.broker_p50_us),
       span(one.broker_p99_us),
       span(one.max_us),
+      span(one.queued_p50_us),
+      span(one.queued_p99_us),
       span(one.network_p50_us),
       span(one.network_p99_us),
       latencyBar(one)
     ]);
     return [
       hint(
-        "From the last byte of the request to the first byte of the answer, as the capture saw them; network is the bytes’ own time on the way. Fetch waits for records on purpose, JoinGroup for the other members."
+        "From the last byte of the request to the first byte of the answer, as the capture saw them; queued, which is not in it, is the wait for the answer before it on the connection; network is the bytes’ own time on the way. Fetch waits for records on purpose, JoinGroup for the other members."
       ),
       table("Latency by API and broker", columns, rows),
       moreRows(STORY.latency, listed.length, "pair")

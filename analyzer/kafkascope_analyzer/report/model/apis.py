@@ -17,7 +17,7 @@ class Api:
     api_name: Annotated[str, "API"]
     n: Annotated[int, "requests"]
     versions: Annotated[tuple[int, ...], "versions of the requests"]
-    p50_us: Annotated[int | None, "median latency (at most 0.8 % low), as all percentiles here"]
+    p50_us: Annotated[int | None, "median of broker_us (at most 0.8 % low), as all percentiles here"]
     p99_us: Annotated[int | None, "99th percentile"]
     max_us: Annotated[int | None, "longest"]
     n_with_errors: Annotated[int, "responses with an error code"]
@@ -49,7 +49,7 @@ class Errors:
 _NAMED = "(from requests where api_name is not null)"
 """A response whose request is not in the capture has no API."""
 _APIS = f"""
-with latencies as ({percentiles_sql({"api_name": "api_name"}, "latency_us", _NAMED)}), sent as (
+with latencies as ({percentiles_sql({"api_name": "api_name"}, "broker_us", _NAMED)}), sent as (
     select api_name, count(*) as n, list_sort(list(distinct api_version) filter (api_version is not null)) as versions,
         count(*) filter (coalesce(error_code, 0) <> 0) as n_with_errors,
         histogram(coalesce(nullif(status, ''), 'unknown')) as statuses,

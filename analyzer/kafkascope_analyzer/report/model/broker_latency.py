@@ -1,6 +1,7 @@
 """How fast each broker answered each API, and how much of it was the broker's and how much the network's.
 
-broker: last byte of the request to first byte of the response, as the capture saw it (`requests.latency_us`). network:
+broker: last byte of the request to first byte of the response, as the capture saw it, without the time for which the
+request waited for the response before it on its connection (`requests.broker_us`); queued: that time. network:
 the bytes' own time on the way, first to last byte of the request and of the response. What the way there and back adds
 to the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, says how much that is.
 """
@@ -36,8 +37,12 @@ class LatencyPair:
     node_id: Annotated[int | None, "node id of the broker"]
     address: Annotated[str | None, "its address, where the node id is not known"]
     n: Annotated[int, "answered requests"]
-    broker_p50_us: Annotated[int | None, "last byte of the request to first byte of the response, median"]
+    broker_p50_us: Annotated[
+        int | None, "last byte of the request, or of the response before it, to first byte of the response, median"
+    ]
     broker_p99_us: Annotated[int | None, "99th percentile"]
+    queued_p50_us: Annotated[int | None, "wait for the response before it on the connection, median"]
+    queued_p99_us: Annotated[int | None, "99th percentile"]
     network_p50_us: Annotated[int | None, "first to last byte of the request and of the response, median"]
     network_p99_us: Annotated[int | None, "99th percentile"]
     max_us: Annotated[int | None, "longest time at the broker"]
@@ -58,18 +63,22 @@ _SERVER = {
 }
 """A broker by its node id; by its address where that is not known."""
 _PAIR = {"api_name": "coalesce(nullif(api_name, ''), '?')", **_SERVER}
-_ANSWERED = "(from requests where latency_us is not null)"
+_ANSWERED = "(from requests where broker_us is not null)"
 _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 
 
 _PAIRS = f"""
-with broker as ({percentiles_sql(_PAIR, "latency_us", _ANSWERED)}),
+with broker as ({percentiles_sql(_PAIR, "broker_us", _ANSWERED)}),
+queue as ({percentiles_sql(_PAIR, "queued_us", _ANSWERED)}),
 network as ({percentiles_sql(_PAIR, _NETWORK, _ANSWERED)})
 select b.api_name, b.node_id, b.address, b.n, b.p50_us as broker_p50_us, b.p99_us as broker_p99_us,
+    q.p50_us as queued_p50_us, q.p99_us as queued_p99_us,
     w.p50_us as network_p50_us, w.p99_us as network_p99_us, b.max_us
 from broker b join network w on b.api_name = w.api_name and b.node_id is not distinct from w.node_id
     and b.address is not distinct from w.address
+join queue q on b.api_name = q.api_name and b.node_id is not distinct from q.node_id
+    and b.address is not distinct from q.address
 """
 _ROUND_TRIPS = f"""
 select node_id, address, n as n_handshakes, p50_us as round_trip_p50_us, p99_us as round_trip_p99_us

@@ -63,8 +63,8 @@ with seen as (
     where c.n_segments_at_both > 0 and f.capture_point is not null
 ), latencies as (
     select s.client_point, s.server_point, s.times_from, count(*) as n_requests,
-        quantile_disc(r.latency_us, 0.5) as latency_p50_us
-    from seen s join requests r on r.conn_id = s.conn_id where r.latency_us is not null group by all
+        quantile_disc(r.broker_us, 0.5) as latency_p50_us
+    from seen s join requests r on r.conn_id = s.conn_id where r.broker_us is not null group by all
 ), ways as (
     select client_point, server_point, times_from, count(*) as n_connections, sum(n_segments)::bigint as n_segments,
         quantile_disc(to_server_p50_ns, 0.5) as to_server_p50_ns,

@@ -26,9 +26,9 @@ _CLIENTS = (
     "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
 )
 _LATENCY = f"""
-select api_name, count(*), quantile_disc(latency_us, 0.5), quantile_disc(latency_us, 0.99)
+select api_name, count(*), quantile_disc(broker_us, 0.5), quantile_disc(broker_us, 0.99)
 from requests semi join {_CLIENTS} using (conn_id)
-where latency_us is not null and api_name not in ('Fetch', 'ShareFetch', 'JoinGroup', 'SyncGroup')
+where broker_us is not null and api_name not in ('Fetch', 'ShareFetch', 'JoinGroup', 'SyncGroup')
 group by api_name
 """
 """Without the requests that are meant to wait: for records, or for other members."""

@@ -53,7 +53,9 @@ class RateSlot:
     n: Annotated[int, "requests"]
     n_failed: Annotated[int, "of them, those with an error code or without the answer that they expected"]
     per_second: Annotated[float, "requests a second"]
-    p99_ms: Annotated[float | None, "99th percentile of the latency of those that were answered (at most 0.8 % low)"]
+    p99_ms: Annotated[
+        float | None, "99th percentile of the broker's time with those that were answered (at most 0.8 % low)"
+    ]
     when: Annotated[str, "from when to when, after the capture's start"]
     text: Annotated[str, "rate, latency and failures in words"]
 
@@ -93,7 +95,7 @@ def request_rates(database: Database) -> RequestRates:
         n_slots=N_SLOTS,
         start_ns=start_ns,
         span_ns=span_ns,
-        step=STEP_SQL.format(us="latency_us"),
+        step=STEP_SQL.format(us="broker_us"),
     )
     for family, slot, n, n_failed, p99_us in database.query(query)[1]:
         begin, end = (start_ns + span_ns * number // N_SLOTS for number in (slot, slot + 1))

@@ -26,12 +26,12 @@ def render_latency(model: Report) -> Iterator[RenderableType]:
     if not found.n:
         return
     yield heading("Latency by API and broker")
-    figures = ("count", "broker p50", "p99", "network p50", "p99")
+    figures = ("count", "broker p50", "p99", "queued p99", "network p50", "p99")
     table = grid(("API", ""), ("broker", ""), *((name, "rn") for name in figures))
     last = None
     for row in _by_api(found.listed[:MOST_PAIRS]):
         times = [span(row.broker_p50_us), span(row.broker_p99_us)]
-        times += [span(us) if us else "" for us in (row.network_p50_us, row.network_p99_us)]
+        times += [span(us) if us else "" for us in (row.queued_p99_us, row.network_p50_us, row.network_p99_us)]
         name = safe(row.api_name) if row.api_name != last else ""
         table.add_row(Text(name), Text(_broker(row)), f"{row.n:,}", *times)
         last = row.api_name

@@ -28,7 +28,8 @@ select r.request_id, conn_id, ts_ns, request_last_ns, response_last_ns, status, 
        {flows} as flows,
        {{'version': api_version, 'correlation_id': correlation_id, 'request_packet': request_packet_no,
        'response_packet': response_packet_no, 'capture_id': capture_id, 'latency_us': latency_us,
-       'group_id': group_id, 'transactional_id': transactional_id, 'records': n_records,
+       'queued_us': queued_us, 'broker_us': broker_us, 'group_id': group_id,
+       'transactional_id': transactional_id, 'records': n_records,
        'record_bytes': record_bytes, 'throttle_ms': throttle_ms}} as args
 from requests r {join} where ts_ns >= {first} and ts_ns < {end} order by ts_ns, r.request_id
 """

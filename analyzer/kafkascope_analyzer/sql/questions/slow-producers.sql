@@ -1,11 +1,13 @@
--- Produce latency by client, from the last byte of the request to the first of the response, the slowest first.
+-- How long brokers took for Produce by client, to the first byte of the response, the slowest first; queued: the wait for
+-- the response before it on the connection.
 select
     client_id,
     client_ip,
     count(*) as n_requests,
-    quantile_disc(latency_us, 0.5) as p50_us,
-    quantile_disc(latency_us, 0.99) as p99_us,
-    max(latency_us) as max_us,
+    quantile_disc(broker_us, 0.5) as p50_us,
+    quantile_disc(broker_us, 0.99) as p99_us,
+    max(broker_us) as max_us,
+    quantile_disc(queued_us, 0.99) as queued_p99_us,
     count(*) filter (status = 'unanswered') as n_unanswered,
     count(*) filter (n_errors > 0) as n_with_errors,
     max(throttle_ms) as longest_throttle_ms,

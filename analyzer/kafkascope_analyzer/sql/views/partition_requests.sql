@@ -24,6 +24,8 @@ select
     sum(p.n_records) as n_records,
     sum(p.record_bytes) as record_bytes,
     r.latency_us,
+    r.queued_us,
+    r.broker_us,
     r.status
 from partitions p left join requests r using (request_id)
 group by all

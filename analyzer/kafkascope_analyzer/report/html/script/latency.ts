@@ -25,6 +25,8 @@ function latencyTable() {
     ["p50", "num"],
     ["p99", "num"],
     ["Slowest", "num"],
+    ["Queued p50", "num"],
+    ["Queued p99", "num"],
     ["Network p50", "num"],
     ["Network p99", "num"],
     ["p50 ━ p99 ┄ slowest, logarithmic"],
@@ -36,13 +38,15 @@ function latencyTable() {
     span(one.broker_p50_us),
     span(one.broker_p99_us),
     span(one.max_us),
+    span(one.queued_p50_us),
+    span(one.queued_p99_us),
     span(one.network_p50_us),
     span(one.network_p99_us),
     latencyBar(one),
   ]);
   return [
     hint(
-      "From the last byte of the request to the first byte of the answer, as the capture saw them; network is the bytes’ own time on the way. Fetch waits for records on purpose, JoinGroup for the other members.",
+      "From the last byte of the request to the first byte of the answer, as the capture saw them; queued, which is not in it, is the wait for the answer before it on the connection; network is the bytes’ own time on the way. Fetch waits for records on purpose, JoinGroup for the other members.",
     ),
     table("Latency by API and broker", columns, rows),
     moreRows(STORY.latency, listed.length, "pair"),

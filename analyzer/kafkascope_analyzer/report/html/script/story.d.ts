@@ -327,7 +327,7 @@ export interface Api {
   n: number;
   /** versions of the requests */
   versions: number[];
-  /** median latency (at most 0.8 % low), as all percentiles here */
+  /** median of broker_us (at most 0.8 % low), as all percentiles here */
   p50_us: number | null;
   /** 99th percentile */
   p99_us: number | null;
@@ -489,7 +489,7 @@ export interface RateSlot {
   n_failed: number;
   /** requests a second */
   per_second: number;
-  /** 99th percentile of the latency of those that were answered (at most 0.8 % low) */
+  /** 99th percentile of the broker's time with those that were answered (at most 0.8 % low) */
   p99_ms: number | null;
   /** from when to when, after the capture's start */
   when: string;
@@ -531,10 +531,14 @@ export interface LatencyPair {
   address: string | null;
   /** answered requests */
   n: number;
-  /** last byte of the request to first byte of the response, median */
+  /** last byte of the request, or of the response before it, to first byte of the response, median */
   broker_p50_us: number | null;
   /** 99th percentile */
   broker_p99_us: number | null;
+  /** wait for the response before it on the connection, median */
+  queued_p50_us: number | null;
+  /** 99th percentile */
+  queued_p99_us: number | null;
   /** first to last byte of the request and of the response, median */
   network_p50_us: number | null;
   /** 99th percentile */
@@ -830,7 +834,7 @@ export interface StartStep {
   end_ns: number | null;
   /** from begin to end, microseconds */
   duration_us: number | null;
-  /** last byte of the request to first byte of the answer, microseconds */
+  /** last byte of the request, or of the answer before it on the connection, to first byte of the answer, microseconds */
   broker_us: number | null;
   /** what the broker did in it */
   broker_why: "work" | "rebalance" | "long_poll" | null;
