@@ -1,5 +1,4 @@
--- How long brokers took for Produce by client, to the first byte of the response, the slowest first; queued: the wait for
--- the response before it on the connection.
+-- How long brokers took for Produce by client, the slowest first.
 select
     client_id,
     client_ip,
