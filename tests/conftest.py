@@ -240,3 +240,15 @@ def s3_environment(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def bucket(new_bucket: Callable[[], Bucket], s3_environment: None) -> Callable[[], Bucket]:
     """Makes a bucket, in an environment that names its server."""
     return new_bucket
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_compilation_notes() -> Iterator[None]:
+    """Commands in this process do not say that they compile: whether they do depends on what ran before."""
+    from contextlib import nullcontext
+
+    from kafkascope_analyzer.cli import exits
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exits, "compilation_notes", lambda messages: nullcontext())
+        yield

@@ -26,6 +26,8 @@ from numba.core import caching
 from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
 
+from kafkascope_parsers.compilation import report_compilation
+
 _UNCOUNTED: dict[str, bool] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 _IS_LEAN = bool(_UNCOUNTED) and hasattr(caching.FunctionCache, "_load_overload")
 """Code that counts references needs more of numba around it than what is loaded here."""
@@ -64,7 +66,10 @@ class _LeanCache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled code for a signature; None, with all ready, where there is none."""
-        return self._load_overload(signature, target) or super().load_overload(signature, target)
+        found = self._load_overload(signature, target) or super().load_overload(signature, target)
+        if found is None:
+            report_compilation()
+        return found
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:

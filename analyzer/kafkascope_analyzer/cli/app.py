@@ -48,6 +48,10 @@ class _Commands(TyperGroup):
         """Runs the command; raises what the parser does not take without the prefix of the library that has checked
         the value."""
         try:
+            words = [*ctx._protected_args, *ctx.args]
+            command = self.get_command(ctx, words[0]) if words else None
+            if command is not None:
+                _refuse_repeated(command, words[1:])
             return super().invoke(ctx)
         except _WrongCall as error:
             error.message = error.message.removeprefix(_VALIDATOR_PREFIX)
@@ -62,6 +66,26 @@ class _Commands(TyperGroup):
         shown = [(name, _first_paragraph(command.help)) for name, command in commands if command is not None]
         with formatter.section("Commands"):
             formatter.write_dl(shown)
+
+
+def _refuse_repeated(command: Any, words: list[str]) -> None:
+    """Raises what the parser raises where an option that takes one value is given several times: the parser would keep
+    the last one and drop the others without a word."""
+    options = {name: option for option in command.params for name in option.opts if name.startswith("-")}
+    seen: set[str] = set()
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            return
+        name, _, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
+        option = options.get(name)
+        if option is None or option.is_flag or option.multiple:
+            continue
+        if option.name in seen:
+            raise _WrongCall(f"{name} is given twice, and takes one value")
+        seen.add(option.name)
+        if not value:
+            next(left, None)
 
 
 def _first_paragraph(text: str | None) -> str:

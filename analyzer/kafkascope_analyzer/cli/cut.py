@@ -8,8 +8,10 @@ import typer
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import From, Quiet, To
+from kafkascope_parsers.errors import UsageError
 
 _Names = list[str] | None
+MOST_MARGIN_NS = 86_400_000_000_000
 
 
 def cut(
@@ -70,9 +72,13 @@ def cut(
     start: From = None,
     end: To = None,
     margin: Annotated[
-        float,
-        typer.Option("--margin", min=0, max=86400, metavar="SECONDS", help="Before and after what is selected."),
-    ] = 0,
+        str,
+        typer.Option(
+            "--margin",
+            metavar="DURATION",
+            help="Before and after what is selected, as 500ms, 2s or 1min (a number alone: seconds), a day at most.",
+        ),
+    ] = "0",
     whole_connections: Annotated[
         bool, typer.Option("--whole-connections", help="All of each connection that something is selected of.")
     ] = False,
@@ -91,8 +97,9 @@ def cut(
     messages = Messages(quiet=quiet)
     with exit_codes(messages) as written:
         from kafkascope_analyzer.cli.cut_piece import Wanted, cut_piece
+        from kafkascope_analyzer.cut.packet_numbers import parse_packets
         from kafkascope_analyzer.cut.selection import Selection
-        from kafkascope_analyzer.cut.when import NS_PER_S, parse_moment, parse_packets
+        from kafkascope_analyzer.dataset.durations import parse_moment
 
         selection = Selection(
             clients=tuple(client or ()),
@@ -108,10 +115,20 @@ def cut(
             incidents=tuple(incident or ()),
             stalls=tuple(stall or ()),
             packets=parse_packets(packets) if packets is not None else (),
-            start=parse_moment(start) if start is not None else None,
-            end=parse_moment(end) if end is not None else None,
-            margin_ns=round(margin * NS_PER_S),
+            start=parse_moment(start, "--from") if start is not None else None,
+            end=parse_moment(end, "--to") if end is not None else None,
+            margin_ns=_margin(margin),
             whole_connections=whole_connections,
         )
         wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments)
         cut_piece(wanted, out, messages, written, overwrite=overwrite)
+
+
+def _margin(text: str) -> int:
+    """The nanoseconds of --margin. Raises UsageError."""
+    from kafkascope_analyzer.dataset.durations import parse_duration
+
+    margin_ns = parse_duration(text, "--margin")
+    if margin_ns > MOST_MARGIN_NS:
+        raise UsageError(f"--margin {text}: a day (24h) is the most")
+    return margin_ns

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from kafkascope_analyzer.cli.decode_lines import read_lines
-from kafkascope_analyzer.cli.messages import closest
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.machine import Failure, decode_messages, to_rows
 from kafkascope_parsers.schema import (
@@ -97,7 +97,7 @@ def api_key_of(api: str) -> int:
     for key in api_keys():
         if api_name(key).casefold() == api.casefold():
             return key
-    near = closest(api, [api_name(key) for key in api_keys()])
+    near = did_you_mean(api, [api_name(key) for key in api_keys()])
     raise UsageError(f"no API is called {api}{near}; `kafkascope protocol` lists them")
 
 

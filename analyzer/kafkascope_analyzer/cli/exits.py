@@ -18,6 +18,7 @@ from typing import Any
 
 import typer
 
+from kafkascope_analyzer.cli.compilation_notes import compilation_notes
 from kafkascope_analyzer.cli.messages import PLAIN, Messages
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
@@ -64,7 +65,8 @@ def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written
     stopped = _Stopped()
     stopped.install()
     try:
-        yield written
+        with compilation_notes(messages):
+            yield written
         sys.stdout.flush()
     except (UsageError, CaptureError, SparkError, CommandEnd) as error:
         raise _end(messages, str(error), _code_of(error)) from error

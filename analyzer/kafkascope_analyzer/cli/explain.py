@@ -16,21 +16,24 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID",
+            metavar="ID|NAME",
             help="Id of an incident, stall, finding, recovery, start, rebalance, client or transaction (a "
-            "transactional id, or transactional id:number), or an unambiguous beginning of it.",
+            "transactional id, or transactional id:number), or an unambiguous beginning of it. Or a name: a client id, "
+            "group, topic, broker (3, node 3 or ip:port) or rule; group:NAME and the like where several share it.",
         ),
     ],
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Explain anything that a report names by an id, in full sentences, with the packets that prove it."""
+    """Explain anything that a report names, in full sentences, with the packets that prove it."""
     with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.commands import at_place
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id
         from kafkascope_analyzer.report.plain import plain
+        from kafkascope_spark.findings.rules import RULES
 
-        found = at_place(explain_id(Dataset.open(dataset), name), dataset)
+        titles = {rule.name: rule.title for rule in RULES}
+        found = at_place(explain_id(Dataset.open(dataset), name, titles), dataset)
         if format is Format.json:
             whole = plain(found)
             sys.stdout.write(json.dumps({**whole.pop("rows"), **whole}, indent=2, ensure_ascii=True) + "\n")
@@ -40,6 +43,8 @@ def explain(
         from kafkascope_analyzer.report.terminal.page import write_parts
 
         parts = [line(sentence) for sentence in found.sentences]
-        write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
-        for command in filter(None, (found.cut, found.wireshark)):
+        commands = [command for command in (found.cut, found.wireshark) if command]
+        parts += [line("For Wireshark:")] if commands else []
+        write_parts(parts, sys.stdout, plain=format is Format.plain)
+        for command in commands:
             sys.stdout.write(f"  {visible(command)}\n")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, PART_FAILED, CommandEnd
-from kafkascope_analyzer.cli.messages import closest
 from kafkascope_analyzer.cli.options import Severity
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_NAMED = 3
 
 
 def known_rules(names: Sequence[str] | None) -> frozenset[str]:
-    """The rules named, all of which there are. Raises UsageError with the closest name for one that there is not."""
+    """The rules named, all of which there are. Raises UsageError, with names that are alike, for one that is not."""
     if not names:
         return frozenset()
     from kafkascope_spark.findings.rules import RULES
@@ -30,7 +30,7 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     known = [rule.name for rule in RULES]
     for name in names:
         if name not in known:
-            raise UsageError(f"--ignore {name}: no such rule{closest(name, known)}; kafkascope rules lists them")
+            raise UsageError(f"--ignore {name}: no such rule{did_you_mean(name, known)}; kafkascope rules lists them")
     return frozenset(names)
 
 

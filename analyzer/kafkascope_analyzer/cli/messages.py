@@ -6,7 +6,7 @@ Where the command was asked for JSON (`--format json`, or jsonl), each is a line
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -58,11 +58,3 @@ def asks_for_json(arguments: Iterable[str]) -> bool:
     words = [word for one in arguments for word in (one.split("=", 1) if one.startswith("--format=") else [one])]
     chosen = [value for option, value in pairwise(words) if option == "--format"]
     return bool(chosen) and chosen[-1] in _JSON_FORMATS
-
-
-def closest(name: str, known: Sequence[str]) -> str:
-    """Part of a sentence that names the known name most like it; empty where none is."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, known, n=1)
-    return f" (the closest is {found[0]})" if found else ""

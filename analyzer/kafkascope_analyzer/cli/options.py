@@ -78,7 +78,8 @@ Stall = Annotated[
     typer.Option(
         "--stall",
         metavar="DURATION",
-        help="Waits from this length on are stalls, as 500ms, 2s or 1min; 500ms is the shortest. [default: 1s]",
+        help="Waits from this length on are stalls, as 500ms, 2s or 1min (a number alone: seconds); 500ms is the "
+        "shortest. [default: 1s]",
         show_default=False,
     ),
 ]

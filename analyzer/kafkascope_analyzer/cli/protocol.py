@@ -1,5 +1,6 @@
 """`kafkascope protocol`: Kafka's APIs, versions, releases and fields, as the schema facts have them."""
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,12 @@ Api = Annotated[
 def protocol(api: Api = None) -> None:
     """Print Kafka's APIs and versions, which releases speak them, what Kafka 4.0 removed; of one API its fields."""
     with exit_codes():
-        print("\n".join(api_table() if api is None else api_page(api)))
+        if api is not None:
+            print("\n".join(api_page(api)))
+            return
+        from kafkascope_analyzer.report.terminal.page import write_aligned
+
+        write_aligned(list(table_rows()), sys.stdout)
 
 
 def _range(low: int, high: int) -> str:
@@ -49,13 +55,6 @@ def table_rows() -> Iterator[tuple[str, ...]]:
             _ranges(api.removed_in_4_0),
             ", ".join(api.listeners),
         )
-
-
-def api_table() -> list[str]:
-    """The table as aligned text."""
-    rows = list(table_rows())
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def releases_of(key: int) -> str:

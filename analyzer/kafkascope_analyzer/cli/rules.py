@@ -1,13 +1,14 @@
 """`kafkascope rules`: what the findings' rules look for, and what each means. Starts no Spark."""
 
 import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.messages import closest
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,14 +25,17 @@ def rules(rule: Name = None) -> None:
     with exit_codes():
         from kafkascope_spark.findings.rules import RULES
 
-        print("\n".join(rule_table(RULES) if rule is None else rule_text(_named(rule, RULES))))
+        if rule is not None:
+            print("\n".join(rule_text(_named(rule, RULES))))
+            return
+        from kafkascope_analyzer.report.terminal.page import write_aligned
+
+        write_aligned(rule_table(RULES), sys.stdout)
 
 
-def rule_table(known: "tuple[Rule, ...]") -> list[str]:
-    """The rules as aligned text."""
-    rows = [("rule", "severity", "what it finds"), *((rule.name, rule.severity, rule.title) for rule in known)]
-    widths = [max(len(row[i]) for row in rows) for i in range(2)]
-    return [f"{name:{widths[0]}}  {severity:{widths[1]}}  {title}" for name, severity, title in rows]
+def rule_table(known: "tuple[Rule, ...]") -> list[tuple[str, str, str]]:
+    """Head and one row a rule: name, severity, title."""
+    return [("rule", "severity", "what it finds"), *((rule.name, rule.severity, rule.title) for rule in known)]
 
 
 def rule_text(rule: "Rule") -> list[str]:
@@ -54,4 +58,4 @@ def _named(name: str, known: "tuple[Rule, ...]") -> "Rule":
         if rule.name == name:
             return rule
     names = [rule.name for rule in known]
-    raise UsageError(f"no rule is called {name}{closest(name, names)}; kafkascope rules lists them")
+    raise UsageError(f"no rule is called {name}{did_you_mean(name, names)}; kafkascope rules lists them")

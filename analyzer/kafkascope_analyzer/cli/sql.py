@@ -1,5 +1,6 @@
 """`kafkascope sql`: a query over all tables of a dataset, in DuckDB. Starts no Spark."""
 
+import json
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -66,10 +67,11 @@ def sql(
         from kafkascope_analyzer.sql.saved import question
 
         if list_questions:
-            sys.stdout.writelines(_listed())
+            _list(format)
             return
         if show is not None:
-            sys.stdout.write(question(show).text)
+            text = question(show).text
+            sys.stdout.write(text if format is not Rows.json else json.dumps({"name": show, "sql": text}) + "\n")
             return
         if dataset is None:
             raise UsageError("name the dataset to ask: kafkascope sql OUT.kscope SELECT; --list needs none")
@@ -79,12 +81,19 @@ def sql(
         _ask(dataset, str(statement), format)
 
 
-def _listed() -> Iterator[str]:
-    """The saved questions as lines: the name, and what it answers."""
+def _list(how: Rows) -> None:
+    """Writes the saved questions: the name, and what it answers."""
     from kafkascope_analyzer.sql.saved import questions
 
-    widest = max(len(saved.name) for saved in questions())
-    yield from (f"{saved.name:<{widest}}  {saved.description}\n" for saved in questions())
+    if how is Rows.parquet:
+        raise UsageError("the list of saved questions is no Parquet file: --format csv or json has it")
+    rows = [(saved.name, saved.description) for saved in questions()]
+    if how not in (Rows.table, Rows.plain):
+        _write_text(how, ["name", "answers"], iter(rows))
+        return
+    from kafkascope_analyzer.report.terminal.page import write_aligned
+
+    write_aligned(rows, sys.stdout)
 
 
 def _ask(dataset: str, statement: str, how: Rows) -> None:
@@ -99,11 +108,16 @@ def _ask(dataset: str, statement: str, how: Rows) -> None:
         if how in (Rows.table, Rows.plain):
             _write_table(names, rows, ascii_only=how is Rows.plain)
             return
-        from kafkascope_analyzer.report.terminal.query_results import as_csv, as_json, as_json_lines, as_markdown
+        _write_text(how, names, rows)
 
-        written = {Rows.csv: as_csv, Rows.json: as_json, Rows.jsonl: as_json_lines, Rows.markdown: as_markdown}[how]
-        for part in written(names, rows):
-            sys.stdout.write(part)
+
+def _write_text(how: Rows, names: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    """Rows as CSV, JSON, JSON lines or Markdown."""
+    from kafkascope_analyzer.report.terminal.query_results import as_csv, as_json, as_json_lines, as_markdown
+
+    written = {Rows.csv: as_csv, Rows.json: as_json, Rows.jsonl: as_json_lines, Rows.markdown: as_markdown}[how]
+    for part in written(names, rows):
+        sys.stdout.write(part)
 
 
 def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_only: bool) -> None:

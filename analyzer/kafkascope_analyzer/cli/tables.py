@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.messages import Messages, closest
+from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
@@ -43,9 +43,11 @@ def tables(
             _view(view, format)
             return
         if name not in known:
+            from kafkascope_analyzer.dataset.near_names import did_you_mean
             from kafkascope_parsers.errors import UsageError
 
-            raise UsageError(f"no table is called {table}{closest(name, list(known))}; kafkascope tables lists them")
+            near = did_you_mean(name, [*known, *(view.name for view in views())])
+            raise UsageError(f"no table is called {table}{near}; kafkascope tables lists them")
         _columns(name, known[name].row, known[name].columns, format)
 
 
@@ -82,12 +84,16 @@ def _view(view: "SavedSql", how: Format) -> None:
 
 
 def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) -> None:
+    from kafkascope_analyzer.report.terminal.layout import line
+    from kafkascope_analyzer.report.terminal.page import write_parts
+
     found: list[dict[str, Any]] = [
         {"column": c.name, "type": str(c.type), "unit": unit_of(c.name), "what": c.doc, "values": list(c.values)}
         for c in columns
     ]
     if how is not Format.json:
-        sys.stdout.write(f"{name}: one row per {row}\n\n")
+        heading = [line(f"{name}: one row per {row}"), line("")]
+        write_parts(heading, sys.stdout, plain=how is Format.plain, wrap=sys.stdout.isatty())
         for shown in found:
             shown["what"] += f": {', '.join(shown['values'])}" if shown["values"] else ""
             shown["type"] = _short(shown["type"])

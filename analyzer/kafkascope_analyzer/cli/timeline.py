@@ -33,16 +33,23 @@ def timeline(
         typer.Argument(metavar="[ID]", help="With --start: this start alone, by its startup_id.", show_default=False),
     ] = None,
     client: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            "--client", metavar="ID", help="Only this client: its client id or client_instance_id.", show_default=False
+            "--client",
+            metavar="ID",
+            help="Only this client: its client id or client_instance_id; may be repeated.",
+            show_default=False,
         ),
     ] = None,
     node: Annotated[
-        int | None, typer.Option("--node", metavar="N", help="Only this broker, by its node id.", show_default=False)
+        list[int] | None,
+        typer.Option(
+            "--node", metavar="N", help="Only this broker, by its node id; may be repeated.", show_default=False
+        ),
     ] = None,
     group: Annotated[
-        str | None, typer.Option("--group", metavar="NAME", help="Only this group.", show_default=False)
+        list[str] | None,
+        typer.Option("--group", metavar="NAME", help="Only this group; may be repeated.", show_default=False),
     ] = None,
     start: From = None,
     end: To = None,
@@ -63,44 +70,45 @@ def timeline(
     with exit_codes(messages):
         from kafkascope_analyzer.cli.temporary import dataset_with_stories
 
-        filters = (node, group, start, end)
-        _check(starts, start_id, recovery, client, any(value is not None for value in filters))
+        clients, nodes, groups = client or [], node or [], group or []
+        _check(starts, start_id, recovery, bool(clients), bool(nodes or groups or start or end))
         with dataset_with_stories(place, messages) as dataset:
             if recovery is not None:
                 _recovery(dataset, recovery, format)
             elif starts:
-                _starts(dataset, start_id, client, format)
+                _starts(dataset, start_id, clients, format)
             else:
-                _chronology(dataset, _wanted(dataset, client, node, group, (start, end)), format)
+                _chronology(dataset, _wanted(dataset, clients, nodes, groups, (start, end)), format)
 
 
-def _check(starts: bool, start_id: str | None, recovery: str | None, client: str | None, filtered: bool) -> None:
+def _check(starts: bool, start_id: str | None, recovery: str | None, of_client: bool, filtered: bool) -> None:
     if start_id is not None and not starts:
         raise UsageError(f"{start_id}: an ID goes with --start")
     if starts and recovery is not None:
         raise UsageError("--start and --recovery are two different pictures: give one")
-    if recovery is not None and client is not None:
+    if recovery is not None and of_client:
         raise UsageError("--recovery is one client's already: leave --client out")
-    if start_id is not None and client is not None:
+    if start_id is not None and of_client:
         raise UsageError("--start ID is one client's already: leave --client out")
     if filtered and (starts or recovery is not None):
         raise UsageError("--node, --group, --from and --to filter the chronology: leave --start and --recovery out")
 
 
 def _wanted(
-    dataset: "Dataset", client: str | None, node: int | None, group: str | None, span: tuple[str | None, str | None]
+    dataset: "Dataset", clients: list[str], nodes: list[int], groups: list[str], span: tuple[str | None, str | None]
 ) -> "Wanted":
-    from kafkascope_analyzer.cut.when import parse_moment
+    from kafkascope_analyzer.dataset.durations import parse_moment
     from kafkascope_analyzer.dataset.table_rows import capture_span
     from kafkascope_analyzer.report.model.chronology import Wanted
     from kafkascope_analyzer.report.model.starts import clients_of
 
     first_ns, _ = capture_span(dataset)
-    begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)
+    options = zip(span, ("--from", "--to"), strict=True)
+    begin, end = (None if text is None else parse_moment(text, name).since_epoch(first_ns) for text, name in options)
     if begin is not None and end is not None and begin > end:
         raise UsageError("--from is after --to")
-    found = None if client is None else frozenset(c.client_instance_id for c in clients_of(dataset, client))
-    return Wanted(found, node, group, begin, end)
+    found = frozenset(c.client_instance_id for c in clients_of(dataset, clients)) if clients else None
+    return Wanted(found, frozenset(nodes) or None, frozenset(groups) or None, begin, end)
 
 
 def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  # noqa: A002 - as above
@@ -118,13 +126,13 @@ def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  
     write_parts(render_chronology(entries, width), sys.stdout, plain=format is Format.plain, wrap=width is not None)
 
 
-def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format: Format) -> None:  # noqa: A002 - as above
+def _starts(dataset: "Dataset", start_id: str | None, clients: list[str], format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.explain.identities import START, identity_of
     from kafkascope_analyzer.report.model.starts import starts_model
     from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
 
     only = None if start_id is None else identity_of(dataset, start_id, START).id
-    model = starts_model(dataset, client, only)
+    model = starts_model(dataset, clients, only)
     show_model(model, render_timeline(model), format)
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.cut.flows import flow_keys, touches
 from kafkascope_analyzer.cut.originals import Original
+from kafkascope_analyzer.cut.packet_numbers import PacketRange
 from kafkascope_analyzer.cut.plan import Plan
-from kafkascope_analyzer.cut.when import PacketRange
 from kafkascope_analyzer.read.points.clock import PointClock
 from kafkascope_analyzer.read.source import Block, CaptureFile
 from kafkascope_parsers.capture import Packets

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.cut.comments import NO_COMMENTS, Comments, comments_on
 from kafkascope_analyzer.cut.flows import End, Endpoint, Flows
+from kafkascope_analyzer.cut.packet_numbers import PacketRange
 from kafkascope_analyzer.cut.requests import TIMES, selected_requests
 from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, connection_scope, overlapping
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.spans import NO_SPANS, Ints, SpanIndex, Spans, merged, spans
-from kafkascope_analyzer.cut.when import PacketRange
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS

@@ -4,7 +4,6 @@ A request's time runs from its first byte to the last byte of its response. Rows
 only, and at most MOST_REQUESTS of them.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, there_are
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
@@ -96,7 +96,9 @@ def _ids(dataset: Dataset, table: Table, only: ds.Expression, wanted: tuple[str,
         for batch in scan(dataset, table, [column]):
             known.update(name for name in pc.unique(batch.column(0)).to_pylist() if name)
         option = "--error" if table is ERRORS else "--topic"
-        raise UsageError(f"{option} {', '.join(wanted)}: not in the capture{there_are(known)}")
+        raise UsageError(
+            f"{option} {', '.join(wanted)}: not in the capture{did_you_mean(wanted[0], known)}{there_are(known)}"
+        )
     return pc.unique(found["request_id"].combine_chunks())
 
 
@@ -111,7 +113,7 @@ def api_key_of(text: str) -> int:
         return names[text.casefold()]
     if text.isdecimal() and int(text) < 1 << 15:
         return int(text)
-    raise UsageError(f"--api {text}: no such API{_perhaps(text, [api_name(key) for key in api_keys()])}")
+    raise UsageError(f"--api {text}: no such API{did_you_mean(text, [api_name(key) for key in api_keys()])}")
 
 
 def error_code_of(text: str) -> int:
@@ -122,10 +124,4 @@ def error_code_of(text: str) -> int:
         return names[name]
     if name.removeprefix("-").isdecimal() and abs(int(name)) < 1 << 15:
         return int(name)
-    raise UsageError(f"--error {text}: no such error{_perhaps(text, list(names))}")
-
-
-def _perhaps(text: str, names: list[str]) -> str:
-    by_fold = {name.casefold(): name for name in names}
-    near = [by_fold[n] for n in difflib.get_close_matches(text.casefold(), list(by_fold), 3, 0.6)]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(f"--error {text}: no such error{did_you_mean(text, list(names))}")

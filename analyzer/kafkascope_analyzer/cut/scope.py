@@ -14,6 +14,7 @@ from kafkascope_analyzer.cut.flows import parse_endpoint
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.stories import of_finding, of_incident, of_recovery, of_stall, of_startup
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import rows, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -95,7 +96,8 @@ def _of_client(dataset: Dataset, name: str) -> Scope:
         names: set[str] = set()
         for batch in scan(dataset, CONNECTIONS, ["client_ids"]):
             names.update(n for n in pc.unique(pc.list_flatten(batch.column("client_ids"))).to_pylist() if n)
-        raise UsageError(f"--client {name}: no such client id or client instance{there_are(names)}")
+        near = did_you_mean(name, sorted(names))
+        raise UsageError(f"--client {name}: no such client id or client instance{near}{there_are(names)}")
     return _whole(found)
 
 

@@ -3,9 +3,8 @@
 import shlex
 from dataclasses import dataclass
 
-from kafkascope_analyzer.cut.when import Moment, PacketRange
-
-NS_PER_S = 1_000_000_000
+from kafkascope_analyzer.cut.packet_numbers import PacketRange
+from kafkascope_analyzer.dataset.durations import NS_PER_S, Moment
 
 
 @dataclass(frozen=True, slots=True)

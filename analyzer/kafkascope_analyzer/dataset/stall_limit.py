@@ -1,24 +1,18 @@
 """From which length on a wait is a stall (`--stall`): one limit for the stories, the manifest and the reports."""
 
-import re
-
+from kafkascope_analyzer.dataset.durations import parse_duration
 from kafkascope_parsers.errors import UsageError
 
 DEFAULT_STALL_MS = 1_000
 LEAST_STALL_MS = 500
 """Ingest keeps no shorter waits: with a lower limit, stalls would be missing without a word."""
 MOST_STALL_MS = 3_600_000
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)")
 
 
 def parse_stall(text: str) -> int:
     """The milliseconds of a duration such as 500ms, 2s, 1.5s or 1min. Raises UsageError where it is none, or one that
     cannot be the limit."""
-    found = _DURATION.fullmatch(text.strip().lower())
-    if found is None:
-        raise UsageError(f"--stall {text}: not a duration; write it as 500ms, 2s or 1min")
-    stall_ms = round(float(found[1]) * _UNITS_MS[found[2]])
+    stall_ms = parse_duration(text, "--stall") // 1_000_000
     if not LEAST_STALL_MS <= stall_ms <= MOST_STALL_MS:
         least, most = limit_text(LEAST_STALL_MS), limit_text(MOST_STALL_MS)
         raise UsageError(f"--stall {text}: must be from {least} (shorter waits are not in the events) to {most}")

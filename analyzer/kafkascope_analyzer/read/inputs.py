@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from kafkascope_analyzer.dataset.storage import Storage, is_uri
+from kafkascope_analyzer.read.packed_copies import is_packed, without_packed_copies
 from kafkascope_analyzer.read.place import (
     NOT_THERE,
     STANDARD_INPUT,
@@ -21,12 +22,11 @@ from kafkascope_parsers.errors import CaptureError, UsageError
 CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
 _FIRST_KEY_PART = 3
 """Of the parts of scheme://bucket/key between slashes, the first of the key."""
-COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
 
 
 def expand_inputs(arguments: Sequence[str | Path]) -> list[CapturePlace]:
     """The captures that files, directories, globs and `-` stand for, each once, in the order given (directories sorted
-    by path).
+    by path). Of a capture and its packed copy in one folder the one that is not packed counts.
 
     Raises CaptureError for what does not exist, UsageError where a directory or glob holds no capture, or a store
     cannot be read.
@@ -42,7 +42,7 @@ def expand_inputs(arguments: Sequence[str | Path]) -> list[CapturePlace]:
         found.update(dict.fromkeys(matches))
     if not found:
         raise UsageError("name at least one capture file, directory or glob, or - for standard input")
-    return list(found)
+    return without_packed_copies(list(found))
 
 
 def _captures_at(place: CapturePlace, argument: str | Path) -> list[CapturePlace]:
@@ -119,7 +119,7 @@ def _glob_pattern(text: str) -> re.Pattern[str]:
 def _looks_like_capture(place: CapturePlace) -> bool:
     """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(place.name).suffixes[-2:]]
-    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+    if is_packed(place.name):
         suffixes = suffixes[:-1]
     if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
         return True

@@ -295,10 +295,15 @@ def iter_blocks(place: CapturePlace | Path | str, block_bytes: int = BLOCK_BYTES
 
 def begins_as_capture(place: CapturePlace) -> bool:
     """Whether the first bytes of a file, once it is unpacked, are those of a capture. Raises OSError."""
+    return is_capture(first_bytes(place, HEAD_BYTES))
+
+
+def first_bytes(place: CapturePlace, n_bytes: int) -> bytes:
+    """The first bytes of a file, once it is unpacked; fewer where it is shorter or damaged. Raises OSError."""
     with place.open() as file:
         packed = _Input(file)
-        window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(HEAD_BYTES))
-        return is_capture(window.buf[: window.filled].tobytes())
+        window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(n_bytes))
+        return window.buf[: window.filled].tobytes()
 
 
 def digest_of(place: CapturePlace) -> str | None:

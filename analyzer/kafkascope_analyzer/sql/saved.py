@@ -5,10 +5,10 @@ Each is a file, `questions/NAME.sql` or `views/NAME.sql`; its first line is a co
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_parsers.errors import UsageError
 
 _FOLDER = Path(__file__).parent
@@ -44,9 +44,7 @@ def question(name: str) -> SavedSql:
     known = {saved.name: saved for saved in questions()}
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, n=1)
-    hint = f" (the closest is {near[0]})" if near else ""
-    raise UsageError(f"no saved question is called {name}{hint}; kafkascope sql --list lists them")
+    raise UsageError(f"no saved question is called {name}{did_you_mean(name, known)}; kafkascope sql --list lists them")
 
 
 def _read(kind: str) -> tuple[SavedSql, ...]:

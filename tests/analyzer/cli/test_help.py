@@ -58,6 +58,26 @@ def test_wrong_usage_is_exit_code_2(args: list[str]) -> None:
     assert CliRunner().invoke(app, args).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["analyze", "x", "-o", "a.kscope", "-ob.kscope"],
+        ["report", "x", "--html", "a", "--html=b"],
+        ["sql", "x", "--run", "a", "--run", "b"],
+        ["cut", "x", "-o", "a", "--margin", "1s", "--margin", "2s"],
+    ],
+)
+def test_an_option_of_one_value_is_not_dropped_where_it_is_given_twice(args: list[str]) -> None:
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 2
+    assert "is given twice, and takes one value" in result.output
+
+
+def test_the_value_of_an_option_may_look_like_an_option() -> None:
+    result = CliRunner().invoke(app, ["sql", "none.kscope", "--run", "--run"])
+    assert "given twice" not in result.output
+
+
 def test_a_value_that_does_not_fit_is_one_sentence() -> None:
     """Without the name of the exception that the library has for it."""
     printed = CliRunner().invoke(app, ["info", "--format", "nope", "x"]).output

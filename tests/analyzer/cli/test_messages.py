@@ -64,7 +64,7 @@ FAILING: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no such option": (("timeline", "x", "--clinet", "a"), 2, "--clinet"),
     "no value": (("topology", "x", "--at"), 2, "--at"),
     "wrong value": (("stories", "x", "--fail-on", "worst"), 2, "worst"),
-    "no such table": (("tables", "reqests"), 2, "the closest is requests"),
+    "no such table": (("tables", "reqests"), 2, "did you mean requests"),
     "no query": (("sql", "x.kscope"), 2, "SELECT"),
     "two datasets": (("diff", "x.kscope", "y.kscope"), 2, "x.kscope"),
     "no captures": (("ingest",), 2, "Missing argument"),

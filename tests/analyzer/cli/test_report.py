@@ -204,7 +204,7 @@ def test_saved_questions_are_listed_shown_and_asked(dataset: Path) -> None:
     by_name = run("sql", dataset, "--run", "slow-producers", "--format", "json").stdout
     assert json.loads(by_name)[0]["n_requests"] == 5
     assert by_name == run("sql", dataset, "-", "--format", "json", stdin=shown).stdout
-    assert "the closest is slow-producers" in refused("sql", dataset, "--run", "slow-producer")
+    assert "did you mean slow-producers" in refused("sql", dataset, "--run", "slow-producer")
     assert "either a SELECT or --run" in refused("sql", dataset)
     assert "either a SELECT or --run" in refused("sql", dataset, "select 1", "--run", "incidents")
     assert "name the dataset" in refused("sql")
@@ -223,7 +223,7 @@ def test_tables_are_listed_with_sentence_and_unit() -> None:
     assert rows["outcome"]["values"][0] == "recovered"
     assert "view" in next(line for line in listed.splitlines() if line.startswith("topics"))
     assert "as records_written" in run("tables", "topics").stdout
-    assert "no table is called request (the closest is requests)" in run("tables", "request").stderr
+    assert "no table is called request (did you mean requests?)" in run("tables", "request").stderr
     assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
 
 

@@ -23,13 +23,13 @@ def test_durations(text, stall_ms, shown):
     assert limit_text(stall_ms) == shown
 
 
-@pytest.mark.parametrize("text", ["", "2", "s", "-1s", "1h", "1s2", "NaNs", "1e3ms"])
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1d", "1s2", "NaNs", "1e3ms"])
 def test_what_is_no_duration_is_refused(text):
-    with pytest.raises(UsageError, match=r"not a duration; write it as 500ms, 2s or 1min"):
+    with pytest.raises(UsageError, match=r"not a duration; write it as 500ms, 2s, 1.5min or 1h"):
         parse_stall(text)
 
 
-@pytest.mark.parametrize("text", ["499ms", "0s", "3601s"])
+@pytest.mark.parametrize("text", ["499ms", "0s", "3601s", "2h"])
 def test_a_limit_that_the_events_cannot_show_is_refused(text):
     with pytest.raises(UsageError, match=r"must be from 500 ms \(shorter waits are not in the events\) to 60 min"):
         parse_stall(text)

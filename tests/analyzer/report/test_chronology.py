@@ -64,6 +64,11 @@ def test_everything_stands_in_order_of_time(dataset: Write) -> None:
         (("--group", "readers", "--to", "+0.1s"), ["reader starts", "group readers"]),
         (("--from", "2026-11-21T04:28:16Z", "--client", "reader"), ["reader closed"]),
         (("--node", "9"), []),
+        (
+            ("--client", "svc", "--client", "reader", "--from", "2026-11-21T04:28:16Z"),
+            ["svc closed", "reader closed"],
+        ),
+        (("--node", "9", "--group", "readers", "--group", "none"), []),
     ],
 )
 def test_it_is_filtered(dataset: Write, options: tuple[str, ...], texts: list[str]) -> None:
@@ -130,6 +135,8 @@ def test_every_kind_of_line_is_known(dataset: Write) -> None:
     ("args", "said"),
     [
         (("--client", "nobody"), "no client nobody"),
+        (("--client", "svc", "--client", "readr"), "no client readr (did you mean reader?)"),
+        (("--from", "+1s", "--from", "+2s"), "--from is given twice, and takes one value"),
         (("--from", "+2s", "--to", "+1s"), "--from is after --to"),
         (("--from", "noon"), "not a time"),
         (("p1:1",), "an ID goes with --start"),

@@ -156,8 +156,52 @@ def test_an_unknown_id_is_one_sentence_that_names_ids_that_there_are(dataset: Wr
     result = CliRunner().invoke(app, ["explain", str(dataset()), "nothing"])
     assert (result.exit_code, result.stdout) == (2, "")
     (sentence,) = result.stderr.splitlines()
-    kinds = "incident, stall, finding, recovery, cause, start, rebalance, client or transaction"
-    assert f"has no {kinds} with the id nothing; it has, for example, incident incident-1, stall stall-1," in sentence
+    assert "has nothing called nothing; it has, for example, incident incident-1, stall stall-1," in sentence
+
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "svc": ("svc:", "--client p1 -o"),
+    "readers": ("Group readers: 1 client (reader).", "group readers rebalances", "--group readers -o group.pcapng"),
+    "clicks": ("Topic clicks: ", "stall-1", "--topic clicks -o topic.pcapng"),
+    "node 2": ("Node 2: 10.0.0.12:9092.", "coordinator moved", "--connection 10.0.0.12:9092 -o node.pcapng"),
+    "2": ("Node 2: ",),
+    "10.0.0.12:9092": ("Node 2: ",),
+    "leader_storm": (
+        "Rule leader_storm: ",
+        "1 finding of it in this capture.",
+        "(f-2)",
+        "--finding f-2 -o rule.pcapng",
+    ),
+    "idle_reset": ("Rule idle_reset: ", "0 findings of it in this capture.", "kafkascope rules idle_reset"),
+    "group:readers": ("Group readers: ",),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_explained_too(dataset: Write, name: str) -> None:
+    text = flat(explained(dataset(), name))
+    assert all(part in text for part in NAMES[name]), text
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("reader5", "reader"), ("click", "clicks"), ("leader_strom", "leader_storm")]
+)
+def test_a_name_that_is_not_there_gets_those_that_are_alike(dataset: Write, name: str, near: str) -> None:
+    result = CliRunner().invoke(app, ["explain", str(dataset()), name])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"has nothing called {name} (did you mean {near}" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["client", "group", "topic", "rule"])
+def test_hostile_names_that_are_explained_stay_text(dataset: Write, kind: str) -> None:
+    hostile = "\x1b[31m\u202e"
+    name = {
+        "client": f"svc{hostile}",
+        "group": f"readers{hostile}",
+        "topic": f"clicks{hostile}",
+        "rule": "leader_storm",
+    }
+    assert not re.search("[\x1b\u202e]", explained(dataset(text=hostile), name[kind]))
 
 
 def test_a_transaction_that_the_id_did_not_have_is_said(dataset: Write) -> None:

@@ -108,6 +108,18 @@ def test_any_name_is_one_code_span(text: str) -> None:
     assert [token.type for token in PARSER.parse(f"| a | b |\n|---|---|\n| {cell} | c |\n")].count("td_open") == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("svc_1, and (app_2): done.", "`svc_1`, and (`app_2`): done."),
+        ("of a`b; to x|y.", "of ``a`b``; to `x\\x7cy`."),
+        ("1.", "`1`."),
+    ],
+)
+def test_punctuation_of_the_sentence_stays_outside_of_code(text: str, made: str) -> None:
+    assert prose(text) == made
+
+
 @given(st.text(max_size=60))
 def test_any_sentence_is_text_and_code(text: str) -> None:
     kinds = {token.type for token in tokens_of(f"- x: {prose(text)}")}

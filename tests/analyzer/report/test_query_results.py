@@ -61,6 +61,17 @@ def test_csv_keeps_plain_text_and_leaves_null_empty() -> None:
     assert list(csv.reader(io.StringIO(text)))[1:] == [["naïve, 中", ""], ['say "x"', '[1, "y"]']]
 
 
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1", "\uff1d1", '=HYPERLINK("x")'])
+def test_csv_has_no_formula_and_keeps_numbers(text: str) -> None:
+    ((name, *_), (cell, number, amount)) = csv.reader(
+        io.StringIO("".join(as_csv([text, "n", "x"], [(text, -1, -0.5)])))
+    )
+    assert (number, amount) == ("-1", "-0.5")
+    for written in (name, cell):
+        assert written[0] not in "=+-@\t\r\uff1d"
+        assert written.lstrip("'").replace("\\x09", "\t").replace("\\x0d", "\r") == text
+
+
 def test_markdown_is_a_table_whatever_the_text() -> None:
     text = "".join(as_markdown(["a|b", "n"], [(HOSTILE, 1), (None, None), (["x", HOSTILE], Decimal("1.5"))]))
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
@@ -82,12 +93,27 @@ def test_no_rows_are_a_head() -> None:
     assert "".join(as_csv(["a"], [])) == "a\n"
 
 
-def test_what_is_too_wide_for_columns_comes_in_blocks() -> None:
+def test_several_rows_that_are_too_wide_are_cut_and_say_how_to_see_all() -> None:
+    names = ["client", "address", "error", "count"]
+    row = ("svc" * 12, "10.0.0.101:40000", "NOT_LEADER_OR_FOLLOWER", 7)
+    *lines, last = page_of(as_table(names, [row, row], 80), 80, ascii_only=False).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 4
+    assert lines[2].split()[-1] == "7"
+    assert "…" in lines[2]
+    assert last == "cut to 80 columns (--format csv or json has everything)"
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=90), min_size=4, max_size=12), st.integers(40, 132))
+def test_no_line_is_wider_than_the_terminal_however_many_columns(row: list[str], width: int) -> None:
+    page = page_of(as_table([f"c{n}" for n in range(len(row))], [tuple(row)] * 2, width), width, ascii_only=False)
+    assert max(map(len, page.splitlines())) <= width
+
+
+def test_one_row_that_is_too_wide_comes_as_a_block() -> None:
     names = ["client", "address", "error", "count"]
     row = ("svc" * 12, "10.0.0.101:40000", "NOT_LEADER_OR_FOLLOWER", 7)
     wide = page_of(as_table(names, [row, row], 120), 120, ascii_only=True).splitlines()
-    narrow = page_of(as_table(names, [row, row], 80), 80, ascii_only=True).splitlines()
+    narrow = page_of(as_table(names, [row], 80), 80, ascii_only=True).splitlines()
     assert [line.split() for line in wide[2:]] == [list(map(str, row))] * 2
-    assert [line.split() for line in narrow] == [
-        words for n in "12" for words in [["row", n], *([k, str(v)] for k, v in zip(names, row, strict=True))]
-    ]
+    assert [line.split() for line in narrow] == [["row", "1"], *([k, str(v)] for k, v in zip(names, row, strict=True))]

@@ -92,6 +92,25 @@ def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
     assert "→" in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "styled", "coloured"),
+    [({"FORCE_COLOR": "1"}, True, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False), ({}, False, False)],
+)
+def test_force_color_and_no_color_are_heeded(dataset: Write, settings: dict, styled: bool, coloured: bool) -> None:
+    page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+            patch.delenv(name, raising=False)
+        patch.setenv("TERM", "xterm-256color")
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)
+    page.seek(0)
+    text = page.read()
+    assert ("\x1b[" in text) == styled
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", text)) == coloured
+
+
 def test_an_output_that_cannot_hold_our_signs_gets_ascii(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)

@@ -80,7 +80,7 @@ def test_who_is_not_there_is_said(dataset: Write) -> None:
 def test_brokers_are_shown_when_asked_for(dataset: Write) -> None:
     place = dataset()
     assert "b1" not in [c.client_instance_id for c in clients_of(Dataset.open(place))]
-    assert [c.client_instance_id for c in clients_of(Dataset.open(place), "broker-1")] == ["b1"]
+    assert [c.client_instance_id for c in clients_of(Dataset.open(place), ["broker-1"])] == ["b1"]
 
 
 def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from typer.testing import CliRunner
 
+from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_analyzer.sql.database import Database
@@ -42,7 +44,7 @@ def test_every_question_can_be_asked_of_a_dataset_with_stories(dataset: Write, n
 
 def test_a_name_that_is_not_known_gets_the_closest(dataset: Write) -> None:
     with pytest.raises(
-        UsageError, match=r"no saved question is called slow-producer \(the closest is slow-producers\)"
+        UsageError, match=r"no saved question is called slow-producer \(did you mean slow-producers\?\)"
     ):
         question("slow-producer")
 
@@ -125,3 +127,18 @@ def test_a_view_whose_tables_are_not_there_does_not_stop_other_queries(dataset: 
 
 def test_views_of_stories_that_are_not_there_do_not_stop_other_queries(dataset: Write) -> None:
     assert asked(dataset(stories=False), "select count(*) as n from topics") == [{"n": 0}]
+
+
+def test_the_list_has_every_format_of_rows() -> None:
+    def listed(*options: str) -> str:
+        result = CliRunner().invoke(app, ["sql", "--list", *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    names = [saved.name for saved in questions()]
+    assert [row["name"] for row in json.loads(listed("--format", "json"))] == names
+    assert [json.loads(line)["name"] for line in listed("--format", "jsonl").splitlines()] == names
+    assert listed("--format", "csv").splitlines()[0] == "name,answers"
+    assert listed().split()[0] == names[0]
+    shown = CliRunner().invoke(app, ["sql", "--show", names[0], "--format", "json"]).stdout
+    assert json.loads(shown) == {"name": names[0], "sql": question(names[0]).text}

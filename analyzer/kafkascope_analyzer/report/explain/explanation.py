@@ -1,6 +1,6 @@
-"""Explains what an id names."""
+"""Explains what an id or a name stands for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.explain.client import explain_client
@@ -16,10 +16,12 @@ from kafkascope_analyzer.report.explain.identities import (
     START,
     TRANSACTION,
     Identity,
+    has_id,
     identity_of,
 )
 from kafkascope_analyzer.report.explain.incidents import explain_finding, explain_incident, explain_stall
 from kafkascope_analyzer.report.explain.model import Explanation
+from kafkascope_analyzer.report.explain.names import explain_name, names_of
 from kafkascope_analyzer.report.explain.recovery import explain_recovery
 from kafkascope_analyzer.report.explain.start import explain_start
 
@@ -36,7 +38,15 @@ _EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
 }
 
 
-def explain(dataset: Dataset, name: str) -> Explanation:
-    """The explanation of what has this id. Raises UsageError where nothing has it, or several things."""
-    identity = identity_of(dataset, name)
+def explain(dataset: Dataset, name: str, rules: Mapping[str, str]) -> Explanation:
+    """The explanation of what has this id or name (names.py; rules: name -> title), else of what has an id that begins
+    so. Raises UsageError where nothing has it, or several things."""
+    if not has_id(dataset, name):
+        named = names_of(dataset, rules)
+        found = explain_name(dataset, name, named)
+        if found is not None:
+            return found
+        identity = identity_of(dataset, name, others=named.all())
+    else:
+        identity = identity_of(dataset, name)
     return _EXPLAINERS[identity.kind](dataset, identity)

@@ -3,10 +3,11 @@
 An id may be shortened to its beginning, with or without its prefix, as long as no other id begins so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.stories import (
     CLIENTS,
     FINDINGS,
@@ -52,13 +53,18 @@ class Identity:
     number: int | None = None
 
 
-def identity_of(dataset: Dataset, name: str, *kinds: str) -> Identity:
-    """What the name, or the beginning of an id, names; kinds: only one of these. Raises UsageError where there are no
-    stories, no such id, or several.
+def has_id(dataset: Dataset, name: str) -> bool:
+    """Whether something has exactly this id. Raises UsageError where there are no stories."""
+    known = _known(dataset, ())
+    transaction, _, number = name.rpartition(":")
+    return name in known or (number.isdecimal() and known.get(transaction) == TRANSACTION)
+
+
+def identity_of(dataset: Dataset, name: str, *kinds: str, others: Sequence[str] = ()) -> Identity:
+    """What the name, or the beginning of an id, names; kinds: only one of these; others: names that could have been
+    meant. Raises UsageError where there are no stories, no such id, or several.
     """
-    if not has_table(dataset, CLIENTS):
-        raise UsageError(f"{dataset}: {NO_STORIES}")
-    known = dict(_ids(dataset, kinds))
+    known = _known(dataset, kinds)
     if name in known:
         return Identity(known[name], name)
     transaction, _, number = name.rpartition(":")
@@ -71,7 +77,16 @@ def identity_of(dataset: Dataset, name: str, *kinds: str) -> Identity:
     if alike:
         some = ", ".join(safe(one) for one in alike[:MOST_ALIKE]) + (", ..." if len(alike) > MOST_ALIKE else "")
         raise UsageError(f"{dataset}: {shown} is ambiguous: {len(alike)} ids begin so ({some}); give more of it")
-    raise UsageError(f"{dataset} has no {_wanted(kinds)} with the id {shown}; {_examples(known)}")
+    near = did_you_mean(name, [*others, *known])
+    what = f"nothing called {shown}" if others else f"no {_wanted(kinds)} with the id {shown}"
+    raise UsageError(f"{dataset} has {what}{near}; {_examples(known)}")
+
+
+def _known(dataset: Dataset, kinds: tuple[str, ...]) -> dict[str, str]:
+    """id -> kind of everything. Raises UsageError where there are no stories."""
+    if not has_table(dataset, CLIENTS):
+        raise UsageError(f"{dataset}: {NO_STORIES}")
+    return dict(_ids(dataset, kinds))
 
 
 def _ids(dataset: Dataset, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:

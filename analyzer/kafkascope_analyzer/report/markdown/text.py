@@ -14,6 +14,10 @@ _PROSE = re.compile(r"[A-Za-z0-9,.;:'%()/µ→…·-]+")
 _LINKS = re.compile(r"://|^\(?www\.|^\(?gh-\d|^[-+]+$|^\d+[.)]$|--", re.IGNORECASE)
 """What renderers make links, list items, rules or headings of, though it looks like prose."""
 _MERMAID_PLAIN = re.compile(r"[A-Za-z0-9 _.,/()+→…µ-]")
+_PUNCTUATED = re.compile(r"(\(?)(.+?)([,;:.)]*)", re.DOTALL)
+"""A word, and the sentence's own punctuation around it."""
+_BAR = r"\x7c"
+"""How a vertical bar shows, which would end a table's cell."""
 _MERMAID_KEYWORD = re.compile(r"\bend\b", re.IGNORECASE)
 LONGEST_LABEL = 60
 """Characters of one label of a diagram."""
@@ -21,7 +25,7 @@ LONGEST_LABEL = 60
 
 def code(text: object) -> str:
     """A name as a code span, also in a table's cell; a dash for none."""
-    shown = safe(text).replace("|", r"\x7c") if text is not None else ""
+    shown = safe(text).replace("|", _BAR) if text is not None else ""
     return _span(shown) if shown.strip() else "-" if not shown else _span(f"'{shown}'")
 
 
@@ -40,7 +44,8 @@ def prose(text: str) -> str:
 def _word(word: str) -> str:
     if _PROSE.fullmatch(word) and not _LINKS.search(word):
         return word
-    return _span(word.replace("|", r"\x7c"))
+    before, name, after = _PUNCTUATED.fullmatch(word).groups()  # type: ignore[union-attr]  # it matches any word
+    return f"{before}{_span(name.replace('|', _BAR))}{after}"
 
 
 def label(text: object) -> str:

@@ -47,8 +47,8 @@ class Wanted:
     """What of the chronology is wanted; None is everything. Times are nanoseconds since the epoch."""
 
     clients: frozenset[str] | None = None
-    node_id: int | None = None
-    group_id: str | None = None
+    node_ids: frozenset[int] | None = None
+    group_ids: frozenset[str] | None = None
     start_ns: int | None = None
     end_ns: int | None = None
 
@@ -56,8 +56,8 @@ class Wanted:
         """Whether the entry is wanted: all conditions hold."""
         return (
             (self.clients is None or not self.clients.isdisjoint(entry.clients))
-            and (self.node_id is None or self.node_id in entry.nodes)
-            and (self.group_id is None or self.group_id in entry.groups)
+            and (self.node_ids is None or not self.node_ids.isdisjoint(entry.nodes))
+            and (self.group_ids is None or not self.group_ids.isdisjoint(entry.groups))
             and (self.start_ns is None or entry.ts_ns >= self.start_ns)
             and (self.end_ns is None or entry.ts_ns <= self.end_ns)
         )

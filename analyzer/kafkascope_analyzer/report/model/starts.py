@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
-from kafkascope_analyzer.report.formatting import percent, span, start_text
+from kafkascope_analyzer.report.formatting import percent, safe, span, start_text
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.rows import Row, grouped, read
 from kafkascope_parsers.errors import UsageError
@@ -178,39 +179,41 @@ class AllStarts:
     clients: tuple[ClientStarts, ...]
 
 
-def clients_of(dataset: Dataset, wanted: str | None = None) -> list[ClientStarts]:
-    """The clients of a dataset but for brokers, by the time they were first seen; with `wanted`, those whose
-    client_instance_id or client_id it is, brokers too. Their starts are not loaded.
+def clients_of(dataset: Dataset, wanted: Sequence[str] = ()) -> list[ClientStarts]:
+    """The clients of a dataset but for brokers, by the time they were first seen; with `wanted`, those of which one is
+    the client_instance_id or client_id, brokers too. Their starts are not loaded.
 
-    Raises UsageError where there are no stories, or no client of that name.
+    Raises UsageError where there are no stories, or no client of one of the names.
     """
     if not has_table(dataset, STARTUPS):
         raise UsageError(f"{dataset}: {NO_STORIES}")
     everyone = sorted(read(dataset, ClientStarts), key=lambda c: (c.first_ns or 0, c.client_instance_id))
-    if wanted is None:
+    if not wanted:
         return [c for c in everyone if c.kind != "broker"]
-    found = [c for c in everyone if wanted in (c.client_instance_id, c.client_id)]
-    if not found:
-        names = sorted({c.client_id for c in everyone if c.client_id and c.kind != "broker"})
-        some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise UsageError(f"{dataset} has no client {wanted}; it has {some or 'none with a client id'}")
+    found = [c for c in everyone if c.client_instance_id in wanted or c.client_id in wanted]
+    for name in wanted:
+        if not any(name in (c.client_instance_id, c.client_id) for c in found):
+            names = sorted({c.client_id for c in everyone if c.client_id and c.kind != "broker"})
+            some = ", ".join(map(safe, names[:10])) + (", ..." if len(names) > 10 else "")
+            near = did_you_mean(name, names)
+            raise UsageError(f"{dataset} has no client {safe(name)}{near}; it has {some or 'none with a client id'}")
     return found
 
 
-def starts_model(dataset: Dataset, client: str | None, startup_id: str | None) -> AllStarts:
-    """The clients with their starts and loops: all, one, or one start alone. Raises UsageError as clients_of and
+def starts_model(dataset: Dataset, clients: Sequence[str], startup_id: str | None) -> AllStarts:
+    """The clients with their starts and loops: all, some, or one start alone. Raises UsageError as clients_of and
     start_with_client do.
     """
-    owner = None if startup_id is None else start_with_client(dataset, startup_id)[1].client_instance_id
-    found = clients_of(dataset, owner or client)
+    owner = [] if startup_id is None else [start_with_client(dataset, startup_id)[1].client_instance_id]
+    found = clients_of(dataset, owner or clients)
     ids = [c.client_instance_id for c in found]
     starts, loops = starts_of(dataset, ids), loops_of(dataset, ids)
-    clients = []
+    made = []
     for row in found:
         mine = [s for s in starts.get(row.client_instance_id, []) if startup_id in (None, s.startup_id)]
         own_loops = sorted(loops.get(row.client_instance_id, []), key=lambda loop: (loop.cadence, loop.conn_id or ""))
-        clients.append(replace(row, starts=tuple(mine), cadences=tuple(own_loops)))
-    return AllStarts(capture_span(dataset)[0], tuple(clients))
+        made.append(replace(row, starts=tuple(mine), cadences=tuple(own_loops)))
+    return AllStarts(capture_span(dataset)[0], tuple(made))
 
 
 def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Start]]:

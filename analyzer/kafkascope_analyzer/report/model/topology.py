@@ -1,14 +1,13 @@
 """What `kafkascope topology` shows: the cluster at one time, or how it changed."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.durations import parse_moment
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
@@ -30,8 +29,6 @@ from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000
 """Partitions of a topic that go from one node to another within this time of each other are one change."""
-_NS_PER_UNIT = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
-_OFFSET = re.compile(r"\+(?P<n>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,29 +215,13 @@ def _capture_times(dataset: Dataset) -> CaptureTimes:
 
 
 def time_of(text: str, start_ns: int | None, end_ns: int | None) -> int:
-    """Nanoseconds since the epoch of ISO 8601 text (UTC where it names no zone) or of an offset from the capture's
-    start such as +12.5s. Raises UsageError.
-    """
+    """Nanoseconds since the epoch of the time that --at has, which is in the capture. Raises UsageError."""
     if start_ns is None or end_ns is None:
         raise UsageError("the capture has no packets, so there is no time to look at")
-    match = _OFFSET.fullmatch(text)
-    if match is not None:
-        at_ns = start_ns + round(float(match["n"]) * _NS_PER_UNIT[match["unit"] or "s"])
-    else:
-        at_ns = _iso_ns(text)
+    at_ns = parse_moment(text, "--at").since_epoch(start_ns)
     if not start_ns <= at_ns <= end_ns:
         raise UsageError(f"--at {text}: the capture has only {absolute(start_ns)} to {absolute(end_ns)}")
     return at_ns
-
-
-def _iso_ns(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"--at {text}: neither ISO 8601 (2026-01-31T12:00:05.5Z) nor an offset (+12.5s)") from error
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
 def _of_kind(state: dict[Any, Fact], kind: str) -> list[Fact]:

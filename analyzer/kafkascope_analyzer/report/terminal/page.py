@@ -5,10 +5,12 @@ All text that came from the wire goes through `safe` and into Text objects, neve
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 WIDEST = 132
 """Columns that are used at most: longer lines are hard to follow."""
@@ -20,15 +22,31 @@ _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─"
 
 
 def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool, wrap: bool = True) -> None:
-    """Writes parts in the terminal's width: styled on a terminal, without blanks at line ends elsewhere. wrap: whether
-    lines are wrapped at that width.
+    """Writes parts in the terminal's width: styled on a terminal (FORCE_COLOR: everywhere; NO_COLOR: without colours),
+    without blanks at line ends elsewhere. wrap: whether lines are wrapped at that width.
     """
     width = width_of(stream) if wrap else UNWRAPPED
-    if not plain and stream.isatty():
+    if not plain and Console(file=stream).is_terminal:  # a terminal, or FORCE_COLOR says that styles are wanted
         Console(file=stream, markup=False, highlight=False, emoji=False, width=width).print(*parts, sep="\n")
         return
     can_hold_signs = (stream.encoding or "").lower().replace("-", "") == "utf8"
     stream.write(page_of(parts, width, ascii_only=plain or not can_hold_signs))
+
+
+def write_aligned(rows: Sequence[Sequence[str]], stream: TextIO) -> None:
+    """Writes rows of cells in aligned columns: on a terminal they wrap at its width, elsewhere each row is a line."""
+    if stream.isatty():
+        table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+        for _ in rows[0]:
+            table.add_column(overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        write_parts([table], stream, plain=False)
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        stream.write(line.rstrip() + "\n")
 
 
 def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) -> str:

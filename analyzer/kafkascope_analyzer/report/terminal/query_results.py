@@ -26,15 +26,19 @@ Rows = Iterable[tuple[Any, ...]]
 
 MOST_SHOWN = 1_000
 """Rows of a table for people: its columns are as wide as their widest row, so all have to be known."""
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What a formula of a spreadsheet begins with, also in full width. (Tabs and line ends are escapes by then.)"""
 GAP = 2
 """Blanks between two columns."""
+LEAST_CUT = 12
+"""Columns are not made narrower than this: a time of day, an address, or the beginning of a name."""
 MOST_WRAPPED = 3
 """Columns that may wrap: with more of them, lines fall apart."""
 
 
 def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
-    """A table without borders; where its columns do not fit into width, a block of lines per row. What is left out is
-    said.
+    """A table without borders. Where its columns do not fit into width, texts of several rows are cut; a single row, or
+    one of more columns than fit even so, is a block of lines. What is left out is said, and how to see it.
     """
     source = iter(rows)
     shown = list(islice(source, MOST_SHOWN))
@@ -42,11 +46,34 @@ def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
     heads = [safe(name) for name in names]
     widest = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     wide = sum(widest) + GAP * (len(widest) - 1) > width and len(names) > MOST_WRAPPED
-    parts: list[RenderableType] = _blocks(heads, cells) if wide else [_columns(heads, cells, shown)]
+    room = _fitted(widest, width) if wide and len(shown) > 1 else None
+    if wide and room is None:
+        parts = _blocks(heads, cells)
+    else:
+        parts = [_columns(heads, [_cut(row, room or widest) for row in cells], shown)]
+    if room is not None:
+        parts.append(line((f"cut to {width} columns (--format csv or json has everything)", "dim")))
     left = sum(1 for _ in source)
     if left:
         parts.append(line((f"… and {count(left, 'row')} more (--format csv or json has them)", "dim")))
     return parts
+
+
+def _fitted(widest: list[int], width: int) -> list[int] | None:
+    """Widths with which the columns fit, the widest ones made narrower; None where that takes too much of them."""
+    room = list(widest)
+    over = sum(room) + GAP * (len(room) - 1) - width
+    while over > 0:
+        most = max(room)
+        if most <= LEAST_CUT:
+            return None
+        room[room.index(most)] -= 1
+        over -= 1
+    return room
+
+
+def _cut(row: list[str], room: list[int]) -> list[str]:
+    return [cell if len(cell) <= n else f"{cell[: n - 1]}…" for cell, n in zip(row, room, strict=True)]
 
 
 def _columns(heads: list[str], cells: list[list[str]], shown: list[tuple[Any, ...]]) -> RenderableType:
@@ -73,17 +100,26 @@ def _blocks(heads: list[str], cells: list[list[str]]) -> list[RenderableType]:
 
 
 def as_csv(names: list[str], rows: Rows) -> Iterator[str]:
-    """RFC 4180 with a head, but for line ends: those are a line feed. Null is an empty field."""
+    """RFC 4180 with a head, but for line ends: those are a line feed. Null is an empty field. A text that a spreadsheet
+    would take for a formula begins with an apostrophe; numbers stay numbers."""
     page = io.StringIO()
     writer = csv.writer(page, lineterminator="\n")
-    writer.writerow([visible(name) for name in names])
+    writer.writerow([_no_formula(visible(name)) for name in names])
     for row in rows:
-        writer.writerow(["" if value is None else visible(_text(value)) for value in row])
+        writer.writerow(["" if value is None else _csv_cell(value) for value in row])
         if page.tell() > 1 << 16:
             yield page.getvalue()
             page.seek(0)
             page.truncate()
     yield page.getvalue()
+
+
+def _csv_cell(value: Any) -> str:
+    return _text(value) if isinstance(value, int | float | Decimal) else _no_formula(visible(_text(value)))
+
+
+def _no_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def as_json(names: list[str], rows: Rows) -> Iterator[str]:

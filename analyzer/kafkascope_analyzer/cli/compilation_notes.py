@@ -1,0 +1,30 @@
+"""Says on standard error that the first run compiles kernels, and how many it has compiled."""
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafkascope_analyzer.cli.messages import Messages
+from kafkascope_parsers.compilation import on_compilation
+
+EACH = 10
+"""Kernels after which the count is said again: it takes some ten seconds to compile so many."""
+_COUNT_BYTES = 8
+
+
+@contextmanager
+def compilation_notes(messages: Messages) -> Iterator[None]:
+    """Notes compilations during the block, those of forked processes too, as they share the count."""
+    if messages.quiet:
+        yield
+        return
+    shared = mmap.mmap(-1, _COUNT_BYTES)
+
+    def note() -> None:
+        n = int.from_bytes(shared[:], "little") + 1
+        shared[:] = n.to_bytes(_COUNT_BYTES, "little")
+        if n == 1 or n % EACH == 0:
+            messages.note(f"compiling kernels (first run only) … {n}")
+
+    with on_compilation(note):
+        yield

@@ -1,0 +1,274 @@
+"""Every recipe that a page prints for a shell runs as printed: what it names (captures, datasets, ids) is there, and
+programs that need rights, other hosts or a network stand for themselves.
+
+All of them are checked for commands and options that exist; running them all takes a minute (slow).
+"""
+
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import typer.main
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SHELL = frozenset(
+    {
+        "kafkascope",
+        "sudo",
+        "tcpdump",
+        "ssh",
+        "kubectl",
+        "mkdir",
+        "zstd",
+        "find",
+        "export",
+        "git",
+        "make",
+        "pip",
+        "docker",
+    }
+    | {"hdfs", "go", "python", "cat", "scripts"}
+)
+"""Programs with which a block for a shell begins."""
+CLUSTER = "needs a Spark cluster; tests/spark/test_cluster.py runs such commands"
+STORE = (
+    "needs an object store; tests/analyzer/dataset/test_commands_on_s3.py and ingest/test_on_s3.py run such commands"
+)
+INSTALL = "installs or builds this program, or downloads"
+CANNOT_RUN = {
+    "docs/clusters.md": CLUSTER,
+    "docs/packaging.md": f"{CLUSTER}; tests/analyzer/cli/test_pack_executors.py makes the archive",
+    "docs/storage.md": STORE,
+    "README.md: git clone": INSTALL,
+    "README.md: make test": INSTALL,
+    "docs/extending.md": "reads what other repositories hold",
+}
+"""Pages, or blocks by their first two words, that cannot run here, each with the reason."""
+URI = re.compile(r"\b(?:s3|sc|https)://")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    page: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}: {' '.join(self.text.split()[:2])}"
+
+    @property
+    def why_not(self) -> str | None:
+        """Why it cannot run here."""
+        return CANNOT_RUN.get(self.page) or CANNOT_RUN.get(self.name)
+
+
+def recipes() -> Iterator[Recipe]:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"(?<=\n\n)(?:    .*\n)+", text)
+        fenced = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        for block in [*map(dedent, found), *fenced]:
+            if block.split()[0].partition("/")[0] in SHELL:
+                yield Recipe(str(page.relative_to(ROOT)), block.strip())
+
+
+def calls(text: str) -> Iterator[list[str]]:
+    """The words of each call of kafkascope in a block, up to what ends a command in a shell."""
+    words = [word for line in joined_lines(text) for word in [*split(line), "\n"]]
+    call: list[str] | None = None
+    before = "\n"
+    for word in words:
+        if call is None and word == "kafkascope" and ends_a_command(before):
+            call = []
+        elif call is not None and ends_a_command(word):
+            yield call
+            call = None
+        elif call is not None:
+            call.append(word)
+        before = word
+
+
+def ends_a_command(word: str) -> bool:
+    return set(word) <= set("|&;<>\n")
+
+
+def split(line: str) -> list[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def joined_lines(text: str) -> Iterator[str]:
+    """Lines as a shell reads them: those that a backslash, or an open quote, joins are one."""
+    whole = ""
+    for line in text.replace("\\\n", " ").splitlines():
+        whole = f"{whole}\n{line}" if whole else line
+        try:
+            split(whole)
+        except ValueError:  # an open quote
+            continue
+        yield whole
+        whole = ""
+    assert whole == "", f"a quote is never closed: {whole}"
+
+
+def test_there_are_recipes_and_each_reason_is_of_one() -> None:
+    found = list(recipes())
+    assert len(found) > 25
+    names = {recipe.page for recipe in found} | {recipe.name for recipe in found}
+    assert [place for place in CANNOT_RUN if place not in names] == []
+
+
+@pytest.mark.parametrize("page", sorted({recipe.page for recipe in recipes()}))
+def test_commands_and_options_exist(page: str) -> None:
+    """Those of the blocks that cannot run here too, and of what a page says within a sentence."""
+    group = typer.main.get_command(app)
+    texts = [recipe.text for recipe in recipes() if recipe.page == page]
+    texts += re.findall(r"`(kafkascope [^`]+)`", (ROOT / page).read_text("utf-8").replace("\n", " "))
+    for text in texts:
+        for words in calls(text):
+            command: Any = group.commands.get(words[0]) if words else None  # type: ignore[attr-defined]
+            assert words[:1] == ["COMMAND"] or command is not None, f"{page}: kafkascope {words}"
+            if command is not None:
+                known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+                used = [word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
+                assert [option for option in used if option not in known | {"--help", "-h"}] == [], f"{page}: {text}"
+
+
+KAFKASCOPE = """#!{python}
+import sys
+from kafkascope_analyzer.cli import main
+sys.exit(main())
+"""
+SUDO = """#!/bin/sh
+exec "$@"
+"""
+LAST_ARGUMENT_IN_A_SHELL = """#!/bin/bash
+exec bash -c "${@: -1}"
+"""
+AFTER_DASHES = """#!/bin/bash
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"""
+TCPDUMP = """#!{python}
+# Records two captures: into the file of -w, into two of a ring (-C), or into one whose name is a time (-G).
+import subprocess, sys, time, zstandard
+words = sys.argv[1:]
+value = lambda name: words[words.index(name) + 1] if name in words else None
+captures = [zstandard.open(place, "rb").read() for place in {captures!r}]
+out = value("-w")
+if out == "-":
+    sys.stdout.buffer.write(captures[0])
+    raise SystemExit
+names = [f"{{out}}{{n:02d}}" for n in range(2)] if "-C" in words else [time.strftime(out)] if "-G" in words else [out]
+for name, capture in zip(names, captures):
+    with open(name, "wb") as file:
+        file.write(capture)
+    if value("-z"):
+        subprocess.run([value("-z"), name], check=True)
+"""
+PIECES = [ROOT / "fixtures" / "captures" / "pieces" / f"{name}.pcap.zst" for name in ("path_cut", "sasl_users")]
+DATASETS = ("incident", "capture", "OUT", "before", "after", "fleet", "day")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what recipes name, and stand-ins for programs of other hosts and of root."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    stand_ins = {
+        "kafkascope": KAFKASCOPE.format(python=sys.executable),
+        "tcpdump": TCPDUMP.format(python=sys.executable, captures=[str(piece) for piece in PIECES]),
+        "sudo": SUDO,
+        "ssh": LAST_ARGUMENT_IN_A_SHELL,
+        "kubectl": AFTER_DASHES,
+    }
+    for name, text in stand_ins.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(stat.S_IRWXU)
+    work = tmp_path / "work"
+    (work / "var").mkdir(parents=True)
+    (work / "fixtures").symlink_to(ROOT / "fixtures")
+    for place in ("capture.pcap.zst", "dumps/1.pcap.zst", "captures/app-1/a.pcap.zst", "captures/host-a/b.pcap.zst"):
+        (work / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PIECES[0], work / place)
+    for place in ("incident.pcap", "capture.pcap"):
+        subprocess.run(["zstd", "-q", "-d", PIECES[0], "-o", work / place], check=True)
+    (work / "points.txt").write_text("app-1: app-1/*\nbroker-1: host-a/*\n")
+    with tarfile.open(ROOT / "fixtures" / "datasets" / "leader_move.kscope.tar.xz") as archive:
+        archive.extractall(work, filter="data")
+    for name in DATASETS:
+        shutil.copytree(work / "leader_move.kscope", work / f"{name}.kscope")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.chdir(work)
+    return work
+
+
+def as_here(text: str, here: Path) -> str:
+    """A recipe with names that are there: what it writes is in a folder of the test, ids are some of the dataset, and
+    a dataset that it makes is not there yet."""
+    dataset = Dataset.open(here / "incident.kscope")
+    some = {kind: dataset.read(f"stories/{table}")[f"{kind}_id"][0].as_py() for kind, table in STORIES.items()}
+    text = re.sub(r"rec-[0-9a-f]{16}", some["recovery"], text)
+    text = re.sub(r"finding-[0-9a-f]{16}", some["finding"], text)
+    text = text.replace("explain capture.kscope ID", f"explain capture.kscope {some['incident']}")
+    text = text.replace("/var/tmp", str(here / "var")).replace("/data/", f"{here}/var/")
+    text = text.replace("--client orders --error NOT_LEADER_OR_FOLLOWER", "--error NOT_LEADER_OR_FOLLOWER")
+    for name in DATASETS:
+        if re.search(rf"(?:-o {name}\.kscope|analyze {name}\.pcap)", text):
+            shutil.rmtree(here / f"{name}.kscope", ignore_errors=True)
+    return text
+
+
+STORIES = {"recovery": "recoveries", "finding": "findings", "incident": "incidents"}
+
+
+def run(text: str, here: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", as_here(text, here)], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+RUNNING = [recipe for recipe in recipes() if recipe.why_not is None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({recipe.page for recipe in RUNNING}))
+def test_the_recipes_of_a_page_run_in_their_order(page: str, here: Path) -> None:
+    for recipe in RUNNING:
+        if recipe.page == page:
+            for line in joined_lines(recipe.text):
+                if not URI.search(line):  # those of a store or a cluster are checked for their options
+                    run(line, here)
+
+
+def test_a_ring_is_recorded_packed_and_read_each_file_once(here: Path) -> None:
+    """The recipe of docs/first-capture.md up to the analysis, which is another test's."""
+    (ring,) = [recipe for recipe in recipes() if "-C 500" in recipe.text]
+    (pack,) = [recipe for recipe in recipes() if recipe.text.startswith("zstd ")]
+    run(ring.text, here)
+    folder = here / "var" / "kafka"
+    assert sorted(path.name for path in folder.iterdir()) == ["ring.pcap00", "ring.pcap01"]
+    run(pack.text, here)
+    run(ring.text, here)  # a second lap
+    assert len(list(folder.iterdir())) == 4
+    from kafkascope_analyzer.read.inputs import expand_inputs
+
+    assert [Path(str(place)).name for place in expand_inputs([str(folder)])] == ["ring.pcap00", "ring.pcap01"]
