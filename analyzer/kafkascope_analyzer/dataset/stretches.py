@@ -1,11 +1,14 @@
 """`Stretches`: many stretches of time, which say at once which of them another one meets.
 
-A long capture may have thousands of incidents, and as many events that may follow from them.
+A long capture may have thousands of incidents, and as many events that may follow from them. The stretches are kept in
+order of their starts, below a binary tree whose nodes say how late the stretches below them end and how long they are:
+branches in which nothing fits are passed over, so that each stretch of an answer takes logarithmic time.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
+from functools import cached_property
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Generic, TypeVar
 
@@ -25,8 +28,26 @@ class Stretches(Generic[T]):
     def __init__(self, listed: Iterable[tuple[int, int, T]]) -> None:
         self._ordered = sorted(enumerate(listed), key=lambda placed: placed[1][0])
         self._starts = [start_ns for _, (start_ns, _, _) in self._ordered]
-        self._latest_ends = list(accumulate((end_ns for _, (_, end_ns, _) in self._ordered), max))
-        """The latest end among each stretch and those that begin before it."""
+        self._n_leaves = 1 << max(len(self._ordered) - 1, 0).bit_length()
+        self._latest_end = self._tree([end_ns for _, (_, end_ns, _) in self._ordered], max, -FOREVER)
+        """By node: the latest end below it. Node 1 is the root, nodes 2 n and 2 n + 1 are below node n, and the leaves
+        come last, in order of their starts."""
+
+    def _tree(self, leaves: list[int], best: Callable[[int, int], int], missing: int) -> list[int]:
+        tree = [missing] * self._n_leaves + leaves + [missing] * (self._n_leaves - len(leaves))
+        for node in range(self._n_leaves - 1, 0, -1):
+            tree[node] = best(tree[2 * node], tree[2 * node + 1])
+        return tree
+
+    @cached_property
+    def _longest(self) -> list[int]:
+        """By node: the length of the longest stretch below it."""
+        return self._tree([end_ns - start_ns for _, (start_ns, end_ns, _) in self._ordered], max, -FOREVER)
+
+    @cached_property
+    def _first_place(self) -> list[int]:
+        """By node: the place of the stretch below it that was listed first."""
+        return self._tree([place for place, _ in self._ordered], min, len(self._ordered))
 
     def cover(self, ts_ns: int) -> bool:
         """Whether a time is in one of them."""
@@ -38,29 +59,92 @@ class Stretches(Generic[T]):
 
     def meet(self, start_ns: int, end_ns: int) -> bool:
         """Whether one of them begins at end_ns or before, and lasts to start_ns or longer."""
-        n_begun = bisect_right(self._starts, end_ns)
-        return n_begun > 0 and self._latest_ends[n_begun - 1] >= start_ns
+        return next(self._meeting(start_ns, end_ns), None) is not None
 
     def meeting(self, start_ns: int, end_ns: int) -> Iterator[T]:
         """The owners of the stretches that begin at end_ns or before and last to start_ns or longer, in the order in
         which they were listed."""
-        return (whose for _, _, whose in self._meeting(start_ns, end_ns))
+        found = sorted((self._ordered[at] for at in self._meeting(start_ns, end_ns)), key=itemgetter(0))
+        return (whose for _, (_, _, whose) in found)
+
+    def first(self, start_ns: int, end_ns: int) -> T | None:
+        """Of the same owners the one that was listed first; None where there is none."""
+        queue = [(0, 1)]
+        while queue:
+            _, node = heappop(queue)
+            first = self._first_leaf(node)
+            if self._latest_end[node] < start_ns or first >= len(self._starts) or self._starts[first] > end_ns:
+                continue
+            if node >= self._n_leaves:
+                return self._ordered[first][1][2]
+            for below in (2 * node, 2 * node + 1):
+                heappush(queue, (self._first_place[below], below))
+        return None
+
+    def latest(self, start_ns: int, end_ns: int) -> Iterator[T]:
+        """The same owners, that of the stretch that begins last first; of those that begin at once, in the order in
+        which they were listed."""
+        at_once: list[int] = []
+        for at in self._meeting(start_ns, end_ns):
+            if at_once and self._starts[at] != self._starts[at_once[-1]]:
+                yield from (self._ordered[each][1][2] for each in reversed(at_once))
+                at_once.clear()
+            at_once.append(at)
+        yield from (self._ordered[each][1][2] for each in reversed(at_once))
+
+    def after(self, ts_ns: int) -> Iterator[tuple[int, T]]:
+        """When the stretches begin that begin later, each with its owner, in order of time."""
+        for at in range(bisect_right(self._starts, ts_ns), len(self._ordered)):
+            yield self._starts[at], self._ordered[at][1][2]
 
     def longest(
-        self, start_ns: int, end_ns: int, is_able: Callable[[T], bool] = lambda _: True
+        self,
+        start_ns: int,
+        end_ns: int,
+        is_able: Callable[[T], bool] = lambda _: True,
+        begun_by_ns: int = FOREVER,
     ) -> tuple[int, T] | None:
-        """Whose stretch, of those that are able, has the longest time in common with this one, and how many nanoseconds
-        that is: below zero where they are up to NEAR_NS apart. Of equally long ones the one that was listed first; None
-        where no stretch is so near.
-        """
-        best: tuple[int, T] | None = None
-        for first_ns, last_ns, whose in self._meeting(start_ns - NEAR_NS, end_ns + NEAR_NS):
-            common_ns = min(last_ns, end_ns) - max(first_ns, start_ns)
-            is_longer = best is None or common_ns > best[0]
-            if is_longer and is_able(whose):
-                best = common_ns, whose
-        return best
+        """Whose stretch, of those that are able and begin at begun_by_ns or before, has the longest time in common with
+        this one, and how many nanoseconds that is: below zero where they are up to NEAR_NS apart. Of equally long ones
+        the one that was listed first; None where no stretch is so near.
 
-    def _meeting(self, start_ns: int, end_ns: int) -> list[tuple[int, int, T]]:
-        begun = self._ordered[bisect_left(self._latest_ends, start_ns) : bisect_right(self._starts, end_ns)]
-        return [stretch for _, stretch in sorted(begun, key=itemgetter(0)) if stretch[1] >= start_ns]
+        Branches that may hold the longest are looked into first, so that those are left out which cannot.
+        """
+        queue: list[tuple[int, int, int]] = []
+        nodes = [1]
+        while True:
+            for node in nodes:
+                common_ns = self._most_in_common(node, start_ns, end_ns, begun_by_ns)
+                if common_ns >= -NEAR_NS:
+                    heappush(queue, (-common_ns, self._first_place[node], node))
+            if not queue:
+                return None
+            shorter, _, node = heappop(queue)
+            nodes = [2 * node, 2 * node + 1] if node < self._n_leaves else []
+            if not nodes and is_able(whose := self._ordered[node - self._n_leaves][1][2]):
+                return -shorter, whose
+
+    def _most_in_common(self, node: int, start_ns: int, end_ns: int, begun_by_ns: int) -> int:
+        """The most time that a stretch below a node may have in common with this one; of a leaf, what it has."""
+        first = self._first_leaf(node)
+        if first >= len(self._starts) or self._starts[first] > begun_by_ns:
+            return -FOREVER
+        common_ns = min(self._latest_end[node], end_ns) - max(self._starts[first], start_ns)
+        return min(common_ns, max(self._longest[node], 0))
+
+    def _first_leaf(self, node: int) -> int:
+        """The number of the first leaf below a node."""
+        return (node << (self._n_leaves.bit_length() - node.bit_length())) - self._n_leaves
+
+    def _meeting(self, start_ns: int, end_ns: int) -> Iterator[int]:
+        """The leaves of the stretches that begin at end_ns or before and last to start_ns or longer, the last first."""
+        n_begun = bisect_right(self._starts, end_ns)
+        nodes = [1]
+        while nodes:
+            node = nodes.pop()
+            if self._latest_end[node] < start_ns or self._first_leaf(node) >= n_begun:
+                continue
+            if node >= self._n_leaves:
+                yield node - self._n_leaves
+            else:
+                nodes += (2 * node, 2 * node + 1)

@@ -3,6 +3,7 @@
 A listener has an address for each broker, and clients learn all of them together from Metadata.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_spark.findings.wording import listed
@@ -25,14 +26,20 @@ def _of_listeners(failures: Sequence[Failure], clients: Iterable[Row]) -> Iterat
     """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
     group_of = {failure: [failure] for failure in failures}
     hosts_of = {failure: {state["host"] for state in failure.states} for failure in failures}
+    place = {failure: number for number, failure in enumerate(failures)}
+    at_server: dict[str | None, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        at_server[failure.server].append(failure)
     for client in clients:
-        learned = [failure for failure in failures if failure.server in client["advertised"]]
-        tried = [failure for failure in learned if client["client_ip"] in hosts_of[failure]]
+        learned = (failure for server in dict.fromkeys(client["advertised"]) for failure in at_server.get(server, ()))
+        tried = sorted((f for f in learned if client["client_ip"] in hosts_of[f]), key=place.__getitem__)
         for failure in tried[1:]:
             if group_of[failure] is not group_of[tried[0]]:
-                group_of[tried[0]].extend(group_of[failure])
-                group_of |= dict.fromkeys(group_of[failure], group_of[tried[0]])
-    yield from {id(group): group for group in group_of.values()}.values()
+                larger, smaller = sorted((group_of[tried[0]], group_of[failure]), key=len, reverse=True)
+                larger.extend(smaller)  # so each failure moves at most log n times
+                group_of |= dict.fromkeys(smaller, larger)
+    for group in {id(group): group for group in group_of.values()}.values():
+        yield sorted(group, key=place.__getitem__)
 
 
 def _joined(failures: Sequence[Failure]) -> Failure:

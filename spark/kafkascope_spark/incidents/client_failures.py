@@ -32,12 +32,14 @@ def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Fa
             recent.append(together)
         together.silences.append(row)
         together.client_instance_ids.add(row["client_instance_id"])
-        together.hosts |= {row["client_ip"]}
         together.end_ns = None if row["to_ns"] is None else max(together.end_ns or 0, row["to_ns"])
     for failure in found:
+        failure.hosts = frozenset(row["client_ip"] for row in failure.silences)
         failure.subject = _subject(failure)
-        of_clients = (went_on_without[client] for client in sorted(failure.client_instance_ids))
-        by_id = {r["rebalance_id"]: r for rows in of_clients for _, r in rows if _went_on_without(r, failure)}
+        pairs = (
+            (silence, each) for silence in failure.silences for each in went_on_without[silence["client_instance_id"]]
+        )
+        by_id = {each[1]["rebalance_id"]: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
         failure.rebalances = sorted(by_id.values(), key=lambda r: (r["start_ns"] or 0, r["rebalance_id"]))
     return found
 
@@ -69,16 +71,13 @@ def _subject(failure: Failure) -> str:
     return listed(sorted({client(s["client_id"], s["client_ip"]) for s in failure.silences}))
 
 
-def _went_on_without(rebalance: Row, failure: Failure) -> bool:
-    """Whether the group removed one of the clients, whose last request came before the client fell silent."""
-    return any(
-        departed["client_instance_id"] == silence["client_instance_id"]
-        and departed["how"] not in ("left", None)
+def _went_on_without(departed: Row, rebalance: Row, silence: Row) -> bool:
+    """Whether the group removed the client, whose last request came before it fell silent."""
+    return bool(
+        departed["how"] not in ("left", None)
         and (departed["last_seen_ns"] or 0) <= silence["from_ns"] + SECOND
         and (rebalance["start_ns"] or 0) >= silence["from_ns"]
         and (silence["to_ns"] is None or rebalance["start_ns"] <= silence["to_ns"] + FOLLOWS_NS)
-        for departed in rebalance["departed"] or ()
-        for silence in failure.silences
     )
 
 

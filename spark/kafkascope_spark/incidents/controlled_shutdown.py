@@ -5,7 +5,7 @@ shutdown: the controller moves its leaders first, and lets it go at one of its n
 over a leader or coordinator meanwhile does not shut down: then it is an election.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -34,21 +34,24 @@ def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[
             refused[row["old_node_id"]].append(row["start_ns"])
         if row["new_node_id"] is not None and row["recovered_ns"] is not None:
             taken[row["new_node_id"]].append(row["recovered_ns"])
+    for times in (*refused.values(), *taken.values()):
+        times.sort()
     for failure in failures:
         if failure.kind != "broker_down" or failure.node_id is None:
             continue
-        served = [at for at in taken[failure.node_id] if at < failure.start_ns]
-        times = sorted(refused[failure.node_id])
-        begin = _first_of_row(times[bisect_right(times, max(served, default=0)) :], failure.start_ns)
+        served = taken[failure.node_id]
+        n_served = bisect_left(served, failure.start_ns)
+        begin = _first_of_row(refused[failure.node_id], served[n_served - 1] if n_served else 0, failure.start_ns)
         if begin < failure.start_ns:
             failure.closed_ns, failure.start_ns = failure.start_ns, begin
 
 
-def _first_of_row(times: Sequence[int], closed_ns: int) -> int:
-    """The first of the refusals that lead up to the end of the connections without a long pause; that end for none."""
+def _first_of_row(times: Sequence[int], since_ns: int, closed_ns: int) -> int:
+    """The first of the refusals after a time that lead up to the end of the connections without a long pause; that end
+    for none."""
     begin = closed_ns
-    for at in reversed(times[: bisect_left(times, closed_ns)]):
-        if begin - at > HANDOVER_NS:
+    for place in range(bisect_left(times, closed_ns) - 1, -1, -1):
+        if times[place] <= since_ns or begin - times[place] > HANDOVER_NS:
             break
-        begin = at
+        begin = times[place]
     return begin

@@ -1,6 +1,7 @@
 """A failure, and what belongs to it, as a row of `incidents`."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from kafkascope_spark.error_codes import FATAL
@@ -23,13 +24,13 @@ def incident_id(failure: Failure) -> str:
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
-    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers; start_ns:
-    start of the capture."""
+def incident_row(failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int) -> Row:
+    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers; identity:
+    incident_id, for each failure once; start_ns: start of the capture."""
     stalls = failure.stalls
     longest = max((stall["waited_ms"] for stall in stalls), default=0)
     return {
-        "incident_id": incident_id(failure),
+        "incident_id": identity(failure),
         "kind": failure.kind,
         "client_fault": client_fault(failure),
         "node_id": failure.node_id,
@@ -37,7 +38,7 @@ def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
         "subject": failure.subject,
         "start_ns": failure.start_ns,
         "end_ns": end_ns(failure),
-        "root_incident_id": incident_id(failure.root) if failure.root is not None else None,
+        "root_incident_id": identity(failure.root) if failure.root is not None else None,
         "severity": severity_of(failure),
         "sentence": sentence_of(failure, end_ns(failure), start_ns),
         "advice": advice_for(failure, observed),

@@ -3,41 +3,32 @@
 Memory: what stood still or failed, and whom that concerns; never what went well.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_spark.error_codes import (
-    AT_NODE,
-    COORDINATOR_MOVED,
-    FOLLOWS,
-    FOLLOWS_FOR_THE_SAME,
-    LED_ELSEWHERE,
-    errors_about,
-)
 from kafkascope_spark.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import (
     AFTER_REBALANCES,
     BESIDE_OTHERS,
-    RULES,
-    Rule,
-    failure_of,
+    attribute_stalls,
     give_earlier_stalls,
 )
 from kafkascope_spark.incidents.broker_failures import broker_failures
-from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
+from kafkascope_spark.incidents.client_failures import client_failures
 from kafkascope_spark.incidents.consequences import Consequences
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
-from kafkascope_spark.incidents.failure_index import Failures
-from kafkascope_spark.incidents.incident_rows import incident_row
+from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.listener_use import LISTENER_USE
-from kafkascope_spark.incidents.misconfigured import Listeners, Misuse
+from kafkascope_spark.incidents.misconfigured import Listeners
 from kafkascope_spark.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.incidents.zookeeper_session import (
     ZOOKEEPER_SESSION,
     ended_sessions,
@@ -47,16 +38,10 @@ from kafkascope_spark.incidents.zookeeper_session import (
 )
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 """What failed: one of the detectors below, or a single incident."""
-
-MOVED = errors_about("leader", "coordinator")
-"""Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
-NOT_LET_IN = errors_about("connection", "authentication")
-"""What a client meets whose settings do not fit a listener."""
-UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
-"""Errors by which a broker says that it has no metadata of the topic."""
 
 
 class Incidents:
@@ -118,32 +103,35 @@ class Incidents:
         for stall in self._stalls:
             if stall["stall_id"] in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
                 yield "stalls", stall | {"incident_id": incident_of.get(stall["stall_id"])}
-        yield from self._with_incidents(list(incidents))
+        yield from self._with_incidents({failure: row["incident_id"] for failure, row in incidents.items()})
         for row in incidents.values():
             yield "incidents", row
 
     def _with_rows(self, failures: list[Failure]) -> dict[Failure, Row]:
         """The row of each failure, of those of which it can be made."""
         serving = serving_addresses(self._states)
+        identity = cache(incident_id)
         rows: dict[Failure, Row] = {}
         for failure in failures:
             with self._failed_parts.part(INCIDENT, f"{failure.kind} {failure.subject}") as part:
-                rows[failure] = incident_row(failure, Observed(failure, self._clients, serving), self._start_ns)
+                observed = Observed(failure, self._clients, serving)
+                rows[failure] = incident_row(failure, observed, identity, self._start_ns)
             self._is_complete &= not part.has_failed
         known = {row["incident_id"] for row in rows.values()}
         for row in rows.values():
             row["root_incident_id"] = row["root_incident_id"] if row["root_incident_id"] in known else None
         return rows
 
-    def _with_incidents(self, failures: list[Failure]) -> Iterator[tuple[str, Row]]:
-        """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails."""
+    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row]]:
+        """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
+        incident_id of each failure."""
         given = (self._recoveries, self._rebalances, self._starts, self._transactions)
 
-        def rows(known: list[Failure]) -> list[tuple[str, Row]]:
+        def rows(known: dict[Failure, str]) -> list[tuple[str, Row]]:
             return list(Consequences(known, self._clients).with_incidents(*given))
 
-        made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(failures))
-        yield from rows([]) if made is None else made
+        made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(ids))
+        yield from rows({}) if made is None else made
 
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each. A detector that fails finds none."""
@@ -152,16 +140,18 @@ class Incidents:
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
             *self._found("listeners", self._listeners.failures),
         ]
-        by_themselves = self._left(attribute_recoveries, self._recoveries, [*of_brokers, *of_clients])
+        by_themselves = self._left(
+            attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
+        )
         errors = self._found("errors", lambda: of_errors(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
-        left = self._left(attribute_stalls, self._stalls, known)
+        left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
         of_groups = [stall for stall in left if stall["group_id"]]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
-        left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors)
-        left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known)
+        left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
+        left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
@@ -186,16 +176,25 @@ class Incidents:
         return found
 
     def _left(
-        self, attribute: Callable[[list[Row], list[Failure]], list[Row]], rows: list[Row], failures: list[Failure]
+        self,
+        attribute: Callable[[list[Row], T], list[Row]],
+        rows: list[Row],
+        failures: list[Failure],
+        index: Callable[[list[Failure]], T],
     ) -> list[Row]:
         """The rows that belong to none of the failures. A row that cannot be looked at belongs to none and is not among
-        them."""
+        them. index: of the failures, as attribute asks for them; rows that are looked at one by one share it."""
+        if not rows:
+            return []
         left: list[Row] = []
-        if not self._do("what belongs to them", lambda: left.extend(attribute(rows, failures))):
+        known: list[T] = []
+        if not self._do("what belongs to them", lambda: known.append(index(failures))):
+            return []
+        if not self._do("what belongs to them", lambda: left.extend(attribute(rows, known[0]))):
             belonging = {id(row) for failure in failures for row in (*failure.stalls, *failure.recoveries)}
             for row in rows:
                 if id(row) not in belonging:
-                    self._do("what belongs to them", lambda row=row: left.extend(attribute([row], failures)))
+                    self._do("what belongs to them", lambda row=row: left.extend(attribute([row], known[0])))
         return left
 
     def _do(self, detector: str, step: Callable[[], None]) -> bool:
@@ -210,84 +209,3 @@ def _may_be_by_choice(stall: Row) -> bool:
     """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
     put a partition aside (the restore consumer of Kafka Streams does)."""
     return stall["kind"] == "consume" and stall["group_id"] is None
-
-
-def attribute_stalls(stalls: Iterable[Row], failures: Iterable[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
-    """Gives each stall to its failure. Returns those that belong to none."""
-    left, known = [], Failures(failures)
-    for stall in stalls:
-        failure = failure_of(stall, known, rules)
-        if failure is None:
-            left.append(stall)
-        else:
-            failure.stalls.append(stall)
-    return left
-
-
-def attribute_recoveries(recoveries: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
-    """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
-    latest. Returns those that follow from none."""
-    left, known = [], Failures(failures)
-    for recovery in recoveries:
-        start = recovery["failing_ns"] or recovery["start_ns"]
-        following = (f for f in known.at(start, start) if _follows(recovery, f))
-        failure = max(following, key=lambda f: (_is_at(recovery, f), f.start_ns), default=None)
-        if failure is None:
-            left.append(recovery)
-        else:
-            failure.take_recovery(recovery)
-    return left
-
-
-def _follows(recovery: Row, failure: Failure) -> bool:
-    """Whether the recovery is that of a client from the failed broker, or from what it brought about elsewhere. Brokers
-    that do not reach each other let their clients wait for the other's replicas."""
-    error, start = recovery["first_error_name"], recovery["failing_ns"] or recovery["start_ns"]
-    if failure.silences:
-        is_its = recovery["client_instance_id"] in {s["client_instance_id"] for s in failure.silences}
-        ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
-        return is_its and ended and start >= failure.start_ns and error in AFTER_SILENCE
-    if failure.misuse is not None:
-        return error in NOT_LET_IN and _is_of_misuse(recovery, failure, failure.misuse)
-    if start < failure.start_ns - SECOND or (failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS):
-        return False
-    if failure.kind == "replication":
-        return error in FOLLOWS and recovery["old_node_id"] in {state["node_id"] for state in failure.states}
-    if not failure.reaches(recovery["client_ip"]):
-        return False
-    if failure.kind == "listener":
-        return recovery["resource"] in failure.servers
-    follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
-    return _is_at(recovery, failure) or follows or _is_too_early(recovery, failure)
-
-
-def _is_of_misuse(recovery: Row, failure: Failure, misuse: Misuse) -> bool:
-    """Whether the recovery is that of a client which is not let in anywhere, or that of a client from the listener
-    which its settings do not fit."""
-    client = recovery["client_instance_id"]
-    at_it = recovery["resource_kind"] == "authentication" or recovery["resource"] in misuse.servers
-    return client in failure.client_instance_ids or (at_it and client in misuse.client_instance_ids)
-
-
-def _is_too_early(recovery: Row, failure: Failure) -> bool:
-    """Whether a client that lost its coordinator with the broker asked the next one before that knew that it is the
-    coordinator: another broker names it as soon as the controller has chosen it."""
-    lost = failure.is_of_broker and any(state["host"] == recovery["client_ip"] for state in failure.states)
-    goes_on = failure.end_ns is None or (recovery["failing_ns"] or recovery["start_ns"]) <= failure.end_ns
-    return lost and goes_on and recovery["first_error_name"] in COORDINATOR_MOVED & LED_ELSEWHERE
-
-
-def _is_at(recovery: Row, failure: Failure) -> bool:
-    """Whether the recovery is that from an error of the failed broker itself. One that restarts knows no topic until
-    its controller has named them; a topic that stays unknown is missing."""
-    if recovery["old_node_id"] != failure.node_id:
-        return False
-    error, was_down = recovery["first_error_name"], failure.kind == "broker_down"
-    is_new = was_down and recovery["outcome"] == "recovered" and error in UNKNOWN_AFTER_START
-    return is_new or error in _errors_at_node(failure)
-
-
-def _errors_at_node(failure: Failure) -> frozenset[str]:
-    """Errors that show the failure where the broker itself returns them: one that lost its ZooKeeper session goes on
-    serving, and says that it leads no longer."""
-    return MOVED if failure.kind == ZOOKEEPER_SESSION else AT_NODE

@@ -7,6 +7,8 @@ clients that fail at one port for one cause are one failure.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from kafkascope_spark.findings.wording import client, listed
@@ -38,7 +40,7 @@ _OF_ERROR: dict[str, Cause] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Misuse:
     """How clients used a listener that their settings do not fit. uses: rows of listener_use; protocols, mechanisms:
     what clients that were served there speak; alternatives: addresses that serve what these clients speak."""
@@ -49,22 +51,22 @@ class Misuse:
     mechanisms: Sequence[str]
     alternatives: Sequence[str]
 
-    @property
+    @cached_property
     def servers(self) -> list[str]:
         """The addresses of the listener, sorted."""
         return sorted({use["server"] for use in self.uses})
 
-    @property
+    @cached_property
     def unserved(self) -> set[str]:
         """The clients that were served nowhere afterwards: their ids, else their addresses."""
         return {use["client_instance_id"] or use["client_ip"] for use in self.uses if not use["works_on"]}
 
-    @property
+    @cached_property
     def client_instance_ids(self) -> set[str]:
         """The clients, without those of which no request could be read."""
         return {use["client_instance_id"] for use in self.uses} - {None}
 
-    @property
+    @cached_property
     def n_connections(self) -> int:
         """The connections that came to nothing."""
         return sum(use["n"] for use in self.uses)
@@ -81,6 +83,8 @@ class Listeners:
         """The same of clients that are no brokers: a listener for brokers is none for others."""
         self._mechanisms: dict[str, set[str]] = defaultdict(set)
         self._failed: list[Row] = []
+        self._offers: dict[str, list[str]] = {}
+        """The addresses at which clients are served that speak a protocol, sorted: made when all rows are there."""
 
     def take(self, use: Row) -> None:
         """A row of listener_use."""
@@ -134,12 +138,21 @@ class Listeners:
             sorted(uses, key=lambda use: (use["first_ns"], use["client_ip"], use["server"])),
             sorted(set().union(*(self._known.get(server, ()) for server in servers))),
             sorted(set().union(*(self._mechanisms.get(server, ()) for server in servers))),
-            self._alternatives(spoken, servers)[:MOST_ADDRESSES],
+            self._alternatives(spoken, servers),
         )
 
     def _alternatives(self, spoken: set[str], servers: set[str]) -> list[str]:
-        """Other addresses at which clients are served that speak the same."""
-        return sorted(s for s, taken in self._of_clients.items() if taken & spoken and s not in servers)
+        """The first of the other addresses at which clients are served that speak the same."""
+        found: set[str] = set()
+        for protocol in spoken:
+            offers = self._offered(protocol)
+            found.update(islice((server for server in offers if server not in servers), MOST_ADDRESSES))
+        return sorted(found)[:MOST_ADDRESSES]
+
+    def _offered(self, protocol: str) -> list[str]:
+        if protocol not in self._offers:
+            self._offers[protocol] = sorted(s for s, taken in self._of_clients.items() if protocol in taken)
+        return self._offers[protocol]
 
 
 def _lost_session(use: Row) -> bool:

@@ -19,7 +19,7 @@ GAVE_UP = "REQUEST_UNANSWERED"
 class Observed:
     """clients: client_instance_id -> row of affected_client. serving: serving_addresses."""
 
-    def __init__(self, failure: Failure, clients: Mapping[str, Row], serving: Counter[str]) -> None:
+    def __init__(self, failure: Failure, clients: Mapping[str, Row], serving: Iterable[str]) -> None:
         self._failure = failure
         self._known = clients
         self._serving = serving
@@ -73,19 +73,22 @@ class Observed:
     def _served_at(self, column: str) -> str | None:
         """The address at which most of the clients were served; not that of the failed broker."""
         counts = Counter(server for client in self.clients for server in client[column] or ())
-        return _first(counts, self._failure.servers)
+        return _first(_most_frequent(counts), self._failure.servers)
 
 
-def serving_addresses(states: Iterable[Row]) -> Counter[str]:
-    """How many hosts with clients each address served. states: rows of broker_states."""
+def serving_addresses(states: Iterable[Row]) -> list[str]:
+    """The addresses that served hosts with clients, those that served most first. states: rows of broker_states."""
     serving = (row for row in states if row["state"] == "serving" and row["host_kind"] == "client")
-    return Counter(server_of(row) for row in serving)
+    return _most_frequent(Counter(server_of(row) for row in serving))
 
 
-def _first(counts: Counter[str], failed: Collection[str]) -> str | None:
-    """The most frequent address but the failed ones, as tools take it: IPv6 in brackets."""
-    usable = sorted((server for server in counts if server not in failed), key=lambda s: (-counts[s], s))
-    return address(usable[0]) if usable else None
+def _most_frequent(counts: Counter[str]) -> list[str]:
+    return sorted(counts, key=lambda server: (-counts[server], server))
+
+
+def _first(servers: Iterable[str], failed: Collection[str]) -> str | None:
+    """The first address but the failed ones, as tools take it: IPv6 in brackets."""
+    return next((address(server) for server in servers if server not in failed), None)
 
 
 def address(server: str | None) -> str:

@@ -1,14 +1,15 @@
 """Failures that no broker's state shows: group members that died or were slow, moves of leaders and coordinators,
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.error_codes import PERMISSION_DENIED, errors_about
 from kafkascope_spark.findings.wording import listed
 from kafkascope_spark.incidents.failure import SECOND, Failure
+from kafkascope_spark.incidents.failure_index import Failures, KeyedStretches
 from kafkascope_spark.incidents.topics import is_of_group, topic_of
 
 Row = dict[str, Any]
@@ -38,29 +39,44 @@ def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[
     of_group: dict[str, list[Row]] = defaultdict(list)
     for row in rebalances:
         of_group[row["group_id"]].append(row)
+    of_group_by_time = {group_id: _Rebalances(rows) for group_id, rows in of_group.items()}
     failures: list[Failure] = []
+    taken: set[tuple[Failure, str]] = set()
     for stall in sorted(stalls, key=lambda s: (s["group_id"] or "", s["from_ns"], s["stall_id"])):
-        rebalance = _explaining(stall, of_group.get(stall["group_id"], []))
+        of_its_group = of_group_by_time.get(stall["group_id"])
+        rebalance = of_its_group.explaining(stall) if of_its_group is not None else None
         if rebalance is None:
             continue
         last = failures[-1] if failures else None
         if last is None or last.stalls[-1]["group_id"] != stall["group_id"] or not _goes_on(last, stall):
-            last = Failure("member", f"group {stall['group_id']}", stall["from_ns"], None)
+            last = Failure("member", f"group {stall['group_id']}", stall["from_ns"], stall["to_ns"])
             failures.append(last)
-        _take(last, stall, rebalance)
+        last.stalls.append(stall)
+        last.end_ns = _later_end(last.end_ns, stall["to_ns"])
+        if (last, rebalance["rebalance_id"]) not in taken:
+            taken.add((last, rebalance["rebalance_id"]))
+            last.rebalances.append(rebalance)
+            last.start_ns = min([last.start_ns, *_last_seen(rebalance)])
     yield from failures
 
 
-def _explaining(stall: Row, rebalances: Sequence[Row]) -> Row | None:
-    """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first. An
-    evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
-    during = [
-        row
-        for row in rebalances
-        if _since_ns(row) <= (stall["to_ns"] or FOREVER) and (row["end_ns"] or FOREVER) >= stall["from_ns"]
-    ]
-    evicting = [row for row in during if any(d["how"] != "left" for d in row["departed"] or ())]
-    return next(iter(evicting or during), None)
+class _Rebalances:
+    """The rebalances of one group."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._all: KeyedStretches[tuple[int, Row]] = KeyedStretches()
+        for place, row in enumerate(rows):
+            is_evicting = any(departed["how"] != "left" for departed in row["departed"] or ())
+            self._all.add(("evicting", is_evicting), _since_ns(row), row["end_ns"] or None, (place, row))
+
+    def explaining(self, stall: Row) -> Row | None:
+        """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.
+        An evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
+        for is_evicting in (True, False):
+            during = self._all.of(("evicting", is_evicting)).first(stall["from_ns"], stall["to_ns"] or FOREVER)
+            if during is not None:
+                return during[1]
+        return None
 
 
 def _since_ns(rebalance: Row) -> int:
@@ -78,7 +94,10 @@ def _last_seen(rebalance: Row) -> list[int]:
 def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, Row]) -> None:
     """Gives each failure of members the failed path that it follows from: all who went away did not reach their
     coordinator meanwhile. clients: client_instance_id -> row of affected_client."""
-    paths = [failure for failure in failures if failure.kind == "path"]
+    paths = Failures(
+        (failure for failure in failures if failure.kind == "path"),
+        lambda path: (("path", (path.node_id, host)) for host in path.hosts),
+    )
     for member in members:
         cut = [_path_of(d, row, paths, clients) for row in member.rebalances for d in row["departed"] or () if _died(d)]
         if cut and None not in cut:
@@ -89,27 +108,18 @@ def _died(departed: Row) -> bool:
     return departed["how"] not in ("left", None)
 
 
-def _path_of(departed: Row, rebalance: Row, paths: Iterable[Failure], clients: Mapping[str, Row]) -> Failure | None:
+def _path_of(departed: Row, rebalance: Row, paths: Failures, clients: Mapping[str, Row]) -> Failure | None:
     """The path between the member and its coordinator that failed for most of the time since the member's last
     request."""
     client, since_ns = clients.get(departed["client_instance_id"]), departed["last_seen_ns"]
     if client is None or not since_ns or rebalance["start_ns"] is None:
         return None
-    mine = (p for p in paths if p.node_id == rebalance["node_id"] and client["client_ip"] in p.hosts)
-    length_ns = rebalance["start_ns"] - since_ns
-    return next((p for p in mine if 2 * p.overlap_ns(since_ns, rebalance["start_ns"]) >= length_ns), None)
+    mine = paths.longest([("path", (rebalance["node_id"], client["client_ip"]))], since_ns, rebalance["start_ns"])
+    return mine[1] if mine is not None and 2 * mine[0] >= rebalance["start_ns"] - since_ns else None
 
 
 def _goes_on(failure: Failure, stall: Row) -> bool:
     return all(s["to_ns"] is None or stall["from_ns"] <= s["to_ns"] + SAME_NS for s in failure.stalls[-1:])
-
-
-def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
-    failure.stalls.append(stall)
-    failure.end_ns = _later_end(failure.stalls)
-    if rebalance not in failure.rebalances:
-        failure.rebalances.append(rebalance)
-        failure.start_ns = min([failure.start_ns, *_last_seen(rebalance)])
 
 
 def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
@@ -133,27 +143,26 @@ def _is_commit_for_missing_topic(recovery: Row) -> bool:
 
 def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
     """Gives each recovery from a failed commit to the topic that its client missed at that time. Returns those of
-    clients that missed none."""
-    missed: dict[str, list[Failure]] = defaultdict(list)
+    clients that missed none. failures: in order of their starts."""
+    missed: dict[str, deque[Failure]] = defaultdict(deque)
     for failure in failures:
         if failure.kind == "missing_topic":
-            for client in sorted(failure.client_instance_ids):
+            for client in failure.client_instance_ids:
                 missed[client].append(failure)
     left = []
     for row in sorted(commits, key=_order):
-        at_ns = row["start_ns"]
-        topic = next((f for f in missed[row["client_instance_id"]] if _is_missing(f, at_ns)), None)
-        if topic is None:
+        at_ns, topics = row["start_ns"], missed[row["client_instance_id"]]
+        while topics and _is_long_over(topics[0], at_ns):
+            topics.popleft()  # those that come later would find it over, too
+        if not topics or at_ns < topics[0].start_ns - SAME_NS:
             left.append(row)
         else:
-            _take_error(topic, row)
+            _take_error(topics[0], row)
     return left
 
 
-def _is_missing(failure: Failure, at_ns: int) -> bool:
-    """Whether the topic was missing at about that time."""
-    goes_on = failure.end_ns is None or at_ns <= failure.end_ns + SAME_NS
-    return goes_on and at_ns >= failure.start_ns - SAME_NS
+def _is_long_over(failure: Failure, at_ns: int) -> bool:
+    return failure.end_ns is not None and at_ns > failure.end_ns + SAME_NS
 
 
 def _end_at_first_use(failure: Failure) -> None:
@@ -194,7 +203,7 @@ def _by_subject(recoveries: Iterable[Row]) -> Iterator[Failure]:
         subject = topic_of(row) or row["resource"] if kind in ABOUT_TOPICS else row["resource"]
         key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
         failure = last_of.get(key)
-        if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
+        if failure is None or _is_long_over(failure, row["start_ns"]):
             named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
             failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
             yield failure
@@ -220,13 +229,12 @@ def of_unexplained(stalls: Iterable[Row]) -> Iterator[Failure]:
     """Failures of which the capture shows nothing but the stalls: those of one time are one."""
     failure: Failure | None = None
     for stall in sorted(stalls, key=lambda s: (s["from_ns"], s["stall_id"])):
-        if failure is None or (failure.end_ns is not None and stall["from_ns"] > failure.end_ns + SAME_NS):
+        if failure is None or _is_long_over(failure, stall["from_ns"]):
             failure = Failure("unexplained", "", stall["from_ns"], stall["to_ns"])
             yield failure
         failure.stalls.append(stall)
-        failure.end_ns = _later_end(failure.stalls)
+        failure.end_ns = _later_end(failure.end_ns, stall["to_ns"])
 
 
-def _later_end(stalls: Sequence[Row]) -> int | None:
-    ends = [stall["to_ns"] for stall in stalls]
-    return None if None in ends else max(ends)
+def _later_end(one_ns: int | None, other_ns: int | None) -> int | None:
+    return None if one_ns is None or other_ns is None else max(one_ns, other_ns)

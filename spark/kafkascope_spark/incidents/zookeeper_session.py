@@ -9,11 +9,14 @@ session and serves on, the session is what failed.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
+from kafkascope_spark.incidents.failure_index import KeyedStretches
 
 Row = dict[str, Any]
 
@@ -33,15 +36,16 @@ def ended_sessions(sessions: Sequence[Row], states: Iterable[Row]) -> list[Ended
     broker serves at an address; an address of several brokers is left out. So is a session while its client held
     another one: which of them the broker is registered by is not known."""
     names = _names_by_address(states)
-    of_client: dict[str, list[Row]] = defaultdict(list)
+    of_client: KeyedStretches[Row] = KeyedStretches()
     for row in sessions:
-        of_client[row["client_ip"]].append(row)
+        of_client.add(("client", row["client_ip"]), row["first_ns"], _over_ns(row), row)
     found = []
     for row in sessions:
-        over_ns = row["ended_ns"] if row["is_closed"] else row["expired_ns"]
+        over_ns = _over_ns(row)
         if row["client_ip"] not in names or over_ns is None:
             continue
-        if any(_lives(other, row["heard_ns"], over_ns) for other in of_client[row["client_ip"]] if other is not row):
+        open_meanwhile = of_client.of(("client", row["client_ip"])).latest(over_ns + 1, row["heard_ns"])
+        if any(other is not row for other in open_meanwhile):
             continue
         node_id, subject = names[row["client_ip"]]
         found.append(
@@ -70,31 +74,27 @@ def _names_by_address(states: Iterable[Row]) -> dict[str, tuple[int | None, str]
     return {ip: (node, ip if node is None else f"node {node} ({ip})") for ip, node in alone.items()}
 
 
-def _lives(session: Row, since_ns: int, until_ns: int) -> bool:
-    """Whether the session was open all that time."""
-    over_ns = session["ended_ns"] if session["is_closed"] else session["expired_ns"]
-    return bool(session["first_ns"] <= since_ns and (over_ns is None or over_ns > until_ns))
+def _over_ns(session: Row) -> int | None:
+    """When the session was over, at the earliest; None where the capture does not show that."""
+    over_ns: int | None = session["ended_ns"] if session["is_closed"] else session["expired_ns"]
+    return over_ns
 
 
 def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession]) -> list[EndedSession]:
     """Gives each failure of a broker the session that ended with it. Returns the sessions that no failure has."""
-    left = list(sessions)
+    at_address: KeyedStretches[tuple[int, EndedSession]] = KeyedStretches()
+    for place, session in enumerate(sessions):
+        at_address.add(("address", session.address), session.heard_ns, session.over_ns, (place, session))
+    given: set[int] = set()
     for failure in failures:
         if failure.is_of_broker and failure.session is None:
-            failure.session = next((session for session in left if _ended_with(session, failure)), None)
-            left = [session for session in left if session is not failure.session]
-    return left
-
-
-def _ended_with(session: EndedSession, failure: Failure) -> bool:
-    """Whether the broker of the session failed at the time of its last packet to ZooKeeper, or before the session was
-    over."""
-    end_ns = FOREVER if failure.end_ns is None else failure.end_ns
-    return (
-        session.address in {row["server_ip"] for row in failure.states}
-        and session.heard_ns <= end_ns
-        and session.over_ns >= failure.start_ns - SECOND
-    )
+            end_ns = FOREVER if failure.end_ns is None else failure.end_ns
+            addresses = {row["server_ip"] for row in failure.states}
+            found = (at_address.of(("address", ip)).meeting(failure.start_ns - SECOND, end_ns) for ip in addresses)
+            left = (each for each in chain.from_iterable(found) if each[0] not in given)
+            place, failure.session = min(left, key=itemgetter(0), default=(None, None))
+            given |= {place} - {None}
+    return [session for place, session in enumerate(sessions) if place not in given]
 
 
 def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
@@ -116,14 +116,15 @@ def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
 
 def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
     """Gives each move of leaders or coordinators the failure with the session whose end it follows, if any does."""
-    ended = [failure for failure in failures if failure.session is not None]
+    ended: Stretches[Failure] = Stretches(
+        (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
+    )
     for move in moves:
         if move.kind in MOVES:
-            before = [failure for failure in ended if failure.session and _follows(move, failure.session)]
-            move.root = max(before, key=lambda f: f.session.over_ns if f.session else 0, default=None)
+            move.root = next(ended.latest(move.start_ns, move.start_ns), None)
 
 
-def _follows(move: Failure, session: EndedSession) -> bool:
-    """Whether leaders moved when the session had ended, and before the broker was there again."""
+def _moves_until_ns(session: EndedSession) -> int:
+    """To when leaders move because the session had ended: the broker is there again, or it is long over."""
     back_ns = FOREVER if session.reopened_ns is None else session.reopened_ns
-    return session.over_ns <= move.start_ns <= min(session.over_ns + FOLLOWS_NS, back_ns)
+    return min(session.over_ns + FOLLOWS_NS, back_ns)
