@@ -30,7 +30,7 @@ class RecordSetRounds:
     def warm_up(self) -> None:
         self.run(self._raws, random.Random(0))
         for raw in self._raws:
-            open_record_set(raw, limit=INFLATE_LIMIT)
+            open_record_set(raw, INFLATE_LIMIT)
 
     def make(self, r: random.Random) -> Sequence[bytes]:
         return [mutated(r, raw) for raw in r.choices(self._raws, k=ROUND_SETS)]
@@ -44,7 +44,7 @@ class RecordSetRounds:
             if [(int(b["position"]), int(b["size"]), bool(b["crc_valid"])) for b in mine] != want:
                 raise FaultError(f"the twin reads other batches: {inputs[i].hex()}")
         for raw in inputs[::OPEN_EVERY]:
-            open_record_set(raw, limit=INFLATE_LIMIT)
+            open_record_set(raw, INFLATE_LIMIT)
 
     def smaller(self, one: bytes) -> Iterator[bytes]:
         return shorter(one)

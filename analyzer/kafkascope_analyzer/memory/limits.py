@@ -15,6 +15,7 @@ from kafkascope_analyzer.read.source import BLOCK_BYTES
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.framing.layout import WAITING_LIMIT_IN_ALL
 from kafkascope_parsers.machine.decode import BATCH_BYTES
+from kafkascope_parsers.records import INFLATE_LIMIT
 from kafkascope_parsers.tcp.state import WAITING_BYTES_IN_ALL
 
 DEFAULT_BYTES = 1 << 30
@@ -28,6 +29,8 @@ KEPT_BYTES = 640 << 20
 """What a process may have resident before free memory in it is given back, which costs it a little."""
 _LEAST_BLOCK_BYTES = 1 << 20
 _LEAST_ROWS = 10_000
+_LEAST_INFLATED_BYTES = 8 << 20
+"""Batches are 1 MiB by default (message.max.bytes), and some compress to a tenth of that."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -38,6 +41,7 @@ class Limits:
     block_bytes  of the capture, read at a time; batch_bytes: columns decoded at a time
     row_group, pending_bytes  rows gathered per table before they are written, and of all message tables
     waiting_requests, waiting_bytes  requests that wait for responses, stream bytes that wait behind holes
+    inflated_bytes  that a record batch may inflate to, where records are opened
     kept_bytes  resident memory below which free memory is kept for the next block
     """
 
@@ -47,6 +51,7 @@ class Limits:
     pending_bytes: int = PENDING_BYTES
     waiting_requests: int = WAITING_LIMIT_IN_ALL
     waiting_bytes: int = WAITING_BYTES_IN_ALL
+    inflated_bytes: int = INFLATE_LIMIT
     kept_bytes: int = KEPT_BYTES
 
 
@@ -64,6 +69,7 @@ def limits_within(max_bytes: int | None) -> Limits:
         int(PENDING_BYTES * share),
         int(WAITING_LIMIT_IN_ALL * share),
         int(WAITING_BYTES_IN_ALL * share),
+        max(int(INFLATE_LIMIT * share), _LEAST_INFLATED_BYTES),
         int(KEPT_BYTES * max_bytes / DEFAULT_BYTES),
     )
 

@@ -288,7 +288,8 @@ class BucketScan:
             frames = np.repeat(messages.rows[rows], sets["n_batches"].to_numpy())
             if self._detail >= RecordDetail.RECORDS:
                 payloads = self._detail >= RecordDetail.PAYLOADS
-                opened = OpenedBatches(messages.columns.buf, batches, frames, payloads)
+                inflated = self._limits.inflated_bytes
+                opened = OpenedBatches(messages.columns.buf, batches, frames, payloads, inflated)
                 spill_records(self._spill, sets, opened, found)
             headers_within_ranges(batches, RANGED_HEADERS, frames, found)
             spill_record_sets(self._spill, sets, batches)

@@ -17,12 +17,13 @@ from kafkascope_analyzer.dataset.tables import RECORDS
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_analyzer.scan.value_ranges import RECORDS as RECORDS_PATH
 from kafkascope_analyzer.scan.value_ranges import OutOfRange
-from kafkascope_parsers.records import Record, open_batch
+from kafkascope_parsers.records import INFLATE_LIMIT, OpenLimits, Record, open_batch
 
 _OF_SET = ("conn", "number", "ts_ns", "api_key", "direction", "topic", "topic_id", "partition")
 _OWN = tuple(name for name in RECORDS.schema.names if name not in {*_OF_SET, "request_id", "conn_id", "ts"})
 _SCHEMA = pa.schema([(name, RECORDS.column(name).type) for name in _OWN])
-_ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 20_000, 8 << 20
+"""Rows held before they are written, and what is in them: few records may be as long as their batch inflates to."""
 _RANGES = {
     name: column_range(name, RECORDS.column(name).type) for name in ("batch_offset", "record_offset", "timestamp_ms")
 }
@@ -31,13 +32,14 @@ _RANGES = {
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedBatches:
     """Batches to be opened. buf: holds them; batches: BATCH; frames: the frame of each; payloads: whether keys and
-    values are wanted.
+    values are wanted; inflated_bytes: what a batch may inflate to.
     """
 
     buf: NDArray[np.uint8]
     batches: NDArray[np.void]
     frames: NDArray[np.int64]
     payloads: bool
+    inflated_bytes: int = INFLATE_LIMIT
 
 
 class _Numbers:
@@ -59,6 +61,7 @@ class _Numbers:
         for name, outside in self._outside.items():
             frames, values = np.array(outside, np.int64).T
             found.note(f"{RECORDS_PATH}.{name}", _RANGES[name], frames, values)
+        self._outside.clear()
 
 
 def spill_records(spill: Spill, sets: pa.Table, opened: OpenedBatches, found: OutOfRange) -> None:
@@ -69,13 +72,17 @@ def spill_records(spill: Spill, sets: pa.Table, opened: OpenedBatches, found: Ou
     shared = sets.select(_OF_SET)
     rows: list[dict[str, Any]] = []
     of_set: list[int] = []
+    held = 0
     places = zip(opened.batches, set_of_batch.tolist(), opened.frames.tolist(), strict=True)
     for batch, which, frame in places:
         for row in _rows(batch, opened, frame, numbers):
             rows.append(row)
             of_set.append(which)
-            if len(rows) == _ROWS_AT_ONCE:
+            held += _bytes_in(row)
+            if len(rows) == _ROWS_AT_ONCE or held >= _BYTES_AT_ONCE:
                 _flush(spill, shared, rows, of_set)
+                numbers.note(found)
+                held = 0
     _flush(spill, shared, rows, of_set)
     numbers.note(found)
 
@@ -90,8 +97,14 @@ def _flush(spill: Spill, shared: pa.Table, rows: list[dict[str, Any]], of_set: l
     of_set.clear()
 
 
+def _bytes_in(row: dict[str, Any]) -> int:
+    """The bytes of what comes from the record itself, and may be long."""
+    texts = (row.get("key"), row.get("value"), *row.get("header_names", ()), *row.get("header_values", ()))
+    return sum(len(text) for text in texts if text)
+
+
 def _rows(row: np.void, opened: OpenedBatches, frame: int, numbers: _Numbers) -> Iterator[dict[str, Any]]:
-    batch = open_batch(row, opened.buf)
+    batch = open_batch(row, opened.buf, OpenLimits(opened.inflated_bytes))
     head = {"batch_offset": numbers.within("batch_offset", batch.base_offset, frame)}
     if batch.error is not None:
         yield head | {"problem": str(batch.error)}

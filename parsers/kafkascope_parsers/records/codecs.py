@@ -6,6 +6,7 @@ wrong by design (taken over the frame's magic too, Kafka's Lz4BlockInputStream) 
 """
 
 import zlib
+from dataclasses import dataclass
 
 import pyarrow as pa
 import zstandard
@@ -21,13 +22,35 @@ _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_CONTENT_SIZE, _LZ4_DICTIONARY_ID = 8, 1
 
 
+_PORTION = 4 << 10
+"""Bytes that a member of gzip is given at a time: what it leaves of them is copied, and members may be tiny."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why a batch's records cannot be read. kind: one of unknown_codec, inflate_limit, malformed_compression,
+    malformed_record. A result has this, and not the exception: that would keep what its frames hold, inflated bytes
+    among it."""
+
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        """As reports and tables write it."""
+        return f"{self.kind}: {self.detail}"
+
+
 class RecordsError(DecodeError):
-    """A batch's records cannot be read: kind is one of unknown_codec, inflate_limit, malformed_compression,
-    malformed_record."""
+    """A batch's records cannot be read: why says it."""
 
     def __init__(self, kind: str, detail: str) -> None:
-        self.kind = kind
-        super().__init__(f"{kind}: {detail}")
+        self.why = Unreadable(kind, detail)
+        super().__init__(str(self.why))
+
+    @property
+    def kind(self) -> str:
+        """That of `why`."""
+        return self.why.kind
 
 
 def inflate(codec: str, magic: int, data: bytes, limit: int = INFLATE_LIMIT) -> bytes:
@@ -41,7 +64,9 @@ def inflate(codec: str, magic: int, data: bytes, limit: int = INFLATE_LIMIT) -> 
         elif codec == "lz4":
             out = _unlz4(_with_right_checksum(data) if magic == 0 else data, limit)
         elif codec == "zstd":
-            with zstandard.ZstdDecompressor(max_window_size=limit).stream_reader(data, read_across_frames=True) as f:
+            with zstandard.ZstdDecompressor(max_window_size=INFLATE_LIMIT).stream_reader(
+                data, read_across_frames=True
+            ) as f:
                 out = f.read(limit + 1)
         else:
             raise RecordsError("unknown_codec", codec)
@@ -53,14 +78,17 @@ def inflate(codec: str, magic: int, data: bytes, limit: int = INFLATE_LIMIT) -> 
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
-    out = b""
-    while data and len(out) <= limit:
-        member = zlib.decompressobj(wbits=31)
-        out += member.decompress(data, limit + 1 - len(out))
-        if not member.eof and len(out) <= limit:
-            raise RecordsError("malformed_compression", "gzip: the stream is cut")
-        data = member.unused_data
-    return out
+    out, at = bytearray(), 0
+    member = zlib.decompressobj(wbits=31)
+    while at < len(data) and len(out) <= limit:
+        if member.eof:
+            member = zlib.decompressobj(wbits=31)
+        given = data[at : at + _PORTION]
+        out += member.decompress(given, limit + 1 - len(out))
+        at += len(given) - len(member.unconsumed_tail) - len(member.unused_data)
+    if not member.eof and data and len(out) <= limit:
+        raise RecordsError("malformed_compression", "gzip: the stream is cut")
+    return bytes(out)
 
 
 def _unsnap(data: bytes, limit: int) -> bytes:

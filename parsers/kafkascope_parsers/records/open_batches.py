@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.records.batches import read_batches
-from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError, inflate
+from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError, Unreadable, inflate
 from kafkascope_parsers.records.layout import (
     CODEC_BITS,
     CODECS,
@@ -26,9 +26,28 @@ from kafkascope_parsers.records.layout import (
 
 _MAX_SEQUENCE = 2**31 - 1
 _LEAST_MESSAGE = 26
+_LEAST_HEADER = 2
 _MARKERS = ("abort", "commit")
 RECORDS_LIMIT = 500_000
-"""Records of one batch: they take some 250 bytes each here, and a batch that inflates to its limit could hold 5 M."""
+"""Records of one batch, and headers: they take some 250 bytes each here, and a batch that inflates to its limit could
+hold 5 M records, or 16 M headers."""
+
+
+SET_LIMIT = 3 * INFLATE_LIMIT
+"""Bytes that the compressed batches of a set may inflate to, where all of them are held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLimits:
+    """What may be opened at a time. inflated_bytes: of a batch; records: of a batch, and as many headers."""
+
+    inflated_bytes: int = INFLATE_LIMIT
+    records: int = RECORDS_LIMIT
+
+    def check(self, n: int, what: str) -> None:
+        """Raises RecordsError for more records, messages or headers."""
+        if n > self.records:
+            raise RecordsError("inflate_limit", f"more than {self.records} {what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ class RecordBatch:
     is_control: bool = False
     has_delete_horizon: bool = False
     records: tuple[Record, ...] = field(default=(), repr=False)
-    error: RecordsError | None = None
+    error: Unreadable | None = None
 
     @property
     def last_sequence(self) -> int:
@@ -86,26 +105,40 @@ class RecordBatch:
         return self.records[0].control_type if self.is_control and self.records else None
 
 
-def open_record_set(raw: bytes, *, limit: int = INFLATE_LIMIT) -> list[RecordBatch]:
-    """The whole batches of a record set with their records. A batch may inflate to limit bytes; one that cannot be
-    read has an error and no records, and the next is read all the same.
+def open_record_set(raw: bytes, in_all: int = SET_LIMIT) -> list[RecordBatch]:
+    """The whole batches of a record set with their records. A batch that cannot be read has an error and no records,
+    and the next is read all the same; so has one with which the compressed batches would hold more than in_all bytes,
+    or more than RECORDS_LIMIT records.
     """
     buf = np.frombuffer(raw, np.uint8)
-    return [open_batch(row, buf, limit) for row in _headers(buf)]
+    batches, left_bytes, left_records = [], in_all, RECORDS_LIMIT
+    for row in _headers(buf):
+        is_packed = bool(int(row["attributes"]) & CODEC_BITS)
+        packed = OpenLimits(max(min(INFLATE_LIMIT, left_bytes), 0), left_records)
+        batches.append(open_batch(row, buf, packed if is_packed else OpenLimits()))
+        if is_packed:
+            left_bytes -= sum(map(_held_bytes, batches[-1].records))
+            left_records -= sum(1 + len(record.headers) for record in batches[-1].records)
+    return batches
 
 
-def open_batch(row: np.void, buf: NDArray[np.uint8], limit: int = INFLATE_LIMIT) -> RecordBatch:
+def _held_bytes(record: Record) -> int:
+    of_headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + of_headers
+
+
+def open_batch(row: np.void, buf: NDArray[np.uint8], limits: OpenLimits = OpenLimits()) -> RecordBatch:
     """The batch of a row of BATCH, which points into buf, with its records, or with why they cannot be read."""
     batch = _batch(row)
     one = buf[batch.position : batch.position + batch.size].tobytes()
     try:
         if batch.magic == 2:
             batch = replace(batch, n_records=int.from_bytes(one[57:61], "big", signed=True))
-            body = one[61:] if batch.codec == "none" else inflate(batch.codec, 2, one[61:], limit)
-            return replace(batch, records=tuple(_records_v2(batch, body)))
-        records = tuple(_messages(batch, one, limit))
+            body = one[61:] if batch.codec == "none" else inflate(batch.codec, 2, one[61:], limits.inflated_bytes)
+            return replace(batch, records=tuple(_records_v2(batch, body, limits)))
+        records = tuple(_messages(batch, one, limits))
     except RecordsError as error:
-        return replace(batch, error=error)
+        return replace(batch, error=error.why)
     first = records[0].offset if records else batch.base_offset
     return replace(batch, records=records, n_records=len(records), base_offset=first)
 
@@ -170,10 +203,9 @@ class _Cursor:
         return None if n == -1 else self.take(n)
 
 
-def _records_v2(batch: RecordBatch, body: bytes) -> Iterator[Record]:
-    count, cursor = batch.n_records or 0, _Cursor(body)
-    if count > RECORDS_LIMIT and len(body) >= RECORDS_LIMIT * LEAST_RECORD:
-        raise RecordsError("inflate_limit", f"more than {RECORDS_LIMIT} records")
+def _records_v2(batch: RecordBatch, body: bytes, limits: OpenLimits) -> Iterator[Record]:
+    count, cursor, n_headers_in_all = batch.n_records or 0, _Cursor(body), 0
+    limits.check(min(count, len(body) // LEAST_RECORD), "records")
     for _ in range(count):  # every record takes bytes or fails
         record = _Cursor(cursor.take(cursor.varint()))
         record.take(1)
@@ -181,6 +213,8 @@ def _records_v2(batch: RecordBatch, body: bytes) -> Iterator[Record]:
         key = record.sized(record.varint())
         value = record.sized(record.varint())
         n_headers = record.varint()
+        n_headers_in_all += max(n_headers, 0)
+        limits.check(min(n_headers_in_all, len(body) // _LEAST_HEADER), "headers")
         headers = tuple(_header(record) for _ in range(n_headers))
         if n_headers < 0 or record.at != len(record.data):
             raise RecordsError("malformed_record", f"{len(record.data) - record.at} bytes left over in a record")
@@ -222,7 +256,7 @@ def _message_parts(one: bytes) -> tuple[bytes | None, bytes | None]:
     return key, cursor.sized(cursor.integer(4))
 
 
-def _messages(wrapper: RecordBatch, one: bytes, limit: int) -> Iterator[Record]:
+def _messages(wrapper: RecordBatch, one: bytes, limits: OpenLimits) -> Iterator[Record]:
     """The messages of a batch of magic 0 or 1: itself, or those in it. Offsets inside are absolute in magic 0, and
     count from the first in magic 1, whose wrapper has the offset of the last (AbstractLegacyRecordBatch)."""
     key, value = _message_parts(one)
@@ -233,10 +267,10 @@ def _messages(wrapper: RecordBatch, one: bytes, limit: int) -> Iterator[Record]:
         raise RecordsError("malformed_record", "a compressed message without a value")
     if wrapper.codec == "zstd":
         raise RecordsError("unknown_codec", "zstd below magic 2")
-    inside = inflate(wrapper.codec, wrapper.magic, value, limit)
-    if len(inside) > RECORDS_LIMIT * _LEAST_MESSAGE:
-        raise RecordsError("inflate_limit", f"more than {RECORDS_LIMIT} messages may be in it")
-    found = [_batch(row) for row in _headers(np.frombuffer(inside, np.uint8))]
+    inside = inflate(wrapper.codec, wrapper.magic, value, limits.inflated_bytes)
+    rows = _headers(np.frombuffer(inside, np.uint8))
+    limits.check(len(rows), "messages")
+    found = [_batch(row) for row in rows]
     if not found or found[-1].position + found[-1].size != len(inside):
         raise RecordsError("malformed_record", "what a compressed message holds is not whole messages")
     shift = wrapper.last_offset - found[-1].base_offset if wrapper.magic == 1 else 0
