@@ -25,6 +25,7 @@ HELD = 4 << 20
 @pytest.fixture
 def traced() -> Iterator[None]:
     """Counts memory; cycles of objects stay where they are, as during ingest."""
+    opened(batch(RECORD, 1), OpenLimits())  # loads kernels
     gc.collect()
     gc.disable()
     tracemalloc.start()
