@@ -49,7 +49,7 @@ def end_if_found(dataset: "Dataset", model: "Report", fail_on: Severity | None) 
         )
     found = n_found(model.headline, fail_on)
     if found:
-        named = " and ".join(f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in found.items())
+        named = ", ".join(f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in found.items())
         raise CommandEnd(f"{named} at {fail_on.value} or worse", FOUND)
 
 

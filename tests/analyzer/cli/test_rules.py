@@ -77,7 +77,7 @@ def dataset(tmp_path: pathlib.Path) -> Dataset:
 
 def test_what_was_found_ends_the_command_with_1(dataset: Dataset) -> None:
     model = replace(empty(Report), headline=FOUND)
-    with pytest.raises(CommandEnd, match="2 incidents and 1 failed start and 3 findings at warning or worse") as ended:
+    with pytest.raises(CommandEnd, match="2 incidents, 1 failed start, 3 findings at warning or worse") as ended:
         end_if_found(dataset, model, Severity.warning)
     assert ended.value.code == 1
     end_if_found(dataset, model, None)

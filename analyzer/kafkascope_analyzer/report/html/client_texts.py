@@ -1,20 +1,26 @@
 """Clients as the page shows them: the name of each, what is known of it, its first start, and what it met."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafkascope_analyzer.report.formatting import count, safe
 from kafkascope_analyzer.report.html.lanes import UNASSIGNED, LaneClient, Lanes
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
+from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome, outcome_of
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text, software_text
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
 from kafkascope_analyzer.report.rows import grouped
 
 
 def with_client_texts(
-    lanes: Lanes, starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], start_ns: int
+    lanes: Lanes,
+    starts: Sequence[PageStart],
+    recoveries: Sequence[PageRecovery],
+    outcomes: Mapping[str, ClientOutcome],
+    start_ns: int,
 ) -> tuple[LaneClient, ...]:
-    """The clients of the lanes with their words. start_ns: the capture's first nanosecond."""
+    """The clients of the lanes with their words. outcomes: how each fared; start_ns: the capture's first
+    nanosecond."""
     started: dict[str, PageStart] = {}
     for row in starts:
         started.setdefault(row.client_instance_id, row)
@@ -24,6 +30,7 @@ def with_client_texts(
         mine = met.get(client.client_instance_id, ())
         start = started.get(client.client_instance_id)
         mechanisms = (lanes.connections[place].sasl_mechanism for place in client.conns)
+        fared = outcome_of(outcomes, client.client_instance_id)
         return replace(
             client,
             name=name_of(client),
@@ -32,7 +39,8 @@ def with_client_texts(
             facts=client_facts(client, mechanisms, start_ns),
             start=None if start is None else start.in_short,
             start_outcome=None if start is None else start.outcome,
-            recoveries=recoveries_text(len(mine), mine),
+            outcome=fared.outcome,
+            trouble=fared.trouble(recoveries_text(len(mine), mine)),
         )
 
     return tuple(map(worded, lanes.clients))

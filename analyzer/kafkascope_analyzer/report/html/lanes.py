@@ -78,8 +78,8 @@ class LaneClient(ClientRow):
     facts: tuple[str, ...] = ()
     start: str | None = None
     start_outcome: str | None = None
-    recoveries: str = ""
-    stood_still: str | None = None
+    outcome: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)

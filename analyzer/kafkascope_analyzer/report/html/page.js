@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 2edc003c50b788495697e8ccb88072bbc036e871d56a7d2e057dfbf125734e62; lines below: sha256 cd2b3110107b65ad1a80fd3ecc66a3924f3fb9d6522a1c9b62061dc6ae25256f
+// Made by `make page`. Sources: sha256 9e24a04932cbcae7c2409494bcf7b951acb811bb1f07bc84621ddb557c40db64; lines below: sha256 30ef4dabb558e1bebe85910768ed06cd53ed1e4f631e76a9c9bdbc9a923f0845
 "use strict";
 (() => {
   // dom.ts
@@ -305,6 +305,7 @@
     recovered: ["✓", "good"],
     ready: ["✓", "good"],
     committed: ["✓", "good"],
+    served: ["✓", "good"],
     still_open: ["●", "warning"],
     open: ["●", "warning"],
     cut: ["✂", "muted"],
@@ -316,14 +317,22 @@
     hanging: ["✕", "error"],
     wrong_reaction: ["!", "error"]
   };
+  var CLIENTS = {
+    well: ["✓", "good"],
+    recovered: ["↺", "warning"],
+    still_open: ["●", "warning"],
+    gave_up: ["✕", "error"],
+    never_served: ["✕", "error"],
+    unknown: ["?", "muted"]
+  };
   function outcome(name, text) {
-    const [sign, tone] = OUTCOMES[name ?? ""] || ["·", "muted"];
-    return el(
-      "span",
-      { class: `outcome ${tone}` },
-      el("span", { "aria-hidden": "true" }, `${sign} `),
-      text || words(name)
-    );
+    return signed(OUTCOMES[name ?? ""], text || words(name));
+  }
+  function clientOutcome(name, text) {
+    return signed(CLIENTS[name], text);
+  }
+  function signed([sign, tone] = ["·", "muted"], text) {
+    return el("span", { class: `outcome ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), text);
   }
 
   // roles.ts
@@ -668,9 +677,8 @@
     return `${one.text}, ${one.begun} to ${one.ended}`;
   }
   function nodeLabel(row) {
-    const bad = row.lane.failing.length;
-    const what = bad ? outcome("failed", count(bad, "failure")) : outcome("recovered", "serving");
-    return el("div", { class: "label node", title: row.lane.label }, el("strong", {}, row.lane.short_label), what);
+    const { label, short_label, outcome: fared, in_short } = row.lane;
+    return el("div", { class: "label node", title: label }, el("strong", {}, short_label), outcome(fared, in_short));
   }
   function brokerTable() {
     const rows = STORY.broker_lanes.flatMap(
@@ -1277,16 +1285,12 @@
       client.software,
       clock(client.first_ns),
       client.start === null ? "" : outcome(client.start_outcome, client.start),
-      troubleText(client),
+      clientOutcome(client.outcome, client.trouble),
       words(client.end_state),
       grouped(client.n_requests ?? 0)
     ]);
     const more = mine.length > MOST_CLIENT_ROWS ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`) : null;
     return [table("Clients by the time they were first seen", columns, rows), more];
-  }
-  function troubleText({ stood_still, recoveries }) {
-    if (!stood_still) return recoveries || outcome("recovered", "none");
-    return [outcome("still_open", stood_still), recoveries ? `; ${recoveries}` : ""];
   }
   function showClient(number, move) {
     VIEW.client = number;
@@ -3336,7 +3340,7 @@
         wait.what,
         wait.at,
         wait.lasted,
-        outcome(wait.over ? "recovered" : "still_open", wait.state),
+        outcome(wait.outcome, wait.state),
         wait.error_names.join(", "),
         button(
           "Show",

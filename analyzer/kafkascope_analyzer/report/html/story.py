@@ -39,6 +39,7 @@ from kafkascope_analyzer.report.html.waits import PageBrokerLane, StallBand, lan
 from kafkascope_analyzer.report.model.apis import Api, Errors
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency
 from kafkascope_analyzer.report.model.capture import Capture, Connections
+from kafkascope_analyzer.report.model.client_outcomes import client_outcomes
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality
@@ -140,7 +141,7 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
     start_ns, end_ns = model.capture.begin_ns, model.capture.end_ns or 0
     brokers, stalls = brokers_of(dataset), load_stalls(dataset)
     starts, found = load_starts(dataset, brokers, start_ns), load_recoveries(dataset, start_ns)
-    lanes = _with_words(lanes, model, starts, found.listed)
+    lanes = _with_words(dataset, lanes, model, starts, found.listed)
     names = {client.client_instance_id: client.name for client in lanes.clients}
     rebalances = load_rebalances(dataset, model.rebalances.groups)
     transactions = load_transactions(dataset, names, model.transactions.outcomes)
@@ -181,11 +182,12 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
     )
 
 
-def _with_words(lanes: Lanes, model: Report, starts: PageStarts, recoveries: tuple[PageRecovery, ...]) -> Lanes:
+def _with_words(
+    dataset: Dataset, lanes: Lanes, model: Report, starts: PageStarts, recoveries: tuple[PageRecovery, ...]
+) -> Lanes:
     """The lanes with the words of their clients."""
-    still = {client.client_instance_id: client.stood_still for client in model.clients.listed}
-    clients = with_client_texts(lanes, starts.listed, recoveries, model.capture.begin_ns)
-    return replace(lanes, clients=tuple(replace(c, stood_still=still.get(c.client_instance_id)) for c in clients))
+    outcomes = client_outcomes(dataset)
+    return replace(lanes, clients=with_client_texts(lanes, starts.listed, recoveries, outcomes, model.capture.begin_ns))
 
 
 def _capture(dataset: Dataset, model: Report, n_requests: int) -> PageCapture:

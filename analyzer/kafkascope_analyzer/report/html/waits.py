@@ -42,6 +42,8 @@ class PageBrokerLane:
     short_label: str
     serving: tuple[PageStretch, ...]
     failing: tuple[PageStretch, ...]
+    outcome: str
+    in_short: str
 
 
 def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
@@ -74,6 +76,6 @@ def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[Page
 
     def lane(known: BrokerLane) -> PageBrokerLane:
         stretches = tuple(map(worded, known.serving)), tuple(map(worded, known.failing))
-        return PageBrokerLane(known.node_id, known.label, known.short_label, *stretches)
+        return PageBrokerLane(known.node_id, known.label, known.short_label, *stretches, *known.state)
 
     return tuple(map(lane, broker_lanes(dataset)))

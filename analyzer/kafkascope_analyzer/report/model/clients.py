@@ -15,12 +15,14 @@ from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
 from kafkascope_analyzer.report.formatting import address
+from kafkascope_analyzer.report.model.client_outcomes import CLIENT_OUTCOMES, UNKNOWN, client_outcomes, outcome_of
 from kafkascope_analyzer.report.model.recoveries import (
     MOST_CAUSES,
     MOST_NAMES,
     NOT_RECOVERED,
     RecoveredCause,
     causes_of,
+    recoveries_text,
 )
 from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
 from kafkascope_analyzer.report.rows import Row, grouped, read
@@ -110,6 +112,8 @@ class Client(ClientRow):
         tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
     ] = ()
     stood_still: Annotated[str | None, "its longest stall in words; null where it never stood still"] = None
+    outcome: Annotated[str, "how it fared: the worst that it met", CLIENT_OUTCOMES] = UNKNOWN
+    trouble: Annotated[str, "what it met, in words; none where it was served and met nothing"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +200,8 @@ class _StartOutcome(Row):
     client_instance_id: str
 
 
-def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
-    """Client instances by the time they were first seen, and one summary of the brokers among them.
-
-    stood_still: client_instance_id -> how long it stood still, in words.
-    """
+def clients(dataset: Dataset) -> Clients:
+    """Client instances by the time they were first seen, and one summary of the brokers among them."""
     everyone = list(read(dataset, Client))
     conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient)}
     troubled = _troubled(dataset)
@@ -209,7 +210,6 @@ def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
         key=lambda c: (-troubled[c.client_instance_id], c.first_ns or 0, c.client_instance_id),
     )
     chosen = sorted(listed[:MOST_CLIENTS], key=lambda c: (c.first_ns or 0, c.client_instance_id))
-    chosen = [replace(c, stood_still=stood_still.get(c.client_instance_id)) for c in chosen]
     return Clients(
         n=len(listed),
         listed=tuple(_complete(dataset, chosen, conn_ids)),
@@ -231,11 +231,13 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
     starts = grouped(starts_in_order(dataset, ids), lambda start: start.client_instance_id)
     shown = with_steps(dataset, [start for of_client in starts.values() for start in of_client[:MOST_STARTS]])
     steps = grouped((replace(s, steps=both_ends(s.steps)) for s in shown), lambda start: start.client_instance_id)
-    causes, loops = causes_of(dataset, ids), loops_of(dataset, ids)
+    causes, loops, outcomes = causes_of(dataset, ids), loops_of(dataset, ids), client_outcomes(dataset)
     for client in chosen:
         identity = client.client_instance_id
         mine, recoveries = conn_ids[identity], causes.get(identity, [])
         odd = [loop for loop in loops.get(identity, []) if loop.verdict in ("late", "fast")]
+        fared = outcome_of(outcomes, identity)
+        n_recoveries = sum(cause.n_episodes for cause in recoveries)
         odd.sort(key=lambda loop: (loop.verdict != "late", loop.cadence, loop.conn_id or ""))
         yield replace(
             client,
@@ -245,9 +247,12 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
             starts=tuple(steps.get(identity, [])),
             n_odd_loops=len(odd),
             odd_loops=tuple(odd[:MOST_LOOPS]),
-            n_recoveries=sum(cause.n_episodes for cause in recoveries),
+            n_recoveries=n_recoveries,
             n_causes=len(recoveries),
             recoveries=tuple(recoveries[:MOST_CAUSES]),
+            stood_still=fared.stood_still,
+            outcome=fared.outcome,
+            trouble=fared.trouble(recoveries_text(n_recoveries, recoveries)),
         )
 
 

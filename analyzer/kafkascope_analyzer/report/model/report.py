@@ -66,10 +66,9 @@ def report_model(dataset: Dataset) -> Report:
         traffic = traffic_of(database, failed)
         overview = failed.value(SECTION, "incidents", None, lambda: load_overview(dataset))
         summary = _summary(overview, traffic.errors.n, failed)
-        stood_still = summary.stood_still
         made_by = {
             "findings": lambda: _findings(dataset, summary),
-            "clients": lambda: clients.clients(dataset, stood_still),
+            "clients": lambda: clients.clients(dataset),
             "restarts": lambda: _restarts(dataset, overview),
             "rebalances": lambda: rebalances.rebalances(dataset),
             "transactions": lambda: transactions.transactions(database),

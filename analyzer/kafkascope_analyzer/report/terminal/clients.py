@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, ca
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection
 from kafkascope_analyzer.report.model.cluster import Cluster
-from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep, recoveries_text
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
@@ -40,6 +40,7 @@ _STYLE = {
     "still_open": "bold yellow",
     "cut": "yellow",
 }
+_STYLE_OF_CLIENT = {"never_served": "bold red", "gave_up": "bold red", "still_open": "bold yellow"}
 
 
 def render_clients(model: Report) -> Iterator[RenderableType]:
@@ -99,10 +100,7 @@ def _start_in_short(start: Start | None) -> Text:
 
 
 def _trouble(client: Client) -> Text:
-    recoveries = recoveries_text(client.n_recoveries, client.recoveries)
-    trouble = Text(client.stood_still or "", style="bold yellow")
-    trouble.append("; " if trouble and recoveries else "", style="")
-    return trouble.append(recoveries, style="") if trouble or recoveries else Text("none")
+    return Text(client.trouble, style=_STYLE_OF_CLIENT.get(client.outcome, ""))
 
 
 def _brokers(brokers: BrokerClients) -> Iterator[RenderableType]:

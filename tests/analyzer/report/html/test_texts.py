@@ -28,6 +28,7 @@ from kafkascope_analyzer.report.html.story_lists import (
 from kafkascope_analyzer.report.html.waits import StallBand
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
+from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
@@ -167,7 +168,8 @@ def test_clients_are_named_and_described() -> None:
     rest = of(LaneClient, client_instance_id="address 10.0.0.9", client_ip="10.0.0.9", kind="unassigned", conns=())
     texted = start(in_short="ready 2.00 s")
     lanes = of(Lanes, clients=(found, rest), connections=(of(LaneConnection, sasl_mechanism="PLAIN"),))
-    client, rest = with_client_texts(lanes, [texted], [recovery("a")], T0)
+    outcomes = {"p1": ClientOutcome("recovered", "stood still 2.00 s")}
+    client, rest = with_client_texts(lanes, [texted], [recovery("a")], outcomes, T0)
     assert client.name == r"svc\x1b"
     assert client.what == "consumer · 1 connection · 1 error"
     assert client.facts == (
@@ -179,9 +181,10 @@ def test_clients_are_named_and_described() -> None:
         "00:01.000 to 00:02.000 · vanished · 7 requests, 1 error",
     )
     assert (client.start, client.start_outcome) == ("ready 2.00 s", "ready")
-    assert client.recoveries == "1 recovery, up to 500 ms"
+    assert (client.outcome, client.trouble) == ("recovered", "stood still 2.00 s; 1 recovery, up to 500 ms")
+    assert (rest.outcome, rest.trouble) == ("unknown", "not known"), "nobody says that it was served"
     assert (rest.name, rest.what) == ("10.0.0.9", "no client known · 0 connections")
-    assert (rest.start, rest.recoveries) == (None, "")
+    assert rest.start is None
     assert name_of(of(LaneClient, kind="producer", client_ip="10.0.0.9")) == "(no client id) 10.0.0.9"
     assert name_of(of(LaneClient, principal="User:x", kind="producer")) == "User:x"
     assert name_of(of(LaneClient, client_id="2", client_ip="10.0.0.9", kind="broker")) == "2 at 10.0.0.9"

@@ -1,21 +1,9 @@
 // The clients: a list with how each started and what it met; of the chosen one its starts, recoveries and connections.
 
 import { clientPlace, cutCommand, STORY } from "./data.ts";
-import {
-  button,
-  byId,
-  type Child,
-  command,
-  details,
-  el,
-  filledWhenOpen,
-  hint,
-  replace,
-  section,
-  table,
-} from "./dom.ts";
+import { button, byId, command, details, el, filledWhenOpen, hint, replace, section, table } from "./dom.ts";
 import { showConnection } from "./evidence.ts";
-import { clock, count, grouped, nodeName, outcome, words } from "./figures.ts";
+import { clientOutcome, clock, count, grouped, nodeName, outcome, words } from "./figures.ts";
 import { setFilter } from "./filter.ts";
 import { layRows } from "./lanes.ts";
 import { jump } from "./request.ts";
@@ -59,7 +47,7 @@ function clientTable() {
       client.software,
       clock(client.first_ns),
       client.start === null ? "" : outcome(client.start_outcome, client.start),
-      troubleText(client),
+      clientOutcome(client.outcome, client.trouble),
       words(client.end_state),
       grouped(client.n_requests ?? 0),
     ]);
@@ -68,12 +56,6 @@ function clientTable() {
       ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`)
       : null;
   return [table("Clients by the time they were first seen", columns, rows), more];
-}
-
-// What a client met: how long it stood still, and its recoveries from errors.
-function troubleText({ stood_still, recoveries }: LaneClient): Child {
-  if (!stood_still) return recoveries || outcome("recovered", "none");
-  return [outcome("still_open", stood_still), recoveries ? `; ${recoveries}` : ""];
 }
 
 export function showClient(number: number, move: boolean) {

@@ -86,6 +86,7 @@ const OUTCOMES: Record<string, string[]> = {
   recovered: ["✓", "good"],
   ready: ["✓", "good"],
   committed: ["✓", "good"],
+  served: ["✓", "good"],
   still_open: ["●", "warning"],
   open: ["●", "warning"],
   cut: ["✂", "muted"],
@@ -98,12 +99,24 @@ const OUTCOMES: Record<string, string[]> = {
   wrong_reaction: ["!", "error"],
 };
 
+// How a client fared: the report's model says which.
+const CLIENTS: Record<string, string[]> = {
+  well: ["✓", "good"],
+  recovered: ["↺", "warning"],
+  still_open: ["●", "warning"],
+  gave_up: ["✕", "error"],
+  never_served: ["✕", "error"],
+  unknown: ["?", "muted"],
+};
+
 export function outcome(name: string | null, text?: string) {
-  const [sign, tone] = OUTCOMES[name ?? ""] || ["·", "muted"];
-  return el(
-    "span",
-    { class: `outcome ${tone}` },
-    el("span", { "aria-hidden": "true" }, `${sign} `),
-    text || words(name),
-  );
+  return signed(OUTCOMES[name ?? ""], text || words(name));
+}
+
+export function clientOutcome(name: string, text: string) {
+  return signed(CLIENTS[name], text);
+}
+
+function signed([sign, tone]: string[] = ["·", "muted"], text: string) {
+  return el("span", { class: `outcome ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), text);
 }

@@ -179,6 +179,8 @@ export interface Wait {
   over: boolean;
   /** over, still waiting, or that the client gave up or ended */
   state: string;
+  /** the same as a word: the first that one of these stalls had */
+  outcome: "still_open" | "gave_up" | "served";
   /** requests that were sent for it meanwhile */
   n_attempts: number;
   /** errors that they got */
@@ -1401,6 +1403,8 @@ export interface BrokerLane {
   short_label: string;
   serving: Stretch[];
   failing: Stretch[];
+  outcome: string;
+  in_short: string;
 }
 
 /** a stretch with its times in words */
@@ -1566,8 +1570,8 @@ export interface LaneClient {
   facts: string[];
   start: string | null;
   start_outcome: string | null;
-  recoveries: string;
-  stood_still: string | null;
+  outcome: string;
+  trouble: string;
 }
 
 /** a connection */

@@ -116,7 +116,7 @@ function incidentBody(incident: Incident) {
   );
 }
 
-// Who stood still: a line for each client and service, with a sign beside the word that says whether it is over.
+// Who stood still: a line for each client and service, with a sign beside the words that say how it ended.
 function waitTable(waits: Wait[], n: number) {
   const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
   const rows = waits.map((wait) => {
@@ -126,7 +126,7 @@ function waitTable(waits: Wait[], n: number) {
       wait.what,
       wait.at,
       wait.lasted,
-      outcome(wait.over ? "recovered" : "still_open", wait.state),
+      outcome(wait.outcome, wait.state),
       wait.error_names.join(", "),
       button(
         "Show",

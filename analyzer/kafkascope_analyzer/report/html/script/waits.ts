@@ -4,7 +4,7 @@
 import { bandText, bodyOf, outlined, textWidth, xOf } from "./bars.ts";
 import { clientPlace, END, STORY } from "./data.ts";
 import { details, el, table } from "./dom.ts";
-import { clock, count, outcome } from "./figures.ts";
+import { clock, outcome } from "./figures.ts";
 import type { NodeRow, RequestRow } from "./lanes.ts";
 import { INK } from "./roles.ts";
 import type { BrokerLane, StallBand, Stretch } from "./story.d.ts";
@@ -124,9 +124,8 @@ export function stretchText(one: Stretch) {
 }
 
 export function nodeLabel(row: NodeRow) {
-  const bad = row.lane.failing.length;
-  const what = bad ? outcome("failed", count(bad, "failure")) : outcome("recovered", "serving");
-  return el("div", { class: "label node", title: row.lane.label }, el("strong", {}, row.lane.short_label), what);
+  const { label, short_label, outcome: fared, in_short } = row.lane;
+  return el("div", { class: "label node", title: label }, el("strong", {}, short_label), outcome(fared, in_short));
 }
 
 // The lanes of brokers as text.

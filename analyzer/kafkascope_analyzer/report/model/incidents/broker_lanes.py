@@ -12,7 +12,7 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
-from kafkascope_analyzer.report.formatting import address, list_of, node, safe, span
+from kafkascope_analyzer.report.formatting import address, count, list_of, node, safe, span
 from kafkascope_analyzer.report.rows import Row, read
 
 SERVING, UNKNOWN = "serving", "unknown"
@@ -60,6 +60,13 @@ class BrokerLane:
     """The label where there is little room."""
     serving: tuple[Stretch, ...]
     failing: tuple[Stretch, ...]
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Whether it served, as a word (failed, served, unknown), and in words."""
+        if self.failing:
+            return "failed", count(len(self.failing), "failure")
+        return ("served", "serving") if self.serving else ("unknown", "nobody waited for it")
 
 
 def broker_lanes(dataset: Dataset) -> tuple[BrokerLane, ...]:

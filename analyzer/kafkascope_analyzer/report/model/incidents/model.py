@@ -15,6 +15,9 @@ ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unkno
 VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
 """UNKNOWN: the dataset has no stories, or stories of an older version, and nothing else went wrong in it."""
 
+STILL_OPEN, GAVE_UP, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "served")
+"""How a stall ended: it went on when the capture ended; the client gave up or ended; the client was served."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -57,6 +60,7 @@ class Wait:
     lasted: Annotated[str, "the same in words"]
     over: Annotated[bool, "whether none of these stalls still went on when the capture ended"]
     state: Annotated[str, "over, still waiting, or that the client gave up or ended"]
+    outcome: Annotated[str, "the same as a word: the first that one of these stalls had", WAIT_OUTCOMES]
     n_attempts: Annotated[int, "requests that were sent for it meanwhile"]
     error_names: Annotated[tuple[str, ...], "errors that they got"]
     n_stalls: Annotated[int, "stalls of this line"]
@@ -136,7 +140,5 @@ class Summary:
     headline: Headline
     incidents: Incidents
     findings: tuple[Finding, ...]
-    stood_still: dict[str, str]
-    """client_instance_id -> how long the client stood still, in words; only clients that did."""
     no_kafka: str | None
     """Why no Kafka was read, so that no rule had anything to judge; None where some was."""

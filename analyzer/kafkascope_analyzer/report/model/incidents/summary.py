@@ -14,7 +14,7 @@ from kafkascope_analyzer.report.model.incidents.families import Family, every_in
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
-from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, stood_still, waits_of
+from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 
 MOST_INCIDENTS = 100
@@ -88,7 +88,7 @@ def summary_of(overview: Overview, n_errors: int) -> Summary:
     """The summary. n_errors: error codes in the brokers' answers."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
-    return Summary(headline, incidents, overview.findings, stood_still(overview.facts), overview.facts.no_kafka)
+    return Summary(headline, incidents, overview.findings, overview.facts.no_kafka)
 
 
 def _sources(facts: Facts) -> FindingSources:

@@ -7,11 +7,13 @@ from typing import Any
 
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
-from kafkascope_analyzer.report.model.incidents.model import Wait
+from kafkascope_analyzer.report.model.incidents.model import GAVE_UP, SERVED, STILL_OPEN, WAIT_OUTCOMES, Wait
 
 MOST_WAITS = 50
 MOST_IDS = 10
 OVER = "over"
+_ENDED = {STILL_OPEN: "still waiting", GAVE_UP: "gave up or ended", SERVED: OVER}
+"""How stalls ended, in words."""
 _SERVICES = {
     "produce": "produce to {subject}",
     "consume": "fetch from {subject}",
@@ -40,18 +42,25 @@ def _lines(stalls: Iterable[Stall], facts: Facts, *, earlier: bool) -> Iterator[
         yield replace(line, what=f"{line.what}, since an earlier incident") if earlier else line
 
 
-def stood_still(facts: Facts) -> dict[str, str]:
-    """client_instance_id -> its longest stall in words: `stood still 29.1 s`, or that it is still waiting."""
+def stood_still(stalls: Iterable[Stall]) -> dict[str, str]:
+    """client_instance_id -> its longest stall in words: `stood still 29.1 s`, and how a stall ended that did not end
+    well: `stood still 29.1 s, still waiting`."""
     found: dict[str, list[Stall]] = defaultdict(list)
-    for stall in facts.stalls:
+    for stall in stalls:
         if stall.client_instance_id:
             found[stall.client_instance_id].append(stall)
     texts = {}
-    for identity, stalls in found.items():
-        longest = span(1000 * max(stall.waited_ms for stall in stalls))
-        waiting = any(stall.to_ns is None for stall in stalls)
-        texts[identity] = f"stood still {longest}{', still waiting' if waiting else ''}"
+    for identity, of_client in found.items():
+        longest = span(1000 * max(stall.waited_ms for stall in of_client))
+        ended = _ENDED[_outcome(of_client)]
+        texts[identity] = f"stood still {longest}{'' if ended == OVER else f', {ended}'}"
     return texts
+
+
+def _outcome(stalls: Iterable[Stall]) -> str:
+    """How stalls of one client ended: one of WAIT_OUTCOMES, the first that one of them had."""
+    ended = {STILL_OPEN if s.to_ns is None else GAVE_UP if s.served is False else SERVED for s in stalls}
+    return next(outcome for outcome in WAIT_OUTCOMES if outcome in ended)
 
 
 def _wait(alike: list[Stall], facts: Facts) -> Wait:
@@ -70,6 +79,7 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         waited_ms=longest.waited_ms,
         lasted=span(1000 * longest.waited_ms),
         over=not waiting,
+        outcome=_outcome(alike),
         state=_state(waiting, sum(stall.served is False for stall in alike), len(alike)),
         n_attempts=sum(stall.n_attempts or 0 for stall in alike),
         error_names=tuple(sorted({error for stall in alike for error in stall.error_names})),
@@ -109,4 +119,4 @@ def _state(waiting: int, unserved: int, n: int) -> str:
     """waiting: how many of n stalls still went on at the end of the capture; unserved: how many ended unserved."""
     if waiting:
         return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
-    return "gave up or ended" if unserved else OVER
+    return _ENDED[GAVE_UP if unserved else SERVED]

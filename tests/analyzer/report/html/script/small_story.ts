@@ -21,7 +21,7 @@ function connection(conn_id: string, client: number, role: LaneRole["role"]): Pa
 
 function client(client_instance_id: string, kind: string, conns: number[]) {
   const counts = { n_requests: 2, n_errors: 0, n_connections: conns.length };
-  const texts = { name: client_instance_id, what: kind, software: "", facts: [], recoveries: "" };
+  const texts = { name: client_instance_id, what: kind, software: "", facts: [], outcome: "well", trouble: "none" };
   const start = { start: null, start_outcome: null };
   const known = { client_instance_id, client_id: client_instance_id, client_ip: "10.0.0.1", kind };
   return { ...known, ...counts, ...texts, ...start, first_ns: 0, last_ns: 9000, conns };

@@ -1,0 +1,174 @@
+"""How each client fared, decided once for every form of the report: by its starts, recoveries, stalls, the incidents
+that concern it, and whether anything answered it.
+
+The worst decides: CLIENT_OUTCOMES in their order.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.report.formatting import start_text
+from kafkascope_analyzer.report.model.incidents.load import IncidentRow, Stall
+from kafkascope_analyzer.report.model.incidents.model import INFO
+from kafkascope_analyzer.report.model.incidents.waits import stood_still
+from kafkascope_analyzer.report.rows import Row, grouped, read
+
+NEVER_SERVED, GAVE_UP, STILL_OPEN, RECOVERED, WELL, UNKNOWN = CLIENT_OUTCOMES = (
+    "never_served",
+    "gave_up",
+    "still_open",
+    "recovered",
+    "well",
+    "unknown",
+)
+"""never_served: nothing answered it; gave_up: it gave something up, was refused it for good, or ended before it was
+served; still_open: it still waited when the capture ended; recovered: it was served again after each trouble; well: it
+was served, and had no trouble; unknown: the capture does not show whether it was served."""
+UNSUCCESSFUL = frozenset({"gave_up", "fatal", "wrong_reaction", "client_ended"})
+"""Outcomes of recoveries after which the client did not get what it wanted."""
+NOT_READY = frozenset({"failed", "gave_up"})
+"""Outcomes of starts that did not become ready."""
+_REFUSED = ("refused", "unanswered")
+"""How connections end that never were."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOutcome:
+    """How a client fared. stood_still: its longest stall in words; reasons: what else the outcome is by, in words."""
+
+    outcome: str = UNKNOWN
+    stood_still: str | None = None
+    reasons: tuple[str, ...] = ()
+
+    def trouble(self, recoveries: str) -> str:
+        """Its trouble in words. recoveries: how many and how they ended; empty without any."""
+        parts = [part for part in (self.stood_still, recoveries, *self.reasons) if part]
+        return "; ".join(parts) or ("not known" if self.outcome == UNKNOWN else "none")
+
+
+@dataclass(frozen=True, slots=True)
+class _Client(Row):
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    conn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    protocol: str | None
+    close_kind: str | None
+    n_requests: int | None
+    n_responses: int | None
+    server_segments: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start(Row):
+    TABLE: ClassVar[Table] = STARTUPS
+    client_instance_id: str
+    start_ns: int | None
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Recovery(Row):
+    TABLE: ClassVar[Table] = RECOVERIES
+    client_instance_id: str
+    outcome: str | None
+
+
+@dataclass(slots=True)
+class _Met:
+    """What a client met."""
+
+    connections: list[_Connection] = field(default_factory=list)
+    starts: list[_Start] = field(default_factory=list)
+    recoveries: list[_Recovery] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    incidents: list[IncidentRow] = field(default_factory=list)
+
+
+def client_outcomes(dataset: Dataset) -> dict[str, ClientOutcome]:
+    """client_instance_id -> how the client fared. Raises UsageError where a table cannot be read."""
+    conns = {row.conn_id: row for row in read(dataset, _Connection)}
+    met = {
+        row.client_instance_id: _Met([conns[c] for c in row.conn_ids if c in conns]) for row in read(dataset, _Client)
+    }
+    stalls = [stall for stall in read(dataset, Stall) if stall.client_instance_id]
+    for identity, of_client in grouped(stalls, lambda stall: stall.client_instance_id or "").items():
+        met.setdefault(identity, _Met()).stalls = list(of_client)
+    for start in read(dataset, _Start):
+        met.setdefault(start.client_instance_id, _Met()).starts.append(start)
+    for recovery in read(dataset, _Recovery):
+        met.setdefault(recovery.client_instance_id, _Met()).recoveries.append(recovery)
+    for incident in read(dataset, IncidentRow):
+        for identity in incident.clients if incident.severity != INFO else ():
+            met.setdefault(identity, _Met()).incidents.append(incident)
+    still = stood_still(stalls)
+    return {identity: _outcome(of_client, still.get(identity)) for identity, of_client in met.items()}
+
+
+def _outcome(met: _Met, still: str | None) -> ClientOutcome:
+    served = _was_served(met.connections)
+    last = max(met.starts, key=lambda start: start.start_ns or 0, default=None)
+    bad_starts = [start_text(start.outcome) for start in met.starts if start.outcome in NOT_READY]
+    has_no_start = last is not None and last.outcome in NOT_READY
+    unsuccessful = [row.outcome for row in met.recoveries if row.outcome in UNSUCCESSFUL]
+    reasons = _counted(f"start {text}" for text in bad_starts)
+    if served is False:
+        return ClientOutcome(NEVER_SERVED, still, ("never served", *reasons))
+    if has_no_start or unsuccessful or any(stall.served is False for stall in met.stalls):
+        return ClientOutcome(GAVE_UP, still, reasons)
+    if _is_waiting(met):
+        return ClientOutcome(STILL_OPEN, still, reasons or _of_incidents(met, still))
+    if bad_starts or met.recoveries or met.stalls or met.incidents:
+        return ClientOutcome(RECOVERED, still, reasons or _of_incidents(met, still))
+    return ClientOutcome(WELL if served else UNKNOWN, still)
+
+
+def _was_served(connections: Iterable[_Connection]) -> bool | None:
+    """Whether a request was answered; None where the capture does not show it: another protocol, or one direction."""
+    known = list(connections)
+    if any(conn.n_responses for conn in known):
+        return True
+    unseen = (
+        conn.close_kind not in _REFUSED and (not conn.server_segments or conn.protocol not in ("kafka", "empty"))
+        for conn in known
+    )
+    return None if not known or any(unseen) else False
+
+
+def _is_waiting(met: _Met) -> bool:
+    """Whether it was not served again when the capture ended: by its own stalls and recoveries, and without any by the
+    incidents that concern it."""
+    if met.stalls or met.recoveries:
+        waits = any(stall.to_ns is None for stall in met.stalls)
+        return waits or any(row.outcome == "still_open" for row in met.recoveries)
+    return any(incident.end_ns is None for incident in met.incidents)
+
+
+def _of_incidents(met: _Met, still: str | None) -> tuple[str, ...]:
+    """The incidents, where nothing else says what the trouble was."""
+    if still or met.recoveries or not met.incidents:
+        return ()
+    return (f"met {len(met.incidents):,} incident{'' if len(met.incidents) == 1 else 's'}",)
+
+
+def _counted(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once, with how often it is there."""
+    counts: dict[str, int] = {}
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
+    return tuple(f"{n:,} times: {text}" if n > 1 else text for text, n in counts.items())
+
+
+def outcome_of(outcomes: Mapping[str, ClientOutcome], client_instance_id: str) -> ClientOutcome:
+    """How the client fared; unknown where nothing is known of it."""
+    return outcomes.get(client_instance_id, ClientOutcome())
