@@ -9,7 +9,9 @@ entry per cause that is still going on, at most MOST_CAUSES. Which errors have t
 from a lost broker, are facts of the table error_codes."""
 
 import hashlib
+from bisect import insort
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
 from kafkascope_spark.model import Row
@@ -23,6 +25,8 @@ FOLLOWS_NS = 15 * SECOND
 election."""
 MOST_CAUSES = 10_000
 """Causes that are remembered at once; beyond that, those that have ended are forgotten."""
+_LEAST_SWEPT = 64
+"""So many causes at nodes are not looked through for those that are over."""
 COLUMNS = (
     "recovery_id",
     "client_instance_id",
@@ -39,10 +43,13 @@ COLUMNS = (
 
 @dataclass(slots=True)
 class Cause:
-    """A cause that may still be going on, and the clients that it has affected."""
+    """A cause that may still be going on, and the clients that it has affected. number: counts causes as they begin;
+    is_at_node: it is at a node, whatever the error and the resource."""
 
     cause_id: str
+    number: int
     until_ns: int
+    is_at_node: bool
     clients: set[str] = field(default_factory=set)
 
 
@@ -51,8 +58,13 @@ class Causes:
 
     def __init__(self) -> None:
         self._by_key: dict[str, Cause] = {}
+        self._n_begun = 0
+        self._most = MOST_CAUSES
         self._at_nodes: list[Cause] = []
         """Causes at a node, in the order in which they began."""
+        self._at_nodes_of: dict[str, list[Cause]] = {}
+        """The same of each client that they affected."""
+        self._most_at_nodes = _LEAST_SWEPT
         self._nodes: dict[str, int | None] = {}
         """Address of a server -> its node, for the server's other ports; None where it serves several nodes."""
 
@@ -65,17 +77,18 @@ class Causes:
         if cause is None:
             cause = self._begin(episode, key)
         cause.until_ns = max(cause.until_ns, episode["start_ns"], episode["recovered_ns"] or 0)
-        cause.clients.add(client)
+        if client not in cause.clients:
+            cause.clients.add(client)
+            if cause.is_at_node:
+                insort(self._at_nodes_of.setdefault(client, []), cause, key=attrgetter("number"))
         return cause.cause_id
 
     def _broker_loss_before(self, error: str, start: int, client: str) -> Cause | None:
         """The latest lost or moved broker from which the error may follow."""
         if error not in FOLLOWS and error not in FOLLOWS_FOR_THE_SAME:
             return None
-        for cause in reversed(self._at_nodes):
-            if start <= cause.until_ns + FOLLOWS_NS and (error in FOLLOWS or client in cause.clients):
-                return cause
-        return None
+        among = self._at_nodes if error in FOLLOWS else self._at_nodes_of.get(client, [])
+        return next((cause for cause in reversed(among) if start <= cause.until_ns + FOLLOWS_NS), None)
 
     def _ongoing(self, key: str, start: int) -> Cause | None:
         """The cause with the key, if it was going on until shortly before."""
@@ -86,14 +99,27 @@ class Causes:
         """A new cause, which begins with the episode."""
         start = affected_ns(episode)
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
-        cause = Cause(f"cause-{digest[:16]}", start)
-        if len(self._by_key) >= MOST_CAUSES:
-            self._by_key = {k: c for k, c in self._by_key.items() if start <= c.until_ns + GAP_NS}
+        self._n_begun += 1
+        cause = Cause(f"cause-{digest[:16]}", self._n_begun, start, episode["first_error_name"] in AT_NODE)
+        self._forget_over(start)
         self._by_key[key] = cause
-        if episode["first_error_name"] in AT_NODE:
-            self._at_nodes = [c for c in self._at_nodes if start <= c.until_ns + FOLLOWS_NS]
+        if cause.is_at_node:
             self._at_nodes.append(cause)
         return cause
+
+    def _forget_over(self, start: int) -> None:
+        """Forgets causes that are over; when half of those that there are have begun since the last time."""
+        if len(self._by_key) >= self._most:
+            self._by_key = {k: c for k, c in self._by_key.items() if start <= c.until_ns + GAP_NS}
+            self._most = max(MOST_CAUSES, 2 * len(self._by_key))
+        if len(self._at_nodes) >= self._most_at_nodes:
+            self._at_nodes = [c for c in self._at_nodes if start <= c.until_ns + FOLLOWS_NS]
+            self._most_at_nodes = max(_LEAST_SWEPT, 2 * len(self._at_nodes))
+            of_clients: dict[str, list[Cause]] = {}
+            for cause in self._at_nodes:
+                for client in cause.clients:
+                    of_clients.setdefault(client, []).append(cause)
+            self._at_nodes_of = of_clients
 
     def _learn_node(self, episode: Row) -> None:
         """Remember which node is behind the address of a lost connection."""

@@ -34,6 +34,8 @@ class Episodes:
         self._is_transactional = any(c.transactional_ids for c in instance.connections)
         self._reactions: dict[tuple[str, int | None], Reaction] = {}
         self._open: dict[Resource, Episode] = {}
+        self._of_connections: dict[Resource, Episode] = {}
+        """Those of lost connections among them."""
         self._answered_ns = {c.conn_id: c.last_answered_ns for c in instance.connections}
         self._numbers: dict[Resource, int] = {}
         self._journal = Journal()
@@ -45,10 +47,6 @@ class Episodes:
     def get(self, resource: Resource) -> Episode | None:
         """The open episode of the resource."""
         return self._open.get(resource)
-
-    def of_kind(self, kind: str) -> list[Episode]:
-        """The open episodes of a kind of resource."""
-        return [e for e in self._open.values() if e.resource[0] == kind]
 
     def error(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
         """An error on the resource."""
@@ -69,6 +67,8 @@ class Episodes:
             return None
         number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
         episode = self._open[resource] = Episode(resource, api_key, number, step, self._journal.end)
+        if resource[0] == "connection":
+            self._of_connections[resource] = episode
         return episode
 
     def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
@@ -108,7 +108,7 @@ class Episodes:
 
     def note(self, step: EpisodeStep) -> None:
         """A step of every open episode of a lost connection that moves nothing."""
-        for episode in self.of_kind("connection"):
+        for episode in self._of_connections.values():
             episode.note(step)
 
     def late_error(self, resource: Resource, step: EpisodeStep) -> None:
@@ -120,6 +120,7 @@ class Episodes:
     def success(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
         """The resource works again."""
         episode = self._open.pop(resource, None)
+        self._of_connections.pop(resource, None)
         if episode is not None:
             episode.success(step, self._journal)
             self._write(episode, "recovered", step, api_key)
@@ -139,6 +140,7 @@ class Episodes:
         yield from self.ready()
         for resource in list(self._open):
             episode = self._open.pop(resource)
+            self._of_connections.pop(resource, None)
             outcome = outcome_of(episode)
             episode.end(self._journal, end_ns)
             self._write(episode, outcome, None, None)

@@ -5,7 +5,8 @@ where it went on with other work for a while and did not try again; what a membe
 another member's by now.
 """
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 from kafkascope_spark.model import Connection
 from kafkascope_spark.recoveries.episode import Episode
@@ -15,21 +16,34 @@ GAVE_UP_NS = 1_000_000_000
 """A client that does other work for so long after an error, and does not try again, has given up."""
 
 
-def open_outcome(episode: Episode, connections: Sequence[Connection], worked: Collection[str]) -> str:
-    """One of RECOVERY_OUTCOMES.
+class OpenOutcomes:
+    """connections: all connections of the client. worked: ids of those that had responses to more than the handshake.
+    Both are looked through once: a client may have thousands of connections, and of open episodes."""
 
-    connections: all connections of the client. worked: ids of those that had responses to more than the handshake.
-    """
-    if episode.is_fatal:
-        return "fatal"
-    kind, name = episode.resource
-    later = [c for c in connections if c.conn_id in worked and (c.last_request_ns or 0) > episode.last_error_ns]
-    is_server = any(c.server == name for c in connections)
-    if kind == "connection" and is_server and any(c.server != name for c in later):
-        return "served_elsewhere"
-    went_on = any((c.last_request_ns or 0) > episode.last_error_ns + GAVE_UP_NS for c in later)
-    if kind != "connection" and went_on and episode.state is not State.TRYING:
-        is_member = any(c.groups for c in connections)
-        return "served_elsewhere" if kind == "partition" and is_member else "gave_up"
-    is_alive = any(c.close_ns is None and not c.failed_to_open for c in connections)
-    return "still_open" if is_alive else "client_ended"
+    def __init__(self, connections: Iterable[Connection], worked: Collection[str]) -> None:
+        listed = list(connections)
+        self._servers = {c.server for c in listed}
+        self._is_member = any(c.groups for c in listed)
+        self._is_alive = any(c.close_ns is None and not c.failed_to_open for c in listed)
+        last_requests: dict[str, int] = defaultdict(int)
+        for c in listed:
+            if c.conn_id in worked:
+                last_requests[c.server] = max(last_requests[c.server], c.last_request_ns or 0)
+        self._last_requests = sorted(((at, server) for server, at in last_requests.items()), reverse=True)
+        """When each server that had responded was last asked, the last first."""
+
+    def outcome(self, episode: Episode) -> str:
+        """One of RECOVERY_OUTCOMES."""
+        if episode.is_fatal:
+            return "fatal"
+        kind, name = episode.resource
+        if kind == "connection" and name in self._servers and self._asked_after(episode.last_error_ns, besides=name):
+            return "served_elsewhere"
+        went_on = self._asked_after(episode.last_error_ns + GAVE_UP_NS)
+        if kind != "connection" and went_on and episode.state is not State.TRYING:
+            return "served_elsewhere" if kind == "partition" and self._is_member else "gave_up"
+        return "still_open" if self._is_alive else "client_ended"
+
+    def _asked_after(self, ts_ns: int, besides: str | None = None) -> bool:
+        """Whether a server was asked later than that."""
+        return any(at > ts_ns for at, server in self._last_requests[:2] if server != besides)

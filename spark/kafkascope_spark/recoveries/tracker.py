@@ -1,5 +1,7 @@
 """What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkascope_parsers import api_keys
@@ -10,7 +12,7 @@ from kafkascope_spark.recoveries.coordinators import Coordinators
 from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.journal import EpisodeStep
-from kafkascope_spark.recoveries.outcomes import open_outcome
+from kafkascope_spark.recoveries.outcomes import OpenOutcomes
 from kafkascope_spark.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
 from kafkascope_spark.recoveries.states import Trigger
@@ -36,6 +38,10 @@ class Recoveries:
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
         self._hints: list[PartitionAccess] = []
         self._coordinators = Coordinators()
+        self._begins: dict[str, list[int]] = defaultdict(list)
+        """When the connections to each server began, in order of time."""
+        for begin_ns, server in sorted((c.begin_ns, c.server) for c in instance.connections):
+            self._begins[server].append(begin_ns)
         self._closed: dict[str, EpisodeStep] = {}
         """Connections that the server closed, and that the client used once more -> how: what it sent is lost."""
         self._quotas: set[int] = set()
@@ -364,8 +370,8 @@ class Recoveries:
 
     def _is_replaced(self, connection: Connection, at: int) -> bool:
         """Whether the client had opened another connection to the server since."""
-        others = (c for c in self._connections.values() if c.server == connection.server)
-        return any(connection.begin_ns < other.begin_ns <= at for other in others)
+        begins = self._begins[connection.server]
+        return bisect_right(begins, at) > bisect_right(begins, connection.begin_ns)
 
     def ready(self) -> list[tuple[str, Row]]:
         """Rows of the episodes that have ended."""
@@ -381,8 +387,7 @@ class Recoveries:
                 step = step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", connection.server), step)
                 self._lose(Unanswered(waiting.only(late).requests), step)
-        connections = list(self._connections.values())
-        return self._episodes.finish(lambda episode: open_outcome(episode, connections, self._worked), left_ns or end)
+        return self._episodes.finish(OpenOutcomes(self._connections.values(), self._worked).outcome, left_ns or end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)

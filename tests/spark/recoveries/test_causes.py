@@ -1,3 +1,5 @@
+import sys
+from types import FrameType
 from typing import Any
 
 from kafkascope_spark.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes, affected_ns
@@ -92,3 +94,29 @@ def test_a_silent_broker_is_the_cause_from_the_request_that_it_left_alone() -> N
     assert len(set(cause_ids)) == 1
     joining = episode(9.0, "CONNECTION_CLOSED", "10.0.0.4:9092", 4, failing_ns=SECOND)
     assert affected_ns(joining) == joining["start_ns"]
+
+
+def test_thousands_of_causes_at_one_time_are_not_looked_through_for_each_episode() -> None:
+    """Servers fail one after the other, and what follows elsewhere comes to clients that felt none of it."""
+
+    def passes(n: int) -> int:
+        count = 0
+
+        def counted(_frame: FrameType, event: str, _: object) -> None:
+            nonlocal count
+            count += event == "call"
+
+        rows = []
+        for i in range(n):
+            rows.append(episode(1 + i / n, "CONNECTION_REFUSED", f"10.0.{i}.1:9092", client_instance_id=f"ci-{i}"))
+            member = episode(1 + i / n, "UNKNOWN_MEMBER_ID", f"group-{i}", client_instance_id=f"other-{i}")
+            rows.append(member | {"resource_kind": "group"})
+        before = sys.getprofile()
+        sys.setprofile(counted)
+        try:
+            causes(*rows)
+        finally:
+            sys.setprofile(before)
+        return count
+
+    assert passes(400) < 5 * passes(100)

@@ -5,7 +5,7 @@ import pytest
 from kafkascope_spark.model import Connection
 from kafkascope_spark.recoveries.episode import Episode
 from kafkascope_spark.recoveries.journal import EpisodeStep
-from kafkascope_spark.recoveries.outcomes import open_outcome
+from kafkascope_spark.recoveries.outcomes import OpenOutcomes
 
 S = 1_000_000_000
 LOST, OTHER = "10.0.0.1:9092", "10.0.0.2:9092"
@@ -47,4 +47,4 @@ def connections(connection):
 )
 def test_how_an_open_episode_ended(connections, kind, name, last_request_s, closed, groups, outcome):
     made = connections(last_request_s, closed, frozenset(groups))
-    assert open_outcome(lost(kind, name, 10 * S), made, {"c1", "c2"}) == outcome
+    assert OpenOutcomes(made, {"c1", "c2"}).outcome(lost(kind, name, 10 * S)) == outcome
