@@ -3,12 +3,13 @@
 import argparse
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.farm.figures import markdown, text
 from benchmarks.farm.registry import LAYERS, SIZES
 from benchmarks.farm.rounds import Task, run_rounds
-from benchmarks.farm.runner import Order, run_layer
+from benchmarks.farm.runner import Figures, Order, run_layer
 from benchmarks.farm.vectors import ROOT
 
 
@@ -24,6 +25,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60 * 24 * 7, help="stop after this time in all")
     parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="for making a failing input small")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "farm", help="for faults, logs, other files")
+    parser.add_argument("--processes", type=int, default=1, help="layers that run at the same time")
     parser.add_argument("--table", type=Path, help="also write the figures there, as a Markdown table")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -36,11 +38,15 @@ def main() -> int:
         run_rounds(LAYERS[task.layer], task)
         return 0
     order = Order(args.seed, args.first, args.folder, time.monotonic() + 60 * args.minutes, args.shrink)
-    found = []
-    for name in args.layers:
+
+    def run(name: str) -> Figures:
         inputs = getattr(LAYERS[name].n, args.size) if args.inputs is None else args.inputs
-        found.append(run_layer(LAYERS[name], inputs, order))
-        print(text(found[-1], args.folder), flush=True)
+        figures = run_layer(LAYERS[name], inputs, order)
+        print(text(figures, args.folder), flush=True)
+        return figures
+
+    with ThreadPoolExecutor(args.processes) as pool:
+        found = list(pool.map(run, args.layers))
     if args.table:
         args.table.write_text(markdown(found), encoding="utf-8")
     return int(any(figures.faults for figures in found))

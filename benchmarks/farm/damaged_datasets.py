@@ -33,7 +33,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("sql", "DATASET", "select count(*) from events", "--format", "csv"),
     ("sql", "DATASET", "--run", "incidents", "--format", "json"),
     ("cut", "DATASET", "-o", "PIECE", "--overwrite", "--api", "Metadata", "-q"),
-    ("compact", "DATASET", "-q"),
+    ("compact", "DATASET"),
 )
 
 

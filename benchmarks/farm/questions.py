@@ -69,7 +69,7 @@ def _cut(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[
 
 
 def _compact(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    yield ["compact", "DATASET", "-q"], (DONE,)
+    yield ["compact", "DATASET"], (DONE,)
     yield ["report", "DATASET", "--json", "-"], (DONE,)
 
 

@@ -16,7 +16,7 @@ _STEP_NS = 200_000
 def odd_fields(r: random.Random, scene: Scene) -> None:
     """Fields of real messages have values at the limits of their types, and hostile strings."""
     for talk in some_talks(r, scene, lambda talk: bool(talk.frames())):
-        for place in r.choices(talk.frames(), k=r.choice((1, 1, 2, 5))):
+        for place in r.choices(talk.frames(), k=r.choice((1, 2, 5, 20))):
             step = talk.steps[place]
             tree = step.tree()
             if tree is not None:
@@ -28,7 +28,7 @@ def odd_fields(r: random.Random, scene: Scene) -> None:
 def other_apis(r: random.Random, scene: Scene) -> None:
     """Exchanges of any API, whose values are random or hostile, between those of a real client."""
     for talk in some_talks(r, scene):
-        for _ in range(r.choice((1, 2, 6))):
+        for _ in range(r.choice((1, 2, 6, 25))):
             insert_exchange(r, talk, *odd_exchange(r))
 
 

@@ -39,7 +39,9 @@ BASES = tuple(
     )
 )
 """Captures of a few hundred packets: clients of four libraries, groups, transactions, logins, brokers, ZooKeeper."""
-MOST_TALKS, MOST_OTHERS = 8, 400
+MOST_TALKS, MOST_OTHERS = 6, 200
+FEW_STEPS = 60
+"""Steps of a conversation that most runs have: what is odd counts, not how long it goes on."""
 FORMATS = ("rich", "plain", "json")
 RECORD_OPTIONS = ((), (), (), ("--record-batches",), ("--records",))
 
@@ -164,6 +166,10 @@ def piece(r: random.Random, scene: Scene) -> Scene:
         few.talks = r.sample(few.talks, MOST_TALKS)
     if len(few.others) > MOST_OTHERS:
         few.others = few.others[:MOST_OTHERS]
+    if r.random() < 0.7:
+        for talk in few.talks:
+            talk.is_changed |= len(talk.steps) > FEW_STEPS
+            talk.steps = talk.steps[:FEW_STEPS]
     return few
 
 
