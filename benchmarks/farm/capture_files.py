@@ -61,9 +61,6 @@ class FileRounds:
         for number, raw in enumerate(inputs):
             stem.with_name(f"{stem.name}{number or ''}.pcap").write_bytes(raw)
 
-    def close(self) -> None:
-        """Nothing was started."""
-
 
 class PacketRounds:
     """A round: the packets of conversations, odd in links, TCP, names, clocks, or blindly. An input is a packet."""
@@ -91,9 +88,6 @@ class PacketRounds:
 
     def write(self, inputs: Sequence[Packet], stem: Path) -> None:
         write_pcap(stem.with_name(f"{stem.name}.pcap"), inputs)
-
-    def close(self) -> None:
-        """Nothing was started."""
 
 
 def blind_packets(r: random.Random, scene: Scene) -> None:

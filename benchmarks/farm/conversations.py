@@ -61,9 +61,6 @@ class ConversationRounds:
     def write(self, inputs: Sequence[list[Row]], stem: Path) -> None:
         stem.with_suffix(".txt").write_text("".join(f"{rows!r}\n" for rows in inputs), encoding="ascii")
 
-    def close(self) -> None:
-        """Nothing was started."""
-
     def segments(self, r: random.Random, connection: int) -> list[Row]:
         """The rows of a conversation."""
         sent: list[tuple[int, bytes]] = []

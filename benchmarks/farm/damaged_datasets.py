@@ -88,13 +88,6 @@ class DatasetRounds:
     def write(self, inputs: Sequence[Damage], stem: Path) -> None:
         stem.with_suffix(".txt").write_text("".join(f"{one}\n" for one in inputs), encoding="utf-8")
 
-    def close(self) -> None:
-        from kafkascope_spark.session.session import active_session
-
-        session = active_session()
-        if session is not None:
-            session.stop()
-
     def _of_sound(self, command: int) -> bytes:
         if command not in self._expected:
             self._restore()

@@ -33,9 +33,6 @@ class Rounds(Protocol):
     def write(self, inputs: Sequence[Any], stem: Path) -> None:
         """Writes inputs as files whose names begin with that of `stem`."""
 
-    def close(self) -> None:
-        """Ends what the rounds have started."""
-
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -52,7 +49,7 @@ class Layer:
 
     what: what is mutated, for the table of figures; open: makes its rounds, with a folder for files; n: how many
     inputs; round_s: a round that takes longer is killed; growth_mb: by how much the process may grow after its warm-up;
-    is_checked: whether kernels check every index.
+    unchecked: sizes in which kernels do not check every index, as those that do are not compiled by anything else.
     """
 
     name: str
@@ -61,7 +58,7 @@ class Layer:
     n: Inputs
     round_s: int = 60
     growth_mb: int = 64
-    is_checked: bool = True
+    unchecked: tuple[str, ...] = ()
 
 
 def shorter(raw: bytes) -> Iterator[bytes]:

@@ -68,9 +68,6 @@ class MessageRounds:
         lines = [f"{one.message.name} {one.version} {one.raw.hex()}\n" for one in inputs]
         stem.with_suffix(".txt").write_text("".join(lines), encoding="ascii")
 
-    def close(self) -> None:
-        """Nothing was started."""
-
     @staticmethod
     def decode(some: Sequence[Frame]) -> dict[int, Any]:
         """What became of each frame: a row, or the kind, offset and path of its failure."""

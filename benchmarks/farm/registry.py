@@ -16,7 +16,7 @@ SIZES = ("smoke", "usual", "long")
 
 def _whole(name: str, what: str, change: Change, n: Inputs) -> Layer:
     """A layer of whole runs of `analyze`."""
-    return Layer(name, what, partial(WholeRounds, change), n, round_s=180, growth_mb=256)
+    return Layer(name, what, partial(WholeRounds, change), n, round_s=180, growth_mb=256, unchecked=("smoke",))
 
 
 _ALL = (
@@ -63,6 +63,7 @@ _ALL = (
         Inputs(15, 200, 5_000),
         round_s=60,
         growth_mb=256,
+        unchecked=("smoke",),
     ),
     Layer(
         "datasets",
@@ -70,6 +71,7 @@ _ALL = (
         DatasetRounds,
         Inputs(15, 200, 5_000),
         growth_mb=256,
+        unchecked=("smoke",),
     ),
     _whole("members", "subscriptions and assignments of groups", scene_messages.odd_members, Inputs(2, 15, 1_000)),
     _whole("logins", "SASL exchanges, well formed and not", scene_secrets.odd_logins, Inputs(2, 15, 1_500)),

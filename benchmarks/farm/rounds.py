@@ -1,16 +1,19 @@
-"""The process of a layer: round after round, each from a seed of its own; it says on a pipe what it does.
+"""The process that runs rounds: it is told layer after layer, and each round has a seed of its own.
 
-Lines of JSON: `round` begins; `done` with the seconds that it took and the process's resident bytes; `fault` with what
-failed. Whatever the program prints goes to a file. A round that kills this process is known by its `round` line alone.
+Tasks come as lines of JSON on standard input. Lines of JSON go out: `ready` after a layer's warm-up; `round` begins;
+`done` with the seconds that it took and the process's resident bytes; `fault` with what failed; `end` of the task.
+Whatever the program prints goes to a file. A round that kills this process is known by its `round` line alone. One
+process has one Spark session, for all layers.
 """
 
 import hashlib
 import json
 import os
 import random
+import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -31,24 +34,27 @@ class Task:
     first: int
     inputs: int
     shrink_s: float
-    folder: Path
+    folder: str
 
 
-def run_rounds(layer: Layer, task: Task) -> None:
-    """Runs them in this process. Raises what the warm-up raises."""
-    if layer.is_checked and os.environ.get("NUMBA_BOUNDSCHECK") != "1":
-        raise SystemExit(f"the layer {layer.name} needs NUMBA_BOUNDSCHECK=1")
-    say = _apart_from_output(task.folder / f"{layer.name}.log")
-    rounds = layer.open(task.folder / "files" / layer.name)
-    try:
-        rounds.warm_up()
-        _say(say, ready=True)
-        number, done, shrunk = task.first, 0, set[str]()
-        while done < task.inputs:
-            done += _round(layer, rounds, task, (number, say, shrunk))
-            number += 1
-    finally:
-        rounds.close()
+def serve(layers: Mapping[str, Layer], log: Path) -> None:
+    """Runs the tasks that come on standard input, until it ends."""
+    say = _apart_from_output(log)
+    for line in sys.stdin:
+        task = Task(**json.loads(line))
+        run_rounds(layers[task.layer], task, say)
+        _say(say, end=True)
+
+
+def run_rounds(layer: Layer, task: Task, say: TextIO) -> None:
+    """Runs the rounds of a task in this process. Raises what the warm-up raises."""
+    rounds = layer.open(Path(task.folder) / "files" / layer.name)
+    rounds.warm_up()
+    _say(say, ready=True)
+    number, done, shrunk = task.first, 0, set[str]()
+    while done < task.inputs:
+        done += _round(layer, rounds, task, (number, say, shrunk))
+        number += 1
 
 
 def _round(layer: Layer, rounds: Rounds, task: Task, now: tuple[int, TextIO, set[str]]) -> int:
@@ -66,7 +72,7 @@ def _round(layer: Layer, rounds: Rounds, task: Task, now: tuple[int, TextIO, set
         if name not in shrunk:
             shrunk.add(name)
             kept = _small(rounds, inputs, (state, name), task.shrink_s)
-            stem = fault_folder(task.folder, layer.name, name) / "input"
+            stem = fault_folder(Path(task.folder), layer.name, name) / "input"
             stem.parent.mkdir(parents=True, exist_ok=True)
             rounds.write(kept, stem)
         _say(say, fault=name, at=number, trace=trace[-8000:], kept=len(kept))

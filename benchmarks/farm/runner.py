@@ -8,12 +8,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.farm.layer import Layer
+from benchmarks.farm.rounds import Task
 from benchmarks.farm.vectors import ROOT
 
 HANG_TIMES = 10
@@ -50,33 +51,123 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for. until: when to stop, by time.monotonic(); first: the first round."""
+    """What the user asked for. size: smoke, usual or long; first: the first round; until: when to stop, by
+    time.monotonic()."""
 
     seed: int
+    size: str
     first: int
     folder: Path
     until: float
     shrink_s: float
 
 
-def run_layer(layer: Layer, inputs: int, order: Order) -> Figures:
+class Worker:
+    """A process that runs rounds (rounds.serve)."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self._log, self._rest = log, b""
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=dict(environment)
+        )
+
+    def begin(self, task: Task) -> None:
+        """Has it run a task."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(asdict(task)).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def lines(self, round_s: float, until: float) -> Iterator[dict[str, Any]]:
+        """What it says of its task, until that is done, the process ends or the time is over. TimeoutError where it
+        says nothing for longer than a warm-up and then a round may take."""
+        assert self._process.stdout is not None
+        limit = float(WARM_UP_S)
+        while time.monotonic() < until:
+            patience = min(limit, max(0.1, until - time.monotonic()))
+            ready, _, _ = select.select([self._process.stdout], [], [], patience)
+            if not ready:
+                if time.monotonic() >= until:
+                    return
+                raise TimeoutError
+            some = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not some:
+                return
+            *lines, self._rest = (self._rest + some).split(b"\n")
+            for line in map(json.loads, lines):
+                if "end" in line:
+                    return
+                yield line
+            limit = round_s
+
+    def ended(self) -> int | None:
+        """Its exit status; None while it runs."""
+        try:
+            return self._process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def printed(self) -> str:
+        """The end of what the program printed there."""
+        return self._log.read_text(encoding="utf-8", errors="replace")[-4000:] if self._log.exists() else ""
+
+
+class Workers:
+    """The processes at hand: one for kernels that check every index, one for those that do not."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._workers: dict[bool, Worker] = {}
+
+    def get(self, is_checked: bool) -> Worker:
+        if is_checked not in self._workers:
+            environment = dict(os.environ)
+            if is_checked:
+                CACHE.mkdir(parents=True, exist_ok=True)
+                environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(CACHE)}
+            log = self._folder / f"{'checked' if is_checked else 'unchecked'}-{os.getpid()}-{id(self)}.log"
+            command = [sys.executable, "-m", "benchmarks.farm", "--child", str(log)]
+            self._workers[is_checked] = Worker(command, environment, log)
+        return self._workers[is_checked]
+
+    def ended(self, is_checked: bool) -> int | None:
+        """The exit status of one that has ended by itself, which is forgotten; None where none has."""
+        worker = self._workers.get(is_checked)
+        status = worker.ended() if worker is not None else None
+        if status is not None:
+            del self._workers[is_checked]
+        return status
+
+    def stop(self, is_checked: bool | None = None) -> None:
+        """Stops one, or all."""
+        for key in [key for key in self._workers if is_checked in (None, key)]:
+            self._workers.pop(key).stop()
+
+
+def run_layer(layer: Layer, inputs: int, order: Order, workers: Workers) -> Figures:
     """Runs so many inputs, as far as the time allows."""
     figures = Figures(layer, order.seed)
     next_round = order.first
     while figures.inputs < inputs and time.monotonic() < order.until and figures.deaths <= MOST_DEATHS:
-        next_round = _run_process(layer, inputs - figures.inputs, (next_round, order), figures)
+        task = Task(layer.name, order.seed, next_round, inputs - figures.inputs, order.shrink_s, str(order.folder))
+        next_round = _run_task(layer, task, (order, workers), figures)
     return figures
 
 
-def _run_process(layer: Layer, inputs: int, now: tuple[int, Order], figures: Figures) -> int:
-    """One process, until it has done the inputs or ends. Returns the round to go on with."""
-    first, order = now
-    number, is_ready = first, False
+def _run_task(layer: Layer, task: Task, by: tuple[Order, Workers], figures: Figures) -> int:
+    """A task, until it is done or its process ends. Returns the round to go on with."""
+    order, workers = by
+    is_checked = order.size not in layer.unchecked
+    worker = workers.get(is_checked)
+    number, is_ready = task.first, False
     seconds: list[float] = []
     resident: list[int] = []
-    child = _start(layer, inputs, first, order)
     try:
-        for line in _lines(child, layer, order):
+        worker.begin(task)
+        for line in worker.lines(layer.round_s + order.shrink_s, order.until):
             if "round" in line:
                 number = line["round"]
             elif "fault" in line:
@@ -87,20 +178,20 @@ def _run_process(layer: Layer, inputs: int, now: tuple[int, Order], figures: Fig
                 _count(figures, line, seconds)
             is_ready = is_ready or "ready" in line
     except TimeoutError:
-        figures.note("hang: a round was killed", {"at": number})
+        workers.stop(is_checked)
+        figures.note("hang: a round was killed", {"at": number, "trace": worker.printed()})
         figures.deaths += 1
-    finally:
-        child.kill()
-        status = child.wait()
+    except BrokenPipeError:
+        pass  # its end is noted below
+    else:
+        is_ready = is_ready or time.monotonic() >= order.until
+    if (status := workers.ended(is_checked)) is not None:
+        name = f"death: status {status}" if is_ready else "the layer does not start"
+        figures.note(name, {"at": number, "trace": worker.printed()})
+        figures.deaths += 1 if is_ready else MOST_DEATHS + 1
     figures.growth_bytes = max(figures.growth_bytes, growth(resident))
     if figures.growth_bytes > layer.growth_mb << 20:
         figures.note("growth: the process's memory", {"at": number, "trace": f"{figures.growth_bytes >> 20} MiB"})
-    if not is_ready:
-        figures.note("the layer does not start", {"at": number, "trace": _log(layer, order)})
-        figures.deaths = MOST_DEATHS + 1
-    elif status > 0 or status in (-11, -6, -7, -8, -4):
-        figures.note(f"death: status {status}", {"at": number, "trace": _log(layer, order)})
-        figures.deaths += 1
     return number + 1
 
 
@@ -121,39 +212,3 @@ def growth(resident: list[int]) -> int:
     if quarter < 5:
         return 0
     return int(statistics.median(resident[-quarter:]) - statistics.median(resident[quarter : 2 * quarter]))
-
-
-def _start(layer: Layer, inputs: int, first: int, order: Order) -> "subprocess.Popen[bytes]":
-    environment = dict(os.environ)
-    if layer.is_checked:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(CACHE)}
-    command = [sys.executable, "-m", "benchmarks.farm", "--child", "--layers", layer.name]
-    command += ["--seed", str(order.seed), "--first", str(first), "--inputs", str(inputs)]
-    command += ["--shrink", str(order.shrink_s), "--folder", str(order.folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment)
-
-
-def _lines(child: "subprocess.Popen[bytes]", layer: Layer, order: Order) -> Iterator[dict[str, Any]]:
-    """The lines of a process, until it ends or the time is over. TimeoutError where it is silent for too long."""
-    assert child.stdout is not None
-    limit, rest = float(WARM_UP_S), b""
-    while time.monotonic() < order.until:
-        ready, _, _ = select.select([child.stdout], [], [], min(limit, max(0.1, order.until - time.monotonic())))
-        if not ready:
-            if time.monotonic() >= order.until:
-                return
-            raise TimeoutError
-        some = os.read(child.stdout.fileno(), 1 << 16)
-        if not some:
-            child.wait()
-            return
-        *lines, rest = (rest + some).split(b"\n")
-        for line in lines:
-            yield json.loads(line)
-        limit = layer.round_s + order.shrink_s
-
-
-def _log(layer: Layer, order: Order) -> str:
-    path = order.folder / f"{layer.name}.log"
-    return path.read_text(encoding="utf-8", errors="replace")[-4000:] if path.exists() else ""

@@ -121,13 +121,6 @@ class WholeRounds:
         for number, one in enumerate(inputs):
             write_capture(stem.with_name(f"{stem.name}{number or ''}.pcap"), one)
 
-    def close(self) -> None:
-        from kafkascope_spark.session.session import active_session
-
-        session = active_session()
-        if session is not None:
-            session.stop()
-
     def _as_it_was(self, base: Path) -> Rows:
         """The rows of a capture before anything is changed."""
         folder = self._folder / "before"

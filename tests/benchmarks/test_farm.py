@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from benchmarks.farm import checks, mutations, runner
+from benchmarks.farm.figures import markdown, text
 from benchmarks.farm.hostile_values import change
 from benchmarks.farm.layer import FaultError, shorter
 from benchmarks.farm.message_tree import NotReadError, read_tree
@@ -183,13 +184,13 @@ def test_a_failing_round_becomes_small():
 
 
 def test_what_failed_has_a_name_without_values():
-    def fails(text: str) -> int:
-        return int(text)
+    def fails(value: str) -> int:
+        return int(value)
 
     names = set()
-    for text in ("a", "b"):
+    for value in ("a", "b"):
         try:
-            fails(text)
+            fails(value)
         except ValueError as error:
             names.add(signature(error))
     assert len(names) == 1
@@ -198,16 +199,17 @@ def test_what_failed_has_a_name_without_values():
 
 def test_a_process_that_says_nothing_is_killed_and_one_that_dies_is_counted(tmp_path, monkeypatch):
     dies = "import os; print('{\"ready\": true}', flush=True); os.abort()"
-    commands = iter((["sleep", "60"], [sys.executable, "-c", dies]))
+    commands = iter((["sleep", "60"], [sys.executable, "-c", dies], [sys.executable, "-c", "1 / 0"]))
     monkeypatch.setattr(runner, "WARM_UP_S", 1)
     monkeypatch.setattr(runner, "MOST_DEATHS", 0)
-    monkeypatch.setattr(
-        runner, "_start", lambda *_: subprocess.Popen(next(commands), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    )
-    order = runner.Order(1, 0, tmp_path, time.monotonic() + 60, 0)
-    hung, died = (runner.run_layer(LAYERS["messages"], 10, order) for _ in range(2))
-    assert "hang: a round was killed" in hung.faults
-    assert "death: status -6" in died.faults
+    worker = runner.Worker
+    monkeypatch.setattr(runner, "Worker", lambda _, environment, log: worker(next(commands), environment, log))
+    order = runner.Order(1, "usual", 0, tmp_path, time.monotonic() + 60, 0)
+    workers = runner.Workers(tmp_path)
+    hung, died, broken = (runner.run_layer(LAYERS["messages"], 10, order, workers) for _ in range(3))
+    assert list(hung.faults) == ["hang: a round was killed"]
+    assert list(died.faults) == ["death: status -6"]
+    assert list(broken.faults) == ["the layer does not start"]
 
 
 def test_growth_is_that_behind_the_beginning():
@@ -216,11 +218,13 @@ def test_growth_is_that_behind_the_beginning():
     assert runner.growth(list(range(400))) == pytest.approx(200, abs=2)
 
 
-def test_a_layer_with_checked_kernels_refuses_others(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_BOUNDSCHECK"}
-    command = [sys.executable, "-m", "benchmarks.farm", "--child", "--layers", "messages", "--inputs", "1"]
-    run = subprocess.run(
-        [*command, "--folder", str(tmp_path)], env=environment, capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert run.returncode == 1
-    assert "NUMBA_BOUNDSCHECK" in run.stderr
+def test_a_run_says_what_failed_and_how_it_is_shown_again(tmp_path):
+    run = farm("--layers", "record_sets", "--inputs", "250", "--seed", "7", "--size", "smoke", folder=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "record_sets: 250 inputs in 1 rounds" in run.stdout
+    figures = runner.Figures(LAYERS["messages"], 7, inputs=1234)
+    figures.note("something", {"at": 3, "trace": "a trace"})
+    figures.note("something", {"at": 9})
+    assert "2 x something" in text(figures, tmp_path)
+    assert "--layers messages --seed 7 --first 3 --inputs 1" in text(figures, tmp_path)
+    assert "| 1,234 |" in markdown([figures])
