@@ -94,6 +94,19 @@ def test_what_was_planted_was_read(read: tuple[Path, bytes, Path]) -> None:
     assert lengths.count(f"'data': None, 'length': {len(planted.MARK)}") > 50
 
 
+def test_no_number_is_made_of_it(read: tuple[Path, bytes, Path]) -> None:
+    """No API, version or correlation id of a request is read out of a token that is no request."""
+    dataset, _, _ = read
+    columns = ["api_key", "api_version", "correlation_id", "status"]
+    for row in pq.read_table(dataset / "requests", columns=columns).to_pylist():
+        if row["status"] != "orphan_response":  # named by the broker's bytes, as no request is known
+            numbers = (
+                row["api_key"].to_bytes(2, "big", signed=True),
+                row["correlation_id"].to_bytes(4, "big", signed=True),
+            )
+            assert not [number for number in numbers if number in planted.MARK]
+
+
 @pytest.mark.parametrize("form", ["--json", "--html", "--markdown", "--perfetto"])
 def test_no_report_has_it(read: tuple[Path, bytes, Path], form: str, tmp_path: Path) -> None:
     dataset, _, _ = read

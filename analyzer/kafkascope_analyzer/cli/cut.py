@@ -93,6 +93,7 @@ def cut(
 
     Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
     of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
+    Packets are copied as they were captured, with the secrets and records in them.
     """
     messages = Messages(quiet=quiet)
     with exit_codes(messages) as written:

@@ -66,3 +66,23 @@ def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDA
         if data[i] < 0x20 or data[i] == 0x7F:
             return NO
     return YES
+
+
+@kernel
+def may_be_request(data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16]) -> bool:
+    """Whether a frame where a request is expected may be one: of an API and a version that Kafka has, or of others
+    behind a header that names a client. Its first 12 bytes are there. A SASL token in a wrong place is none, and no
+    part of it is to be taken for an API, a version or a correlation id.
+    """
+    key, version = int16_at(data, at + 4), int16_at(data, at + 6)
+    if 0 <= key < len(versions) and 0 <= version <= versions[key, 1]:
+        return True
+    if end - at < CLIENT_ID_AT:
+        return False
+    length = int16_at(data, at + 12)
+    if length < -1 or length > int32_at(data, at) - 10:
+        return False
+    for i in range(at + CLIENT_ID_AT, min(at + CLIENT_ID_AT + max(length, 0), end)):
+        if data[i] < 0x20 or data[i] == 0x7F:
+            return False
+    return True

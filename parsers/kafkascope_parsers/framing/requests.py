@@ -1,8 +1,9 @@
 """Cuts the requests of a block, and finds out which connections speak Kafka.
 
 A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, whatever API it names:
-what cannot be decoded is kept whole. After a gap the next frame's place is known when the frame that the gap cut said
-its size (EXPECT); else, and where the expected place holds no request, a header has to prove itself (HUNT).
+what cannot be decoded is kept whole. Only what cannot be a header is passed over (may_be_request). After a gap the next
+frame's place is known when the frame that the gap cut said its size (EXPECT); else, and where the expected place holds
+no request, a header has to prove itself (HUNT).
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ from kafkascope_parsers.framing.cutting import (
     packet_start,
     pass_over_expected,
 )
-from kafkascope_parsers.framing.header import MORE, NO, YES, int16_at, int32_at, looks_like_request
+from kafkascope_parsers.framing.header import MORE, NO, YES, int16_at, int32_at, looks_like_request, may_be_request
 from kafkascope_parsers.framing.layout import (
     CLIENT_ID_AT,
     EXPECT,
@@ -109,6 +110,9 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
         return at
     after = at + 4 + size
     if after <= end and size <= FRAME_LIMIT:
+        if not may_be_request(s.data, at, end, versions):
+            add_stretch(s, cut, run, at, after, REASON_NOT_KAFKA)
+            return after
         take_request(s, cut, run, (at, after), WHOLE, c)
         return after
     if size > FRAME_LIMIT:
@@ -126,7 +130,8 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
         c[k >> 1].pending = 1
         c[k >> 1].pending_id = int32_at(s.data, at + 8)
         return at
-    take_request(s, cut, run, (at, min(after, end)), wholeness, c)
+    if may_be_request(s.data, at, end, versions):
+        take_request(s, cut, run, (at, min(after, end)), wholeness, c)
     add_stretch(s, cut, run, at, min(after, end), reason)
     d[k].mode = EXPECT
     d[k].expect = s.stream_offset[run] + after - s.start[run]
