@@ -3,9 +3,14 @@
 Messages are written here by Kafka's schema facts, field by field; the program that is tested reads them by other code.
 """
 
+import base64
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as pq
 
 from kafkascope_parsers.schema import MessageType, api_keys, api_name, message_type
 from kafkascope_parsers.schema.facts import FieldFacts
@@ -180,3 +185,32 @@ def _sasl(wire: Any, conversation: Any, proven: Any) -> None:
                 refused = wire.response(3, struct.pack(">h", 58) + wire.string(b"bad " + MARK) + wire.sized(MARK))
                 greeted.from_client(asked).from_server(refused)
     conversation().from_client(b"GET /?password=" + MARK + b" HTTP/1.1\r\nAuthorization: Basic " + MARK + b"\r\n\r\n")
+
+
+PIECE = 8
+"""Bytes in a row of the secret that must not be anywhere."""
+
+
+def forms() -> set[bytes]:
+    """Pieces of the secret as they might stand in an output: as they are, as hex, as base64 from any of its bytes."""
+    mark = MARK
+    pieces = [mark[i : i + PIECE] for i in range(len(mark) - PIECE + 1)]
+    out = set(pieces) | {piece.hex().encode() for piece in pieces}
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + mark)
+        out |= {encoded[i : i + PIECE] for i in range(4, len(encoded) - PIECE - 3)}
+    return out
+
+
+FORMS = forms()
+
+
+def leaks(output: bytes) -> list[bytes]:
+    """The pieces of the secret in an output."""
+    lower = output.lower()
+    return [form for form in FORMS if form in output or form in lower]
+
+
+def tables(dataset: Path) -> Iterator[tuple[Path, list[dict[str, object]]]]:
+    for file in sorted(dataset.rglob("*.parquet")):
+        yield file, pq.ParquetFile(file).read().to_pylist()

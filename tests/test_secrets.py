@@ -1,10 +1,7 @@
 """No secret comes out: a marked one in every field that may hold one is in no output of any command."""
 
-import base64
-import importlib
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,31 +11,6 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 
-sys.path.insert(0, str(Path(__file__).parent))
-planted = importlib.import_module("planted")
-PIECE = 8
-"""Bytes in a row of the secret that must not be anywhere."""
-
-
-def forms() -> set[bytes]:
-    """Pieces of the secret as they might stand in an output: as they are, as hex, as base64 from any of its bytes."""
-    mark = planted.MARK
-    pieces = [mark[i : i + PIECE] for i in range(len(mark) - PIECE + 1)]
-    out = set(pieces) | {piece.hex().encode() for piece in pieces}
-    for before in range(3):
-        encoded = base64.b64encode(bytes(before) + mark)
-        out |= {encoded[i : i + PIECE] for i in range(4, len(encoded) - PIECE - 3)}
-    return out
-
-
-FORMS = forms()
-
-
-def leaks(output: bytes) -> list[bytes]:
-    """The pieces of the secret in an output."""
-    lower = output.lower()
-    return [form for form in FORMS if form in output or form in lower]
-
 
 def run(*args: object) -> bytes:
     result = CliRunner().invoke(app, [str(arg) for arg in args])
@@ -47,18 +19,24 @@ def run(*args: object) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def w() -> ModuleType:
-    sys.path.insert(0, str(Path(__file__).parent / "peers"))
-    return importlib.import_module("wire")
+def planted(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    """The builders of planted.py."""
+    return load_module(Path(__file__).with_name("planted.py"))
 
 
 @pytest.fixture(scope="module")
-def read(w: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Path]:
+def w(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    """The builders of wire.py."""
+    return load_module(Path(__file__).with_name("peers") / "wire.py")
+
+
+@pytest.fixture(scope="module")
+def read(planted: ModuleType, w: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Path]:
     """The dataset of all conversations, what ingest printed, and the folder of its temporary files."""
     folder = tmp_path_factory.mktemp("secrets")
     packets = sorted((p for c in planted.conversations(w) for p in c.packets), key=lambda p: p[0])
     capture = w.write_pcap(folder / "planted.pcap", packets)
-    assert len(leaks(capture.read_bytes())) == len(planted.MARK) - PIECE + 1
+    assert len(planted.leaks(capture.read_bytes())) == len(planted.MARK) - planted.PIECE + 1
     scratch = folder / "scratch"
     scratch.mkdir()
     with pytest.MonkeyPatch.context() as patch:
@@ -68,33 +46,28 @@ def read(w: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder / "planted.kscope", printed, scratch
 
 
-def tables(dataset: Path) -> Iterator[tuple[Path, list[dict[str, object]]]]:
-    for file in sorted(dataset.rglob("*.parquet")):
-        yield file, pq.ParquetFile(file).read().to_pylist()
-
-
-def test_no_cell_of_a_table_has_it(read: tuple[Path, bytes, Path]) -> None:
+def test_no_cell_of_a_table_has_it(planted: ModuleType, read: tuple[Path, bytes, Path]) -> None:
     dataset, printed, scratch = read
-    assert leaks(printed) == []
-    found = {str(file): hits for file, rows in tables(dataset) if (hits := leaks(repr(rows).encode()))}
+    assert planted.leaks(printed) == []
+    found = {str(file): hits for file, rows in planted.tables(dataset) if (hits := planted.leaks(repr(rows).encode()))}
     assert found == {}
-    assert leaks((dataset / "_dataset.json").read_bytes()) == []
+    assert planted.leaks((dataset / "_dataset.json").read_bytes()) == []
     assert list(scratch.iterdir()) == []
 
 
-def test_what_was_planted_was_read(read: tuple[Path, bytes, Path]) -> None:
+def test_what_was_planted_was_read(planted: ModuleType, read: tuple[Path, bytes, Path]) -> None:
     dataset, _, _ = read
-    decoded = {str(file.parent.parent.relative_to(dataset)): rows for file, rows in tables(dataset)}
+    decoded = {str(file.parent.parent.relative_to(dataset)): rows for file, rows in planted.tables(dataset)}
     names = {api for api, _, _, _ in planted.messages()}
     read_apis = {path.name for path in (dataset / "messages").iterdir()}
     assert names <= read_apis
     assert decoded
-    lengths = repr([rows for file, rows in tables(dataset) if "messages" in file.parts])
+    lengths = repr([rows for file, rows in planted.tables(dataset) if "messages" in file.parts])
     assert lengths.count(f"_length': {len(planted.MARK)}") > 100
     assert lengths.count(f"'data': None, 'length': {len(planted.MARK)}") > 50
 
 
-def test_no_number_is_made_of_it(read: tuple[Path, bytes, Path]) -> None:
+def test_no_number_is_made_of_it(planted: ModuleType, read: tuple[Path, bytes, Path]) -> None:
     """No API, version or correlation id of a request is read out of a token that is no request."""
     dataset, _, _ = read
     columns = ["api_key", "api_version", "correlation_id", "status"]
@@ -108,14 +81,14 @@ def test_no_number_is_made_of_it(read: tuple[Path, bytes, Path]) -> None:
 
 
 @pytest.mark.parametrize("form", ["--json", "--html", "--markdown", "--perfetto"])
-def test_no_report_has_it(read: tuple[Path, bytes, Path], form: str, tmp_path: Path) -> None:
+def test_no_report_has_it(planted: ModuleType, read: tuple[Path, bytes, Path], form: str, tmp_path: Path) -> None:
     dataset, _, _ = read
     printed = run("report", dataset, form, tmp_path / "out")
-    assert leaks(printed + (tmp_path / "out").read_bytes()) == []
-    assert leaks(run("report", dataset)) == []
+    assert planted.leaks(printed + (tmp_path / "out").read_bytes()) == []
+    assert planted.leaks(run("report", dataset)) == []
 
 
-def test_decode_does_not_print_it(tmp_path: Path) -> None:
+def test_decode_does_not_print_it(planted: ModuleType, tmp_path: Path) -> None:
     lines: list[dict[str, object]] = []
     for n, (_, key, version, by_name) in enumerate(planted.messages()):
         asked, answered = planted.exchange(key, version, by_name, n)
@@ -125,19 +98,5 @@ def test_decode_does_not_print_it(tmp_path: Path) -> None:
         lines += [of | {"frame_hex": frame.hex()} for frame in (answered, planted.resized(answered, planted.MARK))]
     (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     printed = run("decode", "--jsonl", tmp_path / "frames.jsonl")
-    assert leaks(printed) == []
+    assert planted.leaks(printed) == []
     assert printed.count(b'_length": 16') > 50
-
-
-@pytest.mark.spark
-def test_no_story_and_no_report_of_stories_has_it(
-    read: tuple[Path, bytes, Path], spark: object, tmp_path: Path
-) -> None:
-    dataset, _, _ = read
-    printed = run("stories", dataset)
-    found = {str(file): hits for file, rows in tables(dataset) if (hits := leaks(repr(rows).encode()))}
-    assert found == {}
-    for form in ("--json", "--html", "--markdown", "--perfetto"):
-        printed += run("report", dataset, form, tmp_path / "out")
-        printed += (tmp_path / "out").read_bytes()
-    assert leaks(printed) == []
