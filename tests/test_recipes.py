@@ -54,6 +54,7 @@ CANNOT_RUN = {
     "docs/clusters.md": CLUSTER,
     "docs/packaging.md": f"{CLUSTER}; tests/analyzer/cli/test_pack_executors.py makes the archive",
     "docs/storage.md": STORE,
+    "docs/hardening.md": "runs for minutes or hours; CI runs the smoke run",
     "README.md: git clone": INSTALL,
     "README.md: make test": INSTALL,
     "docs/extending.md": "reads what other repositories hold",

@@ -5,8 +5,10 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.stories import (
     FINDINGS,
     INCIDENTS,
@@ -30,7 +32,7 @@ def of_recovery(dataset: Dataset, name: str) -> Windows:
     _check_there(dataset, "recoveries", "--recovery")
     story = _one(rows(dataset, RECOVERIES, ["start_ns", "recovered_ns"], ds.field("recovery_id") == name))
     if story is None:
-        raise UsageError(f"--recovery {name}: no such recovery_id in stories/recoveries")
+        raise _no_such(dataset, RECOVERIES, "--recovery", name)
     columns = ["conn_id", "ts_ns", "duration_us"]
     steps = list(rows(dataset, RECOVERY_STEP_ROWS, columns, ds.field("recovery_id") == name))
     ends = [step["ts_ns"] + 1000 * (step["duration_us"] or 0) for step in steps if step["ts_ns"] is not None]
@@ -43,7 +45,7 @@ def of_startup(dataset: Dataset, name: str) -> Windows:
     _check_there(dataset, "startups", "--startup")
     story = _one(rows(dataset, STARTUPS, ["start_ns", "ready_ns"], ds.field("startup_id") == name))
     if story is None:
-        raise UsageError(f"--startup {name}: no such startup_id in stories/startups")
+        raise _no_such(dataset, STARTUPS, "--startup", name)
     steps = list(rows(dataset, STARTUP_STEP_ROWS, ["conn_id", "end_ns"], ds.field("startup_id") == name))
     ends = [step["end_ns"] for step in steps if step["end_ns"] is not None]
     window = (story["start_ns"], max([story["ready_ns"] or story["start_ns"], *ends]))
@@ -57,7 +59,7 @@ def of_finding(dataset: Dataset, name: str) -> Windows:
     columns = ["conn_ids", "first_ns", "last_ns", "evidence"]
     found = _one(rows(dataset, FINDINGS, columns, ds.field("finding_id") == name))
     if found is None:
-        raise UsageError(f"--finding {name}: no such finding_id in stories/findings")
+        raise _no_such(dataset, FINDINGS, "--finding", name)
     proofs = found["evidence"] or []
     return _windows(dataset, proofs, found["conn_ids"] or [], (found["first_ns"], found["last_ns"]))
 
@@ -69,7 +71,7 @@ def of_incident(dataset: Dataset, name: str) -> Windows:
     columns = ["incident_id", "root_incident_id", "start_ns", "end_ns", "evidence"]
     found = {row["incident_id"]: row for row in rows(dataset, INCIDENTS, columns)}
     if name not in found:
-        raise UsageError(f"--incident {name}: no such incident_id in stories/incidents")
+        raise _no_such(dataset, INCIDENTS, "--incident", name)
     family = [name, *sorted(row["incident_id"] for row in found.values() if row["root_incident_id"] == name)]
     proofs = [proof for member in family for proof in found[member]["evidence"] or ()]
     for stall in rows(dataset, STALLS, ["evidence"], one_of("incident_id", family)):
@@ -84,7 +86,7 @@ def of_stall(dataset: Dataset, name: str) -> Windows:
     _check_there(dataset, "stalls", "--stall")
     found = _one(rows(dataset, STALLS, ["evidence", "from_ns", "to_ns"], ds.field("stall_id") == name))
     if found is None:
-        raise UsageError(f"--stall {name}: no such stall_id in stories/stalls")
+        raise _no_such(dataset, STALLS, "--stall", name)
     return _windows(dataset, found["evidence"] or [], [], (found["from_ns"], found["to_ns"]))
 
 
@@ -104,6 +106,13 @@ def _windows(dataset: Dataset, proofs: list[str], conn_ids: list[str], span: tup
 
 def _one(found: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     return next(iter(found), None)
+
+
+def _no_such(dataset: Dataset, table: Table, option: str, name: str) -> UsageError:
+    """The error of an id that the table of a story does not have; names those that are like it."""
+    column = table.columns[0].name
+    known = [row[column] for row in rows(dataset, table, [column])]
+    return UsageError(f"{option} {name}: no such {column} in stories/{table.name}{did_you_mean(name, known)}")
 
 
 def _check_there(dataset: Dataset, table: str, option: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from kafkascope_analyzer.connections.hosts import Entry, read_hosts
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -57,10 +58,14 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
     """The options as the user gave them. Raises UsageError, which lists what there is."""
     for name in given:
         if name.lower() not in _PLACES and name.lower() not in _OPTIONS:
-            raise UsageError(f"there is no option {name}: the options are {', '.join(_OPTIONS)}")
+            raise UsageError(
+                f"there is no option {name}{did_you_mean(name, _OPTIONS)}: the options are {', '.join(_OPTIONS)}"
+            )
     table = given.get(TABLE, "requests")
     if table not in _TABLES:
-        raise UsageError(f"there is no table {table}: the tables are {', '.join(_TABLES)}")
+        raise UsageError(
+            f"there is no table {table}{did_you_mean(table, _TABLES)}: the tables are {', '.join(_TABLES)}"
+        )
     detail = given.get(RECORDS, RecordDetail.COUNTS.name.lower())
     details = {each.name.lower(): each for each in RecordDetail}
     if detail not in details:

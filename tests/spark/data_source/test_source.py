@@ -3,7 +3,9 @@
 import io
 import os
 import pathlib
+import re
 import struct
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -131,8 +133,16 @@ def test_a_dataset_gives_its_tables_a_partition_a_file(
 @pytest.mark.parametrize(
     ("place", "options", "sentence"),
     [
-        (PATH_CUT, {"table": "reqests"}, "there is no table reqests: the tables are captures, connections,"),
-        (PATH_CUT, {"tables": "requests"}, "there is no option tables: the options are table, records, hosts"),
+        (
+            PATH_CUT,
+            {"table": "reqests"},
+            r"no table reqests \(did you mean requests\?\): the tables are captures, connections,",
+        ),
+        (
+            PATH_CUT,
+            {"tables": "requests"},
+            r"no option tables \(did you mean table\?\): the options are table, records, hosts",
+        ),
         (PATH_CUT, {"records": "yes"}, "records cannot be yes: it is one of counts, batches, records, payloads"),
         (PATH_CUT, {"table": "clients"}, "the table clients needs the stories of a dataset: run kafkascope analyze"),
         (PIECES / "none.pcap", {}, "no such file or directory"),
@@ -143,3 +153,28 @@ def test_one_sentence_says_what_cannot_be_read(
 ) -> None:
     with pytest.raises(PySparkException, match=sentence):
         load(str(place), **options).count()
+
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "data-source.md"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_code_of_the_page_runs_as_printed(
+    spark: Any, dataset_of: Callable[..., pathlib.Path], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a dataset and a capture here in place of those of a store."""
+    blocks = [textwrap.dedent(block) for block in re.findall(r"(?<=\n\n)(?:    .*\n|\n(?=    ))+", PAGE.read_text())]
+    assert len(blocks) >= 4
+    places = {
+        "s3://captures/incident.kscope": str(dataset_of("healthy_basic", findings=True)),
+        "s3://captures/*.pcap.zst": str(PATH_CUT),
+        "s3://captures/2026-11-22/": str(PATH_CUT),
+        "s3://captures/2026-11-23/": str(SASL),
+    }
+    names = {"spark": spark}
+    for block in blocks:
+        for store, here in places.items():
+            block = block.replace(store, here)
+        exec(block, names)
+    assert "client_instance_id" in capsys.readouterr().out
