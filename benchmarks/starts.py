@@ -5,6 +5,7 @@ python -m benchmarks.starts tile A.pcap BIG.pcap --starts 20000       copies of 
 python -m benchmarks.starts tile A.pcap BIG.pcap --requests 1000000   the same, until so many requests
 python -m benchmarks.starts loop A.pcap LOOP.pcap --requests 5000000  A's busiest client repeats a Fetch or Produce
 python -m benchmarks.starts storm A.pcap STORM.pcap --errors 1000000  a Fetch or Produce that failed is repeated
+python -m benchmarks.starts failing F.pcap H.pcap DIR --starts 20000       stories of failing against healthy clients
 python -m benchmarks.starts run BIG.pcap      runs `kafkascope ingest` and `kafkascope stories`, prints what they took
 
 A is any capture that kafkascope reads; what is made from it is a nanosecond pcap. `run` writes the dataset BIG.kscope
@@ -111,6 +112,21 @@ def dataset_of(capture: Path, command: str) -> Dataset:
     return Dataset.open(place)
 
 
+def compare(failing: Path, healthy: Path, place: Path, starts: int) -> int:
+    """Tiles a capture whose clients fail and one whose clients do not to as many starts, and prints what the stories of
+    both take, and by how much those of the first take longer. Returns the exit code."""
+    place.mkdir(exist_ok=True)
+    cpu_s = []
+    for name, source in (("failing", failing), ("healthy", healthy)):
+        big = place / f"{name}.pcap"
+        tile(source, big, starts, None)
+        if run(big):
+            return 1
+        cpu_s.append(measured([*KAFKASCOPE, "stories", str(big.with_suffix(".kscope")), "-q"])["cpu_s"])
+    print(json.dumps({"failing_cpu_s": cpu_s[0], "healthy_cpu_s": cpu_s[1], "ratio": round(cpu_s[0] / cpu_s[1], 2)}))
+    return 0
+
+
 def run(capture: Path) -> int:
     """Runs ingest and stories, each in processes of its own, and prints what they took. Returns the exit code."""
     place = capture.with_suffix(".kscope")
@@ -190,9 +206,15 @@ def main() -> int:
     made["loop"].add_argument("--requests", type=int, required=True)
     made["storm"].add_argument("--errors", type=int, required=True)
     commands.add_parser("run").add_argument("capture", type=Path)
+    against = commands.add_parser("failing")
+    for name in ("failing", "healthy", "place"):
+        against.add_argument(name, type=Path)
+    against.add_argument("--starts", type=int, required=True)
     args = parser.parse_args()
     if args.command == "run":
         return run(args.capture)
+    if args.command == "failing":
+        return compare(args.failing, args.healthy, args.place, args.starts)
     if args.command == "tile":
         tile(args.capture, args.out, args.starts, args.requests)
     elif args.command == "loop":
