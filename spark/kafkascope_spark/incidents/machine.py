@@ -190,11 +190,15 @@ class Incidents:
         known: list[T] = []
         if not self._do("what belongs to them", lambda: known.append(index(failures))):
             return []
-        if not self._do("what belongs to them", lambda: left.extend(attribute(rows, known[0]))):
+
+        def take(some: list[Row]) -> None:
+            left.extend(attribute(some, known[0]))
+
+        if not self._do("what belongs to them", partial(take, rows)):
             belonging = {id(row) for failure in failures for row in (*failure.stalls, *failure.recoveries)}
             for row in rows:
                 if id(row) not in belonging:
-                    self._do("what belongs to them", lambda row=row: left.extend(attribute([row], known[0])))
+                    self._do("what belongs to them", partial(take, [row]))
         return left
 
     def _do(self, detector: str, step: Callable[[], None]) -> bool:

@@ -92,8 +92,10 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
             addresses = {row["server_ip"] for row in failure.states}
             found = (at_address.of(("address", ip)).meeting(failure.start_ns - SECOND, end_ns) for ip in addresses)
             left = (each for each in chain.from_iterable(found) if each[0] not in given)
-            place, failure.session = min(left, key=itemgetter(0), default=(None, None))
-            given |= {place} - {None}
+            first = min(left, key=itemgetter(0), default=None)
+            if first is not None:
+                given.add(first[0])
+                failure.session = first[1]
     return [session for place, session in enumerate(sessions) if place not in given]
 
 
