@@ -31,6 +31,7 @@ from kafkascope_parsers.schema import (
     message_type,
 )
 from kafkascope_parsers.schema.redacted import without_secrets
+from kafkascope_parsers.versions import MOST_INT16, parse_number
 
 _Key = tuple[int | str, Direction | None]
 _SIZE_BYTES, _REQUEST_HEADER_BYTES = 4, 8
@@ -92,8 +93,9 @@ def decode_frame(raw: bytes, response: tuple[str | None, int | None] | None) -> 
 def api_key_of(api: str) -> int:
     """The key of an API given by its name, in any case, or by its key. UsageError for a name that Kafka does not
     have."""
-    if api.isdecimal():
-        return int(api)
+    number = parse_number(api, MOST_INT16)
+    if number is not None:
+        return number
     for key in api_keys():
         if api_name(key).casefold() == api.casefold():
             return key

@@ -13,14 +13,15 @@ from functools import cache
 
 from kafkascope_parsers.schema import api_keys, api_name
 from kafkascope_parsers.schema.releases import api_releases, releases
+from kafkascope_parsers.versions import ApiVersionRange, parse_offered
 
 ZOOKEEPER_MODE, KRAFT_MODE = "ZooKeeper", "KRaft"
 _FIRST_WITH_KRAFT = "2.8"
 _LEAST_SHARE = 0.9
 """Of an offer that no release fits so well the broker is no Apache Kafka, or of a release that the table lacks."""
 _KEYS = {api_name(key): key for key in api_keys()}
-Offer = Mapping[int, tuple[int, int]]
-"""Lowest and highest version by API key."""
+Offer = Mapping[int, ApiVersionRange]
+"""The versions that are offered, by API key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +44,19 @@ class BrokerRelease:
         return f"{first} or {last}" if len(self.releases) == 2 else f"{first} to {last}"
 
 
-def parse_offer(offered: Iterable[str]) -> dict[int, tuple[int, int]]:
+def parse_offer(offered: Iterable[str]) -> dict[int, ApiVersionRange]:
     """An offer from its texts in `connections.api_versions_offered`, such as Fetch:4-17; APIs not known are left
     out.
     """
-    found = {}
-    for text in offered:
-        name, _, versions = text.partition(":")
-        low, _, high = versions.partition("-")
-        if name in _KEYS:
-            found[_KEYS[name]] = (int(low), int(high))
-    return found
+    found = (parse_offered(text) for text in offered)
+    return {_KEYS[each[0]]: each[1] for each in found if each is not None and each[0] in _KEYS}
 
 
 def release_of(offer: Offer) -> BrokerRelease:
     """The releases that an offer fits best."""
     n_fitting = [0] * len(releases())
-    for key, (_, high) in offer.items():
-        first, after = _first_release(key, high), _first_release(key, high + 1)
+    for key, offered in offer.items():
+        first, after = _first_release(key, offered.high), _first_release(key, offered.high + 1)
         if first is not None:
             for place in range(first, len(n_fitting) if after is None else after):
                 n_fitting[place] += 1

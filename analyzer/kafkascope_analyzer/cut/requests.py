@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
+from kafkascope_parsers.versions import MOST_INT16, parse_number
 
 MOST_REQUESTS = 1_000_000
 """Requests of one piece; some 150 bytes of memory each. Whoever wants more wants connections, or a stretch of time."""
@@ -111,8 +112,9 @@ def api_key_of(text: str) -> int:
     names = {api_name(key).casefold(): key for key in api_keys()}
     if text.casefold() in names:
         return names[text.casefold()]
-    if text.isdecimal() and int(text) < 1 << 15:
-        return int(text)
+    number = parse_number(text, MOST_INT16)
+    if number is not None:
+        return number
     raise UsageError(f"--api {text}: no such API{did_you_mean(text, [api_name(key) for key in api_keys()])}")
 
 
@@ -122,6 +124,7 @@ def error_code_of(text: str) -> int:
     name = text.upper().removeprefix("UNKNOWN_") if text.upper() not in names else text.upper()
     if name in names:
         return names[name]
-    if name.removeprefix("-").isdecimal() and abs(int(name)) < 1 << 15:
-        return int(name)
+    number = parse_number(name.removeprefix("-"), MOST_INT16)
+    if number is not None:
+        return -number if name.startswith("-") else number
     raise UsageError(f"--error {text}: no such error{did_you_mean(text, list(names))}")

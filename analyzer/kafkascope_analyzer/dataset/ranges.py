@@ -70,6 +70,7 @@ EPOCH = Range("epoch", -2, _INT32)
 PRODUCER_ID = Range("producer id", -1, 2**63 - 1)
 """Nothing is computed with it."""
 PRODUCER_EPOCH = Range("producer epoch", -1, 2**15 - 1)
+API_VERSION = Range("version of an API", 0, 2**15 - 1)
 PORT = Range("port", -1, 2**16 - 1)
 LEAST_BYTES = Range("least bytes", 0, _INT32)
 COUNT = Range("count", 0, _EXACT)
@@ -117,6 +118,7 @@ _FIELDS: Mapping[Range, tuple[str, ...]] = {
     ),
     PRODUCER_ID: ("producer_id", "v3_and_below_producer_id"),
     PRODUCER_EPOCH: ("producer_epoch", "v3_and_below_producer_epoch"),
+    API_VERSION: ("min_version", "max_version"),
     PORT: ("port", "v0_port"),
     LEAST_BYTES: ("min_bytes",),
 }
@@ -143,7 +145,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "to_client_p50_ns",
         "to_client_p99_ns",
     ),
-    WAIT_MS: ("throttle_ms", "least_wait_ms"),
+    WAIT_MS: ("throttle_ms", "least_wait_ms", "slice_ms"),
     LIFETIME_MS: ("zookeeper_timeout_ms",),
     NODE_ID: ("old_node_id", "new_node_id"),
     EPOCH: (

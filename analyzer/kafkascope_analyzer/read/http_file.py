@@ -17,9 +17,11 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.versions import parse_number
 
 TIMEOUT_SECONDS = 30
 _ATTEMPTS = 3
+_MOST_BYTES = 2**63 - 1
 """How often a range is asked for before it has failed."""
 _PARTIAL, _CHANGED, _NO_SUCH_RANGE = 206, 412, 416
 _WHY = {
@@ -77,7 +79,7 @@ class HttpFile(io.RawIOBase):
                 raise CaptureError("the server does not say how large the file is", name=self._name)
         else:
             length = response.headers.get("Content-Length")
-            self.size_bytes = int(length) if length and length.isdecimal() else None
+            self.size_bytes = parse_number(length, _MOST_BYTES) if length else None
             self._whole = response
 
     def readable(self) -> bool:
@@ -158,7 +160,7 @@ class HttpFile(io.RawIOBase):
 def _size_of_range(headers: Message) -> int | None:
     """The size of the whole file, of `Content-Range: bytes 0-0/12345`."""
     total = headers.get("Content-Range", "").rpartition("/")[2]
-    return int(total) if total.isdecimal() else None
+    return parse_number(total, _MOST_BYTES)
 
 
 def _login(url: str) -> str | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.flow_blocks import NamedRows
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
+from kafkascope_analyzer.resolve.known_places import KnownPlaces
 from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.spill import read_spill
@@ -129,22 +130,18 @@ class HighWatermarks:
     """
 
     def __init__(self, points: pa.Table) -> None:
-        topics = points["topic"].combine_chunks().dictionary_encode()
-        self._topics = topics.dictionary
-        partitions = points["partition"].to_numpy()
+        self._known = KnownPlaces(points["topic"].combine_chunks(), points["partition"].to_numpy())
         seconds = points["ts_ns"].to_numpy() // SECOND_NS
-        self._n_partitions = int(partitions.max()) + 1
         self._first_second = int(seconds.min())
         self._span = int(seconds.max()) - self._first_second + 1
-        places = topics.indices.to_numpy().astype(np.int64) * self._n_partitions + partitions
-        slots = places * self._span + (seconds - self._first_second)
+        slots = self._known.of_rows * self._span + (seconds - self._first_second)
         self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
         self._highest = np.full(len(self._slots), NOT_REPORTED)
         """Of the watermarks that were reported after the slot before, up to the end of this one."""
 
     def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes partitions of the responses to Fetch, and the names of their topics."""
-        places = self._places(topics, rows["partition"])
+        places = self._known.find(topics, rows["partition"])
         high_watermark = pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
         known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
         seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
@@ -153,14 +150,6 @@ class HighWatermarks:
         known, slots = known[before_end], slots[before_end]
         same_place = self._slots[slots] // self._span == places[known]
         np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
-
-    def _places(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> NDArray[np.int64]:
-        """The place of each row; -1 where nobody commits for its topic-partition."""
-        of_code = pc.fill_null(pc.index_in(topics.dictionary, self._topics), -1).to_numpy().astype(np.int64)
-        codes = np.append(of_code, -1)[pc.fill_null(topics.indices, len(of_code)).to_numpy()]
-        partition = partitions.to_numpy()
-        is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions)
-        return np.where(is_known, codes * self._n_partitions + partition, -1)
 
     def of_points(self) -> pa.Array:
         """The high watermark of each lag point, int64; null where none was reported by then."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.known_places import KnownPlaces
 
 Longs = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
@@ -19,17 +20,14 @@ class OffsetTimes:
     """The times of points. topics: text, partitions, offsets: of each point."""
 
     def __init__(self, topics: pa.Array, partitions: Longs, offsets: Longs) -> None:
-        coded = topics.dictionary_encode()
-        self._topics = coded.dictionary
-        self._n_partitions = int(partitions.max(initial=0)) + 1
+        self._topic_partitions = KnownPlaces(topics, partitions)
         self._offsets = np.unique(offsets)
-        places = coded.indices.to_numpy().astype(np.int64) * self._n_partitions + partitions
-        keys = places * len(self._offsets) + np.searchsorted(self._offsets, offsets)
+        keys = self._topic_partitions.of_rows * len(self._offsets) + np.searchsorted(self._offsets, offsets)
         self._keys, self._point_slots = np.unique(keys, return_inverse=True)
         self._places = self._keys // max(len(self._offsets), 1)
         self._first_ns = np.full(len(self._keys), NEVER)
         self._blocked_ns = np.zeros(len(self._keys), np.int64)
-        self._is_written = np.zeros(len(coded.dictionary) * self._n_partitions, np.bool_)
+        self._is_written = np.zeros(len(self._topic_partitions), np.bool_)
         """By topic-partition: whether the capture shows who writes it."""
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
@@ -88,13 +86,10 @@ class OffsetTimes:
     def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
         """Of the rows that are about a topic-partition with points and have an offset in the column: the
         topic-partition, the row, and the offset."""
-        of_code = pc.fill_null(pc.index_in(topics.dictionary, self._topics), -1).to_numpy().astype(np.int64)
-        codes = np.append(of_code, -1)[pc.fill_null(topics.indices, len(of_code)).to_numpy()]
-        partition = rows["partition"].to_numpy().astype(np.int64)
+        places = self._topic_partitions.find(topics, rows["partition"])
         offsets = flat(rows[column]).fill_null(-1).to_numpy()
-        is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions) & (offsets >= 0)
-        chosen = np.flatnonzero(is_known)
-        return codes[chosen] * self._n_partitions + partition[chosen], chosen, offsets[chosen]
+        chosen = np.flatnonzero((places >= 0) & (offsets >= 0))
+        return places[chosen], chosen, offsets[chosen]
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:

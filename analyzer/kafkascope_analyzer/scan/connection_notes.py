@@ -18,6 +18,7 @@ from kafkascope_parsers.exchanges import Greeting, Messages, TlsHello, ZooKeeper
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
+from kafkascope_parsers.versions import ApiVersionRange
 
 NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
 """what: the column of `connections` it is for; text: its value, lists joined by commas, numbers in decimal."""
@@ -98,11 +99,13 @@ class ConnectionNotes:
             self._found.append((conn, "principal", user))
 
     def _offered(self, messages: Messages) -> None:
-        """The versions of responses without an error: one text, which brokers of one release share."""
+        """The versions of responses without an error: one text, which brokers of one release share. A lowest version
+        above the highest one is no offer."""
         columns = messages.columns
         key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
-        triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)
-        ends = np.searchsorted(columns.row(key), np.arange(len(columns) + 1))
+        known = ~(columns.is_null(low) | columns.is_null(high)) & (columns.values(low) <= columns.values(high))
+        triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)[known]
+        ends = np.searchsorted(columns.row(key)[known], np.arange(len(columns) + 1))
         good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)
         conns = messages.connections
         for rows, lists in _by_length(triples, ends, good):
@@ -115,7 +118,7 @@ class ConnectionNotes:
     def _offer(self, triples: NDArray[np.int16]) -> str:
         raw = triples.tobytes()
         if raw not in self._offers:
-            named = sorted((k, f"{api_name(k)}:{low}-{high}") for k, low, high in triples.tolist())
+            named = sorted((k, ApiVersionRange(low, high).text_of(api_name(k))) for k, low, high in triples.tolist())
             if len(self._offers) > _MOST_OFFERS:
                 self._offers.clear()
             self._offers[raw] = ",".join(text for _, text in named)

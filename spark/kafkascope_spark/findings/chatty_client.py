@@ -22,8 +22,8 @@ _SUCCEEDED = Read(
 def _is_chatty(n: str, n_records: str, first_ns: str, last_ns: str) -> str:
     """The condition that these aggregates of a client's requests fulfil."""
     return (
-        f"{n} >= {limit.CHATTY_REQUESTS} and {n} >= {n_records} * {limit.CHATTY_EACH} "
-        f"and {n} * 1000000000 >= ({last_ns} - {first_ns}) * {limit.CHATTY_A_SECOND}"
+        f"{n} >= {limit.CHATTY_REQUESTS} and {n} >= {n_records} * {limit.CHATTY_EACH}e0 "
+        f"and {n} * 1e9 >= ({last_ns} - {first_ns}) * {limit.CHATTY_A_SECOND}e0"
     )
 
 
@@ -92,7 +92,7 @@ DETECTOR = Detector(
         "busy_clients": Read(
             CLIENTS,
             f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} "
-            f"and n_requests * 1000000000 >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}",
+            f"and n_requests * 1e9 >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}e0",
         ),
         "succeeded": _SUCCEEDED,
     },

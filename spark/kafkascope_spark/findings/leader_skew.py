@@ -22,11 +22,12 @@ with nodes as (
 select null as client_instance_id, null as conn_ids, node.*, all_bytes, n_brokers, array(node.request_id) as evidence
 from busiest cross join (select count(distinct node_id) as n_brokers from brokers)
 where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
-    and node.moved_bytes * n_brokers >= all_bytes * {limit.SKEW_TIMES}"""
+    and node.moved_bytes * 1e0 * n_brokers >= all_bytes * {limit.SKEW_TIMES}e0"""
 
 _CANDIDATES = f"""
 select 1 from (select node_id, sum(total_record_bytes) as moved_bytes from transfers group by node_id)
-having max(moved_bytes) * (select count(distinct node_id) from brokers) >= sum(moved_bytes) * {limit.SKEW_TIMES}"""
+having max(moved_bytes) * 1e0 * (select count(distinct node_id) from brokers)
+    >= sum(moved_bytes) * {limit.SKEW_TIMES}e0"""
 
 
 def _sentence(f: Facts) -> str:

@@ -24,7 +24,7 @@ from (
 where {NO_BROKER}
 group by client_id
 having sum(sent_bytes) >= {limit.UNCOMPRESSED_BYTES}
-    and sum(sent_bytes) >= sum(n_batches) * {limit.COMPRESSIBLE_BYTES}"""
+    and sum(sent_bytes) >= sum(n_batches) * {limit.COMPRESSIBLE_BYTES}e0"""
 
 
 def _sentence(f: Facts) -> str:

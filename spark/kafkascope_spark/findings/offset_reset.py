@@ -68,7 +68,7 @@ with lost as (
 )
 select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
     min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
-    sum(greatest(new_offset - old_offset, 0)) as n_skipped,
+    try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
     {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
     flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
 from moves

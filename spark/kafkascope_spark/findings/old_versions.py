@@ -1,10 +1,10 @@
 """`old_versions`: a client uses versions of requests that Kafka 4.0 removed (KIP-896)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafkascope_parsers.schema.releases import api_releases
+from kafkascope_parsers.versions import parse_software_version
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
@@ -62,8 +62,8 @@ with uses as (
     group by {CLIENT}, api_key, api_name, api_version
 ), offers as (
     select distinct node_id, substring_index(offer, ':', 1) as api_name,
-        cast(substring_index(substring_index(offer, ':', -1), '-', 1) as int) as lowest,
-        cast(substring_index(offer, '-', -1) as int) as highest
+        try_cast(substring_index(substring_index(offer, ':', -1), '-', 1) as int) as lowest,
+        try_cast(substring_index(offer, '-', -1) as int) as highest
     from connections lateral view explode(api_versions_offered) as offer where node_id is not null
 ), refusals as (
     select client_instance_id, {sorted_set("if(lowest > api_version, node_id, null)")} as refusing,
@@ -114,9 +114,8 @@ def _what_to_change(f: Facts) -> str:
 
 def _release(version: str | None) -> tuple[int, ...] | None:
     """The numbers of a version such as 2.8.2; of 1.9.2-rdkafka-1.9.0 those of librdkafka. None where it has none."""
-    of_library = (version or "").rpartition("rdkafka-")[2]
-    numbers = re.match(r"\D*(\d+(?:\.\d+)*)", of_library)
-    return tuple(int(part) for part in numbers[1].split(".")) if numbers else None
+    release = parse_software_version((version or "").rpartition("rdkafka-")[2])
+    return None if release is None else release.numbers
 
 
 def _limited(f: Facts) -> str:

@@ -40,7 +40,7 @@ with measured as ({_MEASURED})
 select client_instance_id, client_id, client_ip, principal, api_name, {SEEN}, sum(throttle_ms) as throttled_ms,
     max(throttle_ms) as longest_ms, min(concat(server_ip, ':', server_port)) as server,
     percentile(if(throttle_ms > {LONGEST_FOR_TIME_MS} and api_name = 'Produce',
-        counted_bytes * 1000 / (throttle_ms + {WINDOW_MS}), null), 0.5) as allowed_per_s,
+        cast(counted_bytes as double) * 1000 / (throttle_ms + {WINDOW_MS}L), null), 0.5) as allowed_per_s,
     if(sum(throttle_ms) >= {limit.THROTTLED_MS}, 'warning', 'info') as severity
 from measured left join (
     select conn_id, client_instance_id, kind, principal from connection_clients

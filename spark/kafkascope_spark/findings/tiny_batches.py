@@ -19,7 +19,7 @@ select client_id, {SEVERAL_CLIENTS}, sum(n_requests) as n, sum(n_batches) as n_b
 from tiny_senders join (
     select conn_id, last_ns - first_ns as life_ns from busy_connections
 ) using (conn_id) left join connection_clients using (conn_id)
-where life_ns < n_requests * {limit.LINGER_MS} * 1000000L and {NO_BROKER}
+where life_ns < n_requests * {limit.LINGER_MS}e6 and {NO_BROKER}
 group by client_id"""
 
 
@@ -43,7 +43,7 @@ DETECTOR = Detector(
     reads={
         "busy_connections": Read(
             CONNECTIONS,
-            f"n_requests >= {limit.TINY_REQUESTS} and last_ns - first_ns < n_requests * {limit.LINGER_MS * 1_000_000}",
+            f"n_requests >= {limit.TINY_REQUESTS} and last_ns - first_ns < n_requests * {limit.LINGER_MS}e6",
         ),
         "tiny_senders": Read(
             USAGE,
@@ -53,7 +53,7 @@ DETECTOR = Detector(
             "sum(total_record_bytes) as sent_bytes, min(ts_ns) as first_ns, max(last_ns) as last_ns, "
             f"min({FIRST_OF_KIND}) as sample",
             having=f"sum(n) >= {limit.TINY_REQUESTS} "
-            f"and sum(total_record_bytes) < sum(total_partitions) * {limit.TINY_BYTES}",
+            f"and sum(total_record_bytes) < sum(total_partitions) * {limit.TINY_BYTES}e0",
         ),
     },
     candidates="select 1 from busy_connections join tiny_senders using (conn_id)",

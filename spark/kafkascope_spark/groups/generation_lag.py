@@ -2,6 +2,7 @@
 kind group_lag: one for each generation and topic-partition.
 """
 
+from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
 from kafkascope_spark.groups.model import Row
 
 
@@ -21,4 +22,5 @@ class GenerationLag:
     def columns(self, generation: int | None) -> Row:
         """The columns lag_records and n_lag_partitions of a generation; null where the capture does not show them."""
         n_records, n_partitions = self._totals.get(generation, (None, None)) if generation is not None else (None, None)
+        n_records = None if n_records is None else min(n_records, OFFSETS_APART.greatest)
         return {"lag_records": n_records, "n_lag_partitions": n_partitions}

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kafkascope_parsers.versions import MOST_INT32, parse_number
 from kafkascope_spark.groups.causes import Cause
 from kafkascope_spark.groups.embedded_data import USUAL_TYPE
 from kafkascope_spark.groups.generation import Departure, Generation, Member
@@ -11,8 +12,6 @@ from kafkascope_spark.groups.model import Row
 from kafkascope_spark.groups.ownership import Change, Move
 
 MS = 1_000_000
-LAST_PARTITION = 2**31 - 1
-"""The largest number of a partition (int32)."""
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -164,8 +163,8 @@ def _moved_partitions(round_: Round) -> list[Row]:
 def topic_partition(item: str) -> Place | None:
     """The topic-partition that an item of an assignment names; None where it is none."""
     topic, _, partition = item.rpartition("-")
-    is_one = topic and partition.isdecimal() and int(partition) <= LAST_PARTITION
-    return (topic, int(partition)) if is_one else None
+    number = parse_number(partition, MOST_INT32)
+    return (topic, number) if topic and number is not None else None
 
 
 def partition_entry(place: Place, before: str | None, after: str | None) -> Row:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 Row = dict[str, Any]
 
@@ -29,6 +30,7 @@ def _split(recovery: Row) -> tuple[str, int | None]:
     """Topic and partition. Metadata is asked for topics, whose names may end as if they had a partition."""
     resource: str = recovery["resource"]
     topic, _, partition = resource.rpartition("-")
-    if recovery["first_api_key"] == api_keys.METADATA or not topic or not partition.isdigit():
+    number = parse_number(partition, MOST_INT32)
+    if recovery["first_api_key"] == api_keys.METADATA or not topic or number is None:
         return resource, None
-    return topic, int(partition)
+    return topic, number

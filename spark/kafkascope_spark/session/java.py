@@ -31,7 +31,7 @@ def _installed_release(java: pathlib.Path) -> int | None:
     file = java.resolve().parent.parent / "release"
     if not file.is_file():
         return None
-    match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', file.read_text(errors="replace"), re.MULTILINE)
+    match = re.search(r'^JAVA_VERSION="(?:1\.)?([0-9]{1,6})', file.read_text(errors="replace"), re.MULTILINE)
     return int(match.group(1)) if match else None
 
 
@@ -42,7 +42,7 @@ def _version_output(java: str) -> str:
 
 def java_release(printed: str) -> int | None:
     """The feature release in the output of `java -version`: 8 for 1.8.0, 17 for 17.0.2; None when there is none."""
-    match = re.search(r'version "(?:1\.)?(\d+)', printed)
+    match = re.search(r'version "(?:1\.)?([0-9]{1,6})', printed)
     return int(match.group(1)) if match else None
 
 

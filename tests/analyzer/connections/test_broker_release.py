@@ -15,6 +15,7 @@ from kafkascope_analyzer.connections.broker_release import (
     release_of,
 )
 from kafkascope_parsers.schema.releases import COMPARED_RELEASES, api_releases, releases
+from kafkascope_parsers.versions import ApiVersionRange
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 
@@ -25,7 +26,7 @@ def answer_of(release, listener):
     for key, api in api_releases().items():
         spoken = api.spoken[release]
         if listener in api.listeners and spoken.low <= spoken.high:
-            found[key] = (spoken.low, spoken.high)
+            found[key] = ApiVersionRange(spoken.low, spoken.high)
     return found
 
 
@@ -47,7 +48,7 @@ def test_apis_that_an_older_controller_takes_down_do_not_mislead():
 
 
 def test_what_fits_no_release_is_unknown():
-    odd = {key: (0, high if key % 2 else 0) for key, (_, high) in answer_of("4.0", "broker").items()}
+    odd = {key: ApiVersionRange(0, own.high if key % 2 else 0) for key, own in answer_of("4.0", "broker").items()}
     assert release_of(odd).releases == ()
     assert release_of({}) == BrokerRelease((), None)
 

@@ -22,6 +22,7 @@ from kafkascope_analyzer.dataset.table_rows import has_table, rows
 from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 CLIENT, INCIDENT, STALL, FINDING, RECOVERY = "client", "incident", "stall", "finding", "recovery"
 CAUSE, START, REBALANCE, TRANSACTION = "cause", "start", "rebalance", "transaction"
@@ -68,8 +69,9 @@ def identity_of(dataset: Dataset, name: str, *kinds: str, others: Sequence[str] 
     if name in known:
         return Identity(known[name], name)
     transaction, _, number = name.rpartition(":")
-    if number.isdecimal() and known.get(transaction) == TRANSACTION:
-        return Identity(TRANSACTION, transaction, int(number))
+    transaction_no = parse_number(number, MOST_INT32)
+    if transaction_no is not None and known.get(transaction) == TRANSACTION:
+        return Identity(TRANSACTION, transaction, transaction_no)
     alike = sorted(identity for identity in known if _begins(identity, name))
     if len(alike) == 1:
         return Identity(known[alike[0]], alike[0])

@@ -108,6 +108,8 @@ class Flow(Presence):
     listed: Annotated[tuple[TopicFlow, ...], "the first 100, those that were furthest behind and slowest first"]
 
 
+_SUM = f"(case when sum({{0}}) > {2**63 - 1} then {2**63 - 1} else sum({{0}}) end)::bigint"
+"""The sum of a lag over any number of partitions, in the type of one."""
 _READ = "coalesce(group_id, client_instance_id) is not null"
 _TOPICS = f"""
 with flow as (
@@ -151,7 +153,7 @@ with flow as (
         left join flow using (reader, ts_ns, partition)
     window so_far as (partition by reader, partition order by ts_ns)
 ), lags as (
-    select reader, ts_ns as key, sum(lag)::bigint as lag, sum(commit_lag)::bigint as commit_lag
+    select reader, ts_ns as key, {_SUM.format("lag")} as lag, {_SUM.format("commit_lag")} as commit_lag
     from known group by all
 ), commit_lags as (
     select reader, partition, max(commit_lag) as commit_lag_max, arg_max(commit_lag, ts_ns) as commit_lag_last

@@ -25,7 +25,7 @@ LEAST_SPAN_NS = N_SLOTS * 10_000_000
 _QUERY = """
 with sent as (
     select api_name, {step} as us,
-        least({n_slots} - 1, greatest(0, ts_ns - {start_ns}) * {n_slots} // {span_ns}) as slot,
+        least({n_slots} - 1, greatest(0, ts_ns - {start_ns})::hugeint * {n_slots} // {span_ns}) as slot,
         coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
     from requests where coalesce(status, '') <> 'orphan_response'
 ), by_api as (

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""
@@ -172,4 +173,5 @@ def _key_of_role(role: str, subject: str | None) -> Key | None:
     if role != "partition_leader":
         return ("coordinator", _COORDINATORS[role], subject)
     topic, _, partition = subject.rpartition("-")
-    return ("leader", topic, int(partition)) if partition.isdigit() else None
+    number = parse_number(partition, MOST_INT32)
+    return None if number is None else ("leader", topic, number)
