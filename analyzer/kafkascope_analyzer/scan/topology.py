@@ -39,6 +39,8 @@ SPILL_SCHEMA = pa.schema(
 request to a broker, which is never out of date as an answer may be.
 """
 NO_TOPOLOGY = SPILL_SCHEMA.empty_table()
+_NEEDED = ("node_id", "port", "partition")
+"""A fact whose message has no such number, or one that is out of range, is none."""
 
 _MOVED = np.array(
     [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")], np.int64
@@ -100,7 +102,12 @@ def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sou
         }
         nodes = {name: _one(columns, path) for name, path in paths.items()} | sources(columns.message, leaf)
         known |= {name: _column(columns, leaf, keep, SPILL_SCHEMA.field(name), node) for name, node in nodes.items()}
-        return pa.table([known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA], SPILL_SCHEMA)
+        columns = [known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA]
+        facts = pa.table(columns, SPILL_SCHEMA)
+        for name in _NEEDED:
+            if name in paths and known[name].null_count:
+                facts = facts.filter(facts[name].is_valid())
+        return facts
 
     return read
 

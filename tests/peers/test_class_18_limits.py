@@ -1,0 +1,107 @@
+"""Class 18. Every number of every message at the limits of its type: what cannot be is null, and counted; the rest of
+the message stays, and nothing that is computed leaves its type.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.ranges import column_range
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.sql.database import Database
+from kafkascope_analyzer.sql.saved import questions
+from kafkascope_parsers.api_keys import API_VERSIONS, SASL_HANDSHAKE
+from kafkascope_parsers.schema import api_keys
+
+LIMITS = {
+    "lowest": lambda bits: -(1 << (bits - 1)),
+    "highest": lambda bits: (1 << (bits - 1)) - 1,
+    "minus_one": lambda bits: -1,
+    "one": lambda bits: 1,
+}
+
+
+@pytest.fixture(scope="module")
+def x(load_module):
+    """The builders of extreme_messages.py."""
+    return load_module(Path(__file__).with_name("extreme_messages.py"))
+
+
+@pytest.fixture(scope="module")
+def extreme(w, x, tmp_path_factory):
+    """A capture of one connection for each limit, with and without errors, and its dataset."""
+    apis = [API_VERSIONS, *(key for key in api_keys() if key not in (API_VERSIONS, SASL_HANDSHAKE))]
+    conversations = []
+    for limit in LIMITS.values():
+        for text, failing in ((b"t", False), (b"9" * 40, True), (b"", False)):
+
+            def number(bits, name, limit=limit, failing=failing):
+                return 0 if name.endswith("ErrorCode") and not failing else limit(bits)
+
+            talk = w.Conversation(client_port=40000 + len(conversations))
+            for request, response in x.conversations_of(x.Filling(number, text), apis):
+                talk.from_client(request).from_server(response)
+            conversations.append(talk)
+    folder = tmp_path_factory.mktemp("extreme")
+    return w.read(folder, *conversations)
+
+
+def numbers(name, values):
+    """The integers in a column, with the name of the column or of the field of its struct."""
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if pa.types.is_struct(values.type):
+        for field in values.type:
+            yield from numbers(field.name, values.field(field.name))
+    elif pa.types.is_list(values.type):
+        yield from numbers(name, values.flatten())
+    elif pa.types.is_integer(values.type):
+        yield name, values.drop_null()
+
+
+def test_all_apis_were_read(extreme):
+    statuses = [row["status"] for row in extreme.table("requests")]
+    assert statuses.count("ok") > 0.9 * len(statuses) > 1500
+
+
+@pytest.mark.parametrize("table", INGEST_TABLES, ids=lambda table: table.name)
+def test_numbers_of_tables_are_within_their_ranges(extreme, table):
+    rows = pq.read_table(extreme.place / table.name)
+    for column in table.columns:
+        if column.name in rows.column_names:
+            for name, values in numbers(column.name, rows[column.name]):
+                if len(values):
+                    allowed = column_range(name, values.type)
+                    found = values.to_numpy().astype(np.int64)
+                    assert allowed.least <= found.min() <= found.max() <= allowed.greatest, (column.name, name)
+
+
+def test_what_was_outside_is_counted_with_its_field(extreme):
+    rows = extreme.table("out_of_range")
+    fields = {(row["api_name"], row["direction"], row["field"]) for row in rows}
+    assert ("Fetch", "response", "responses[].partitions[].high_watermark") in fields
+    assert ("Produce", "request", "topic_data[].partition_data[].index") in fields
+    assert ("Produce", "request", "records.first_timestamp_ms") in fields
+    assert all(row["request_id"] and row["packet_no"] and row["n"] > 0 for row in rows)
+    assert {row["least"] for row in rows} >= {str(-(2**63)), str(-(2**31)), "-1"}
+
+
+def test_messages_keep_what_kafka_wrote(extreme):
+    rows = extreme.messages("Fetch", "response")
+    found = {p["high_watermark"] for row in rows for r in row["responses"] for p in r["partitions"]}
+    assert found == {limit(64) for limit in LIMITS.values()}
+
+
+def test_reports_and_saved_questions_take_them(extreme):
+    dataset = Dataset.open(extreme.place)
+    assert report_model(dataset).unread.out_of_range
+    with Database(dataset) as database:
+        asked = [q for q in questions() if not any(q.names(table.name) for table in STORY_TABLES)]
+        assert len(asked) > 3
+        for question in asked:
+            database.query(question.text)
