@@ -13,7 +13,8 @@ RULE = Rule(
     looks_at="Incidents of clients at fault: SaslHandshake and SaslAuthenticate answered with "
     "SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE; and connections without SASL to an "
     "address where others use SASL, closed by the broker on their first request after ApiVersions. It says nothing of "
-    "TLS that is not decrypted. Credentials are never shown; a user name only where PLAIN or SCRAM carries one.",
+    "TLS that is not decrypted. Credentials are never shown; a user name only where the broker let the client in on "
+    "another connection.",
     advice=f"Correct {settings(('security', 'mechanism', 'credentials'))} of the client, or its credentials on the "
     "cluster.",
     sources=("KIP-43", "KIP-152", "KIP-368", "SaslServerAuthenticator"),
