@@ -8,14 +8,19 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
-from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
+from kafkascope_analyzer.dataset.parquet_files import RESTORE
+from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 from kafkascope_spark.session.gateway import current_jvm, exit_cause
 
 _OUT_OF_MEMORY_EXIT = "exit code 52"
 """org.apache.spark.util.SparkExitCode.OOM"""
 _OWN_ERRORS = tuple(f"{error.__module__}.{error.__qualname__}: " for error in (UsageError, CaptureError))
 """How the traceback of a Python worker names errors that say themselves what to do."""
+_DAMAGED = f"{DamagedDatasetError.__module__}.{DamagedDatasetError.__qualname__}: "
+_UNREAD_FILE = re.compile(r"\[FAILED_READ_FILE[^\]]*\][^\n]*? file:/*(/\S+?\.parquet)")
+"""How Spark's own reader names a local file that it cannot read; stores fail for other reasons too."""
 _CAUSES = (
     (
         ("No space left on device", "Errno 28"),
@@ -59,7 +64,8 @@ _CAUSES = (
 
 @contextlib.contextmanager
 def spark_failures() -> Iterator[None]:
-    """Raises SparkError for any failure of Spark in the block; a defect of ours on the driver keeps its own exception.
+    """Raises SparkError for any failure of Spark in the block, DamagedDatasetError where the cause is a file of the
+    dataset; a defect of ours on the driver keeps its own exception.
 
     py4j would log a traceback for an interruption (Ctrl-C), and PySpark a query that fails, as JSON: inside the block
     they log nothing.
@@ -75,6 +81,8 @@ def spark_failures() -> Iterator[None]:
         except (PySparkException, Py4JError, OSError, EOFError) as error:
             if _is_interruption(error):
                 raise KeyboardInterrupt from error
+            if damaged := _damage(_text_of(error)):
+                raise DamagedDatasetError(damaged) from error
             raise SparkError(f"Spark failed: {failure_sentence(error, start)}") from error
         except Exception as error:
             jvm = current_jvm()
@@ -109,6 +117,16 @@ def _system_cause(error: BaseException, start: int) -> str | None:
     if ended is not None:
         return f"its JVM {ended}, most often because the system was out of memory: close other programs and try again"
     return None
+
+
+def _damage(text: str) -> str | None:
+    """The sentence about the file of a dataset that a Python worker, or Spark's own reader, could not read; None where
+    none is the cause."""
+    said = re.search(rf"{re.escape(_DAMAGED)}(\S.*)", text)
+    if said:
+        return said[1].strip()
+    file = _UNREAD_FILE.search(text)
+    return f"{unquote(file[1])}: the Parquet file is damaged; {RESTORE}" if file else None
 
 
 def _is_interruption(error: BaseException) -> bool:

@@ -17,6 +17,10 @@ _ATOMS: dict[pa.DataType, t.DataType] = {
 }
 
 
+_VERIFIED = "parquet.page.verify-checksum.enabled"
+"""Spark's reader compares the checksums of the pages that it reads."""
+
+
 def spark_type(arrow: pa.DataType) -> t.DataType:
     """The Spark type of a contract's Arrow type. Raises TypeError for one that the contract does not use."""
     if arrow in _ATOMS:
@@ -48,4 +52,4 @@ def load_table(session: SparkSession, dataset: Dataset, name: str, schema: t.Str
     files = dataset.spark_uris(name)
     if not files:
         return empty(session, schema)
-    return session.read.schema(schema).parquet(*files)
+    return session.read.schema(schema).option(_VERIFIED, "true").parquet(*files)

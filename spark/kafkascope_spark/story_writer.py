@@ -6,7 +6,7 @@ they are part of the dataset once the driver has listed them in the manifest (Ne
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -55,6 +55,7 @@ FILE = pa.struct(
         ("path", pa.string()),
         ("rows", pa.int64()),
         ("bytes", pa.int64()),
+        ("footer_crc32", pa.int64()),
         ("failed", _FAILED),
     ]
 )
@@ -150,12 +151,12 @@ class StoryWriter:
         run_id = f"{self._run.run_id}-{self._attempt}"
         path = story_file(f"{STORIES}/{name}", run_id, self._part, self._n_files)
         file = self._run.dataset.write_file(path, rows)
-        self._files.append({"table": name, "path": file.path, "rows": file.rows, "bytes": file.bytes, "failed": None})
+        self._files.append({"table": name, **asdict(file), "failed": None})
 
 
 def failed_row(part: FailedPart) -> Row:
     """A row of FILE for parts that failed."""
-    return {**dict.fromkeys(("table", "path", "rows", "bytes")), "failed": part.plain()}
+    return {**dict.fromkeys(("table", "path", "rows", "bytes", "footer_crc32")), "failed": part.plain()}
 
 
 def failed_parts_of(reported: Iterable[Row]) -> tuple[FailedPart, ...]:
@@ -172,7 +173,8 @@ def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict
     for file in files:
         if file["failed"] is not None:
             continue
-        found[f"{STORIES}/{file['table']}"].append(DatasetFile(file["path"], file["rows"], file["bytes"]))
+        entry = DatasetFile(file["path"], file["rows"], file["bytes"], file["footer_crc32"])
+        found[f"{STORIES}/{file['table']}"].append(entry)
     for table in tables:
         name = f"{STORIES}/{table.name}"
         if not found[name]:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile, Files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.parquet_files import open_parquet
 from kafkascope_analyzer.dataset.writer import TableWriter
 
 SMALL_BYTES = 64 << 20
@@ -65,7 +64,7 @@ def compact(dataset: Dataset, new: NewDataset, groups: Sequence[Joined]) -> Data
 def _join(dataset: Dataset, target: Path, files: Iterable[DatasetFile]) -> None:
     writer: TableWriter | None = None
     for file in files:
-        with dataset.storage.open_file(file.path) as source, pq.ParquetFile(source) as parquet:
+        with open_parquet(dataset.storage, file) as parquet:
             writer = writer or TableWriter(target, parquet.schema_arrow)
             for number in range(parquet.num_row_groups):
                 writer.write(parquet.read_row_group(number))

@@ -9,12 +9,11 @@ run that dies before that leaves the former stories as they were (new_dataset).
 """
 
 import io
-import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,21 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
-from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, DatasetFile, Manifest, parse_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, Manifest
+from kafkascope_analyzer.dataset.manifest_reader import MOST_BYTES, read_manifest
+from kafkascope_analyzer.dataset.parquet_files import (
+    BATCH_ROWS,
+    RESTORE,
+    WRITE_OPTIONS,
+    DatasetFile,
+    batches_of,
+    check_file,
+    check_pages,
+    footer_crc32,
+    is_damage,
+    open_parquet,
+    parquet_format,
+)
 from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
@@ -30,10 +43,8 @@ from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
-BATCH_ROWS = 65_536
 SUFFIX = ".kscope"
 """The end of a dataset's name."""
-_AGAIN = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 """Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
@@ -51,6 +62,8 @@ class Dataset:
     storage: Storage
     manifest: Manifest
     unfinished_run: str | None = None
+    _checked: set[str] = field(default_factory=set, repr=False)
+    """The files that were compared with their entries in the manifest."""
 
     @classmethod
     def open(cls, uri: str | Path) -> "Dataset":
@@ -98,8 +111,9 @@ class Dataset:
 
     def spark_uris(self, name: str) -> tuple[str, ...]:
         """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
-        dataset lacks the table or it has no files.
+        dataset lacks the table or it has no files. Raises DamagedDatasetError, UsageError.
         """
+        self._check(name)
         return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in self.files(name))
 
     @property
@@ -145,11 +159,12 @@ class Dataset:
             raise UsageError(f"{self} has no table {name}")
         schema = _SCHEMAS[name].schema if name in _SCHEMAS else None
         with self._reading(name):
+            self._check(name)
             paths = [self.storage.inside(path) for path in self.files(name)]
             if not paths:
                 return ds.dataset((schema or pa.schema([])).empty_table())
             return ds.dataset(
-                paths, schema=schema, format="parquet", filesystem=self.filesystem, exclude_invalid_files=False
+                paths, schema=schema, format=parquet_format(), filesystem=self.filesystem, exclude_invalid_files=False
             )
 
     def batches(
@@ -184,13 +199,12 @@ class Dataset:
     def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
         """The batches of those row groups of a table's file whose first row is one of `rows`: each row of the file is
         in one of several ranges that follow each other. Raises UsageError where the file cannot be read."""
-        import pyarrow.parquet as pq
-
-        with self._reading(name), pq.ParquetFile(self.storage.inside(file), filesystem=self.filesystem) as opened:
+        entry = next(entry for entry in self.manifest.files[name] if entry.path == file)
+        with open_parquet(self.storage, entry) as opened:
             sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
             firsts = accumulate(sizes[:-1], initial=0)
             chosen = [number for number, first in enumerate(firsts) if first in rows]
-            yield from opened.iter_batches(BATCH_ROWS, row_groups=chosen, use_threads=False)
+            yield from batches_of(opened, row_groups=chosen)
 
     def write_text(self, relative: str, text: str) -> None:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
@@ -208,10 +222,10 @@ class Dataset:
         import pyarrow.parquet as pq
 
         sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd", store_schema=False)
+        pq.write_table(table, sink, **WRITE_OPTIONS)
         data = sink.getvalue()
         self.storage.write_bytes(relative, data)
-        return DatasetFile(relative, table.num_rows, len(data))
+        return DatasetFile(relative, table.num_rows, len(data), footer_crc32(data))
 
     @property
     def stall_ms(self) -> int:
@@ -236,28 +250,30 @@ class Dataset:
         return replace(self, manifest=replace(manifest, stall_ms=stall_ms, failed_parts=tuple(failed_parts)))
 
     def check_files(self, name: str) -> None:
-        """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""
-        import pyarrow.parquet as pq
+        """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone;
+        UsageError where another run has replaced the dataset, and removed them."""
+        with self._unless_replaced():
+            for file in self.manifest.files.get(name, ()):
+                check_pages(self.storage, file)
 
-        for path in self.files(name):
-            try:
-                with pq.ParquetFile(self.storage.inside(path), filesystem=self.filesystem) as file:
-                    for _ in file.iter_batches(BATCH_ROWS, use_threads=False):
-                        pass
-            except FileNotFoundError as error:
-                raise DamagedDatasetError(f"{self.uri_of(path)}: the file is gone; {_AGAIN}") from error
-            except (OSError, pa.ArrowException) as error:
-                if self._is_damage(error):
-                    raise DamagedDatasetError(f"{self.uri_of(path)}: the Parquet file is damaged; {_AGAIN}") from error
-                raise
+    def _check(self, name: str) -> None:
+        """Compares the files of a table with their entries in the manifest, each once. Raises DamagedDatasetError,
+        UsageError."""
+        with self._unless_replaced():
+            for file in self.manifest.files.get(name, ()):
+                if file.path not in self._checked:
+                    check_file(self.storage, file)
+                    self._checked.add(file.path)
 
-    def _is_damage(self, error: Exception) -> bool:
-        """Whether pyarrow failed at what is in a file, or because it is gone, rather than at the storage. A local file
-        system numbers its errors, pyarrow's Parquet reader does not.
-        """
-        if isinstance(error, FileNotFoundError | pa.ArrowInvalid):
-            return True
-        return self.storage.is_local and isinstance(error, OSError) and error.errno is None
+    @contextmanager
+    def _unless_replaced(self) -> Iterator[None]:
+        """Files that are gone because another run has replaced the dataset are no damage: raises UsageError then."""
+        try:
+            yield
+        except DamagedDatasetError as error:
+            if self.unfinished_run is None and _read_manifest(self.storage).to_json() != self.manifest.to_json():
+                raise UsageError(f"{self} was replaced by another run while it was read: read it again") from error
+            raise
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
@@ -266,9 +282,10 @@ class Dataset:
             try:
                 yield
             except (OSError, pa.ArrowException) as error:
-                if self._is_damage(error):
-                    self.check_files(name)
-                raise
+                if not is_damage(self.storage, error):
+                    raise
+                self.check_files(name)
+                raise DamagedDatasetError(f"{self.uri_of(name)}: a file of this table is damaged; {RESTORE}") from error
 
 
 def new_run_id() -> str:
@@ -298,13 +315,24 @@ def is_dataset(place: str | Path) -> bool:
     return bool(storage.file_info(MANIFEST).is_file)
 
 
+def _manifest_bytes(storage: Storage) -> bytes:
+    """What the manifest's file holds. Raises FileNotFoundError; DamagedDatasetError where it is no file, or its disk
+    fails; UsageError where a store cannot be read."""
+    try:
+        return storage.read_bytes(MANIFEST, MOST_BYTES + 1)
+    except UsageError as error:
+        if storage.is_local and isinstance(error.__cause__, OSError):
+            raise DamagedDatasetError(str(error)) from error
+        raise
+
+
 def _read_manifest(storage: Storage) -> Manifest:
     no_dataset = f"{storage} is not a kafkascope dataset"
     if storage.is_local and Path(storage.path).is_file():
         made = f"if it is a capture, `kafkascope analyze {storage}` makes a dataset of it"
         raise UsageError(f"{no_dataset}: it is a file; {made}")
     try:
-        data = storage.read_bytes(MANIFEST)
+        data = _manifest_bytes(storage)
     except FileNotFoundError:
         if storage.is_local and not Path(storage.path).exists():
             made = f"`kafkascope analyze CAPTURE -o {storage}` makes one"
@@ -313,12 +341,3 @@ def _read_manifest(storage: Storage) -> Manifest:
             raise UsageError(f"{storage}: there is no such bucket") from None
         raise UsageError(f"{no_dataset}: it has no {MANIFEST}") from None
     return read_manifest(data, storage)
-
-
-def read_manifest(data: bytes, storage: Storage) -> Manifest:
-    """The manifest that the bytes of the file hold. storage: of the dataset, for messages. Raises UsageError."""
-    try:
-        content = json.loads(data)
-    except ValueError as error:
-        raise UsageError(f"{storage.uri_of(MANIFEST)} is damaged: {error}") from error
-    return parse_manifest(content, str(storage))

@@ -21,9 +21,10 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, read_manifest
+from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, remove_files
 from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Files, Manifest, joined_files, written_files
+from kafkascope_analyzer.dataset.manifest_reader import read_manifest
 from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
 from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage

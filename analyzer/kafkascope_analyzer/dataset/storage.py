@@ -11,6 +11,7 @@ carries no credentials; the endpoint and the region of S3 travel with it.
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -116,13 +117,22 @@ class Storage:
         base = in_hadoop.get(self.scheme, self.uri)
         return f"{base}/{relative}" if relative else base
 
-    def read_bytes(self, relative: str) -> bytes:
-        """A whole file. Raises FileNotFoundError where it is not there, UsageError where it cannot be read."""
+    def read_bytes(self, relative: str, most: int | None = None) -> bytes:
+        """A whole file, or as many of its bytes. Raises FileNotFoundError where it is not there, UsageError where it
+        cannot be read."""
         with self.failures(relative, missing=True):
-            if self.is_local:
-                return (Path(self.path) / relative).read_bytes()
-            with self.filesystem.open_input_stream(self.inside(relative)) as file:
-                return bytes(file.read())
+            self._check_regular(relative)
+            with (
+                (Path(self.path) / relative).open("rb")
+                if self.is_local
+                else self.filesystem.open_input_stream(self.inside(relative))
+            ) as file:
+                return bytes(file.read(most))
+
+    def _check_regular(self, relative: str) -> None:
+        """Raises OSError where a local file is none: to open a pipe waits until somebody writes into it."""
+        if self.is_local and not stat.S_ISREG((Path(self.path) / relative).stat().st_mode):
+            raise OSError("it is not a file")
 
     def write_bytes(self, relative: str, data: bytes, *, is_new: bool = False) -> None:
         """Writes a whole file, at once: a reader sees the file before, or this one. is_new: locally, a file of that
@@ -204,6 +214,7 @@ class Storage:
     def open_file(self, relative: str = "") -> Any:
         """A file for reading, as pyarrow's NativeFile: it reads the ranges that are asked for. Raises UsageError."""
         with self.failures(relative):
+            self._check_regular(relative)
             return self.filesystem.open_input_file(self.inside(relative))
 
     def put(self, local: Path, relative: str) -> None:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope_analyzer.dataset.parquet_files import WRITE_OPTIONS
+
 ROW_GROUP_ROWS = 250_000
 """Most rows in a row group: what a reader has to hold at once."""
 ROW_GROUP_BYTES = 32 << 20
@@ -87,12 +89,11 @@ class TableWriter:
             self._writer = pq.ParquetWriter(
                 self._path,
                 table.schema,
-                compression="zstd",
                 compression_level=_COMPRESSION_LEVEL,
-                store_schema=False,
                 use_dictionary=_repeating(table.schema),
                 write_statistics=[name for name in self._schema.names if name in _STATISTICS],
                 write_batch_size=_BATCH_ROWS,
+                **WRITE_OPTIONS,
                 **_LONG_PAGES,
             )
         self._writer.write_table(table, row_group_size=self._group.rows)
@@ -141,7 +142,7 @@ def _repeating(schema: pa.Schema) -> list[str]:
 def write_empty(path: Path, schema: pa.Schema) -> None:
     """Writes a file without rows, so that a table that nothing fell into can still be read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(schema.empty_table(), path, compression="zstd", store_schema=False)
+    pq.write_table(schema.empty_table(), path, **WRITE_OPTIONS)
 
 
 def _differences(got: pa.Schema, want: pa.Schema) -> str:

@@ -9,7 +9,8 @@ Where that is not possible, all captures are read again: one of the new ones beg
 one that has grown, or the dataset holds no state of this version.
 """
 
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -21,7 +22,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import Content, content_of
 from kafkascope_analyzer.dataset.manifest import MESSAGES, SAVED_SCAN_FOLDER, Manifest
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, NewDataset
-from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.parquet_files import RESTORE
+from kafkascope_analyzer.dataset.storage import PUT_BYTES, Storage
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace, place_of
@@ -32,7 +34,7 @@ from kafkascope_analyzer.resolve.finished_files import OPEN_PART, EarlierFiles
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import settled_files
 from kafkascope_analyzer.workers.worker import SAVED_SCAN
-from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, UsageError
 
 _SAVED_READING = "reading.state"
 """The file of what was read so far, beside the folders of the scans."""
@@ -40,10 +42,11 @@ _SAVED_READING = "reading.state"
 
 @dataclass(frozen=True, slots=True)
 class SavedScans:
-    """The saved scans of a dataset: where it is, and the files, relative to it."""
+    """The saved scans of a dataset: where it is, and the files, relative to it, with their checksums. Fetching raises
+    DamagedDatasetError, UsageError."""
 
     storage: Storage
-    files: tuple[str, ...]
+    files: Mapping[str, int]
 
     def fetch(self, spill: Path, bucket: int | None = None) -> None:
         """Fetches the files of a bucket (None: of all) into a folder of spills, under the names that they had there."""
@@ -63,10 +66,26 @@ class SavedScans:
         folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
         (spill / folder).mkdir(parents=True, exist_ok=True)
         packed = spill / folder / name.partition("-")[2]
-        self.storage.fetch(file, packed)
-        with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
-            zstandard.ZstdDecompressor().copy_stream(source, target)
+        try:
+            self.storage.fetch(file, packed)
+            if _crc32(packed) != self.files[file]:
+                raise UsageError("it is not what was written")
+            with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
+                zstandard.ZstdDecompressor().copy_stream(source, target)
+        except (UsageError, zstandard.ZstdError) as error:
+            if not self.storage.is_local and error.__cause__ is not None:
+                raise
+            raise DamagedDatasetError(f"{self.storage.uri_of(file)}: the file is damaged or gone; {RESTORE}") from error
         packed.unlink()
+
+
+def _crc32(file: Path) -> int:
+    """The checksum of a file."""
+    found = 0
+    with file.open("rb") as source:
+        while part := source.read(PUT_BYTES):
+            found = zlib.crc32(part, found)
+    return found
 
 
 def _bucket_of(file: str) -> int | None:
@@ -121,7 +140,7 @@ def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: Ingest
     ordered = in_time_order(places)
     if not _goes_on(former.manifest, ordered):
         return Plan(ToRead(in_time_order(_all_captures(former, ordered))))
-    saved = SavedScans(former.storage, tuple(former.manifest.saved_scan))
+    saved = SavedScans(former.storage, former.manifest.saved_scan)
     to_read = ToRead(ordered, saved.fetch_reading(new.spill))
     return Plan(to_read, int(former.manifest.options["buckets"]), _settled_messages(former), saved)
 
@@ -162,25 +181,27 @@ def _settled_messages(former: Dataset) -> EarlierFiles:
     return EarlierFiles(former.storage, files)
 
 
-def put_saved_scan(new: NewDataset, plan: Plan) -> tuple[str, ...]:
-    """Puts the saved scans of a run to its dataset. Returns the files, relative to the dataset. Raises UsageError."""
+def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
+    """Puts the saved scans of a run to its dataset. Returns the files, relative to the dataset, with their checksums.
+    Raises UsageError."""
     assert isinstance(plan.to_read, ToRead)  # capture points are not appended
     save_state(new.spill / _SAVED_READING, plan.to_read.before)
     files = {"": [new.spill / _SAVED_READING]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
         files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]
 
-    def put(folder: str, file: Path) -> str:
+    def put(folder: str, file: Path) -> tuple[str, int]:
         packed = file.with_name(f"{file.name}.zst")
         with file.open("rb") as source, packed.open("wb") as target:
             zstandard.ZstdCompressor().copy_stream(source, target)
         path = f"{SAVED_SCAN_FOLDER}/{folder}{new.run_id}-{packed.name}"
+        crc32 = _crc32(packed)
         new.storage.put(packed, path)
         packed.unlink()
-        return path
+        return path, crc32
 
     for folder in files if new.storage.is_local else ():
         (new.folder / SAVED_SCAN_FOLDER / folder).mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(MOST_PUT) as pool:
         chosen = [(folder, file) for folder, listed in files.items() for file in listed]
-        return tuple(sorted(pool.map(lambda one: put(*one), chosen)))
+        return dict(sorted(pool.map(lambda one: put(*one), chosen)))

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES, Files
+from kafkascope_analyzer.dataset.parquet_files import batches_of, open_parquet
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.resolve.checked_messages import checked_batch
 
-_BATCH_ROWS = 1 << 16
 OPEN_PART = "part-open-"
 """The beginning of the name of a file of `open_part`."""
 
@@ -31,13 +29,14 @@ class EarlierFiles:
     storage: Storage
     files: Files
 
-    def opened(self, table: str, part: str) -> Iterator[Any]:
-        """The files of the bucket whose file of this run is `part`, opened one after the other."""
+    def batches(self, table: str, part: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
+        UsageError."""
         beginning = f"{table}/{part.rpartition('-')[0]}-"
         for file in self.files.get(table, ()):
             if file.path.startswith(beginning):
-                with self.storage.open_file(file.path) as source:
-                    yield source
+                with open_parquet(self.storage, file) as opened:
+                    yield from batches_of(opened, columns)
 
 
 class FinishedFiles:
@@ -53,14 +52,15 @@ class FinishedFiles:
         """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
         batch by batch; none where there are no rows. Numbers of messages that are out of range are null."""
         table = f"{MESSAGES}/{name}" if "/" in name else name
-        for source in chain(self._earlier_files(table), self._own_files(table)):
-            with pq.ParquetFile(source) as file:
-                for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-                    yield batch if table == name else checked_batch(batch)
+        for batch in self._batches(table, columns):
+            yield batch if table == name else checked_batch(batch)
 
-    def _earlier_files(self, table: str) -> Iterator[Any]:
+    def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._earlier is not None:
-            yield from self._earlier.opened(table, self._part)
+            yield from self._earlier.batches(table, self._part, columns)
+        for path in self._own_files(table):
+            with pq.ParquetFile(path) as file:
+                yield from batches_of(file, columns)
 
     def _own_files(self, table: str) -> list[Path]:
         parts = (self._part, open_part(self._part))

@@ -143,7 +143,7 @@ class Database:
         parsed = self._select(statement)
         try:
             self._connection.execute(parsed)
-        except (duckdb.Error, pa.ArrowInvalid) as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._failure(error, statement) from error
         columns = self._connection.description or []
         return [str(column[0]) for column in columns], [str(column[1]) for column in columns]
@@ -152,7 +152,7 @@ class Database:
         while True:
             try:
                 rows = self._connection.fetchmany(ROWS_AT_A_TIME)
-            except (duckdb.Error, pa.ArrowInvalid) as error:
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise self._failure(error, statement) from error
             if not rows:
                 return

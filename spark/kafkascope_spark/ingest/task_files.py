@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
-from kafkascope_analyzer.dataset.manifest import DatasetFile, Files, written_files
+from kafkascope_analyzer.dataset.manifest import Files, written_files
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, scratch_folder
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.append import SavedScans
@@ -67,10 +67,7 @@ def move_tables(run: TaskRun, folder: Path) -> Files:
     files = written_files(folder)
     names = {file.path: _own_name(file.path) for listed in files.values() for file in listed}
     _hand_over(run.storage.move_here, run.storage, folder, names)
-    return {
-        table: tuple(DatasetFile(names[file.path], file.rows, file.bytes) for file in listed)
-        for table, listed in files.items()
-    }
+    return {table: tuple(replace(file, path=names[file.path]) for file in listed) for table, listed in files.items()}
 
 
 def move_spill(run: TaskRun, folder: Path, buckets: Sequence[str], names: str) -> dict[str, str]:

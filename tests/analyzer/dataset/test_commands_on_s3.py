@@ -112,9 +112,9 @@ def test_a_damaged_manifest(leader_move: Path, bucket) -> None:
     uri = made.upload(leader_move, "x")
     whole = made.get("x/_dataset.json")
     made.put("x/_dataset.json", whole[: len(whole) // 2])
-    assert f"{uri}/_dataset.json is damaged" in refused("report", uri)
+    assert f"{uri}/_dataset.json is damaged" in refused("report", uri, code=3)
     made.put("x/_dataset.json", json.dumps(json.loads(whole) | {"schema_version": 1}).encode())
-    assert "older kafkascope" in refused("topology", uri)
+    assert "older kafkascope" in refused("topology", uri, code=3)
 
 
 def test_a_file_that_is_missing_or_damaged_is_named(leader_move: Path, bucket) -> None:

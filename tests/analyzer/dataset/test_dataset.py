@@ -100,7 +100,7 @@ def changed(leader_move: Path, **changes: object) -> None:
         ({"schema_version": 99}, "made by a newer kafkascope"),
         ({"schema_version": "2"}, "names no schema_version"),
         ({"ledger": None}, "has no ledger"),
-        ({"files": {"requests": [{"path": "requests/a.parquet"}]}}, "does not list the files of requests"),
+        ({"files": {"requests": [{"path": "requests/a.parquet"}]}}, "wrong rows of a file of requests"),
         ({"files": {"requests": [{"path": "requests/../../a", "rows": 1, "bytes": 1}]}}, "no file of requests"),
         ({"files": {"requests": [{"path": "/etc/passwd", "rows": 1, "bytes": 1}]}}, "no file of requests"),
     ],

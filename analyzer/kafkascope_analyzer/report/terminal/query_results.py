@@ -145,7 +145,7 @@ def write_parquet(parts: Iterator[pa.RecordBatch | pa.Schema], file: BinaryIO) -
     """One Parquet file in the result's own types. parts: its schema, then its batches."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, next(parts), compression="zstd") as writer:
+    with pq.ParquetWriter(file, next(parts), compression="zstd", write_page_checksum=True) as writer:
         for batch in parts:
             writer.write_batch(batch)
 

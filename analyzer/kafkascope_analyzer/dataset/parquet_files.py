@@ -1,0 +1,203 @@
+"""Opens the Parquet files of a dataset, and finds out whether they are what was written.
+
+The manifest has each file's size and a checksum of its footer (the schema, and where each column is), which are
+compared before a file is read for the first time: a file that is cut, gone, swapped, a folder or a pipe is found so.
+Each page of a column has a checksum of its own in the file, which every reader compares.
+"""
+
+import errno
+import os
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_parsers.errors import DamagedDatasetError
+
+RESTORE = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
+BATCH_ROWS = 65_536
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 64 << 10
+"""Read at once from the end of a file: most footers are shorter."""
+_OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+"""Errors that say nothing about the file."""
+_MARKERS = ("parquet", "crc", "thrift", "zstd", "corrupt", "unexpected end", "page", "dictionary", "decompress")
+"""Parts of what pyarrow says about what is in a file, without an error number, as it does about stores that fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """A Parquet file of a table. path: relative to the dataset; footer_crc32: of the footer and the eight bytes behind
+    it; None where it is not known."""
+
+    path: str
+    rows: int
+    bytes: int
+    footer_crc32: int | None = None
+
+
+def footer_crc32(end: bytes) -> int | None:
+    """The checksum of the footer at the end of a file; None where these bytes do not end with a whole one."""
+    n_bytes = footer_bytes(end)
+    return None if n_bytes is None or n_bytes > len(end) else zlib.crc32(end[len(end) - n_bytes :])
+
+
+def footer_bytes(end: bytes) -> int | None:
+    """How many bytes the footer takes, with its length and the magic number; None where the file is no Parquet."""
+    if len(end) < 8 or end[-4:] != _MAGIC:
+        return None
+    return int.from_bytes(end[-8:-4], "little") + 8
+
+
+def written_file(local: Path, relative: str) -> DatasetFile:
+    """The entry of a local file that was just written. Raises OSError, pyarrow's exceptions."""
+    import pyarrow.parquet as pq
+
+    rows, n_bytes = pq.read_metadata(local).num_rows, local.stat().st_size
+    with local.open("rb") as file:
+        return DatasetFile(relative, rows, n_bytes, _footer_of(file, n_bytes))
+
+
+def _footer_of(file: Any, n_bytes: int) -> int | None:
+    """The checksum of the footer of an open file of that length; None where it is no Parquet."""
+    file.seek(max(0, n_bytes - _TAIL_BYTES))
+    end = file.read(_TAIL_BYTES)
+    length = footer_bytes(end)
+    if length is not None and len(end) < length <= n_bytes:
+        file.seek(n_bytes - length)
+        end = file.read(length)
+    return footer_crc32(end)
+
+
+def check_file(storage: Storage, file: DatasetFile) -> None:
+    """Compares a file with its entry: kind, size and footer. Raises DamagedDatasetError, which names the file;
+    UsageError where the store cannot be read."""
+    name = storage.uri_of(file.path)
+    try:
+        n_bytes, found = _local_size_and_footer(storage, file) if storage.is_local else _size_and_footer(storage, file)
+    except FileNotFoundError as error:
+        raise DamagedDatasetError(f"{name}: the file is gone; {RESTORE}") from error
+    if n_bytes != file.bytes:
+        why = f"it has {n_bytes:,} bytes, not {file.bytes:,}"
+        raise DamagedDatasetError(f"{name}: the Parquet file is damaged: {why}; {RESTORE}")
+    if file.footer_crc32 is not None and found != file.footer_crc32:
+        raise DamagedDatasetError(f"{name}: the Parquet file is damaged; {RESTORE}")
+
+
+def _local_size_and_footer(storage: Storage, file: DatasetFile) -> tuple[int, int | None]:
+    name = storage.uri_of(file.path)
+    try:
+        opened = os.open(Path(storage.path) / file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(opened, "rb", buffering=0) as source:
+            about = os.fstat(opened)
+            if not stat.S_ISREG(about.st_mode):
+                raise DamagedDatasetError(f"{name}: is not a file; {RESTORE}")
+            return about.st_size, _footer_of(source, about.st_size)
+    except FileNotFoundError:
+        raise
+    except IsADirectoryError as error:
+        raise DamagedDatasetError(f"{name}: is not a file; {RESTORE}") from error
+    except OSError as error:
+        if error.errno in _OF_THE_PROCESS:
+            raise
+        raise unreadable(storage, file.path, error) from error
+
+
+def _size_and_footer(storage: Storage, file: DatasetFile) -> tuple[int, int | None]:
+    with (
+        storage.failures(file.path, missing=True),
+        storage.filesystem.open_input_file(storage.inside(file.path)) as source,
+    ):
+        n_bytes = source.size()
+        return n_bytes, _footer_of(source, n_bytes)
+
+
+@contextmanager
+def open_parquet(storage: Storage, file: DatasetFile) -> Iterator[Any]:
+    """A file of a dataset as pyarrow's ParquetFile, which compares the checksums of the pages. What goes wrong with the
+    file in the block is a DamagedDatasetError that names it; UsageError where the store cannot be read."""
+    import pyarrow.parquet as pq
+
+    check_file(storage, file)
+    with (
+        naming_damage(storage, file.path),
+        storage.open_file(file.path) as source,
+        pq.ParquetFile(source, page_checksum_verification=True) as opened,
+    ):
+        yield opened
+
+
+@contextmanager
+def naming_damage(storage: Storage, path: str) -> Iterator[None]:
+    """Turns what pyarrow raises in the block into an error that names the file. Raises DamagedDatasetError where it is
+    what the file holds, or a disk that cannot be read; UsageError where a store failed."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        if is_damage(storage, error):
+            raise unreadable(storage, path, error) from error
+        with storage.failures(path):
+            raise
+
+
+def unreadable(storage: Storage, path: str, error: Exception) -> DamagedDatasetError:
+    """The error for a file that cannot be read; error: why."""
+    name = storage.uri_of(path)
+    if isinstance(error, FileNotFoundError):
+        return DamagedDatasetError(f"{name}: the file is gone; {RESTORE}")
+    if isinstance(error, OSError) and error.errno:
+        return DamagedDatasetError(f"{name}: cannot be read: {error.strerror or os.strerror(error.errno)}; {RESTORE}")
+    return DamagedDatasetError(f"{name}: the Parquet file is damaged; {RESTORE}")
+
+
+def is_damage(storage: Storage, error: Exception) -> bool:
+    """Whether pyarrow failed at what is in a file, or at a local disk, rather than at a store."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _OF_THE_PROCESS):
+        return False
+    if isinstance(error, FileNotFoundError | pa.ArrowInvalid) or not isinstance(error, OSError):
+        return True
+    if storage.is_local:
+        return True
+    text = str(error).lower()
+    return "aws error" not in text and any(marker in text for marker in _MARKERS)
+
+
+@cache
+def parquet_format() -> Any:
+    """pyarrow.dataset's format of our files: its readers compare the checksums of the pages."""
+    import pyarrow.dataset as ds
+
+    options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    return ds.ParquetFileFormat(default_fragment_scan_options=options)
+
+
+def batches_of(
+    opened: Any, columns: Sequence[str] | None = None, row_groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The batches of these columns and row groups of a file (all: None), of open_parquet. Raises ArrowInvalid also
+    where there are fewer rows than the footer says: pyarrow ends a column early whose pages it does not recognise."""
+    chosen = range(opened.num_row_groups) if row_groups is None else row_groups
+    missing = sum(opened.metadata.row_group(number).num_rows for number in chosen)
+    for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(chosen), columns=columns, use_threads=False):
+        missing -= batch.num_rows
+        yield batch
+    if missing:
+        raise pa.ArrowInvalid(f"{missing} rows are missing")
+
+
+def check_pages(storage: Storage, file: DatasetFile) -> None:
+    """Reads a whole file. Raises DamagedDatasetError, UsageError."""
+    with open_parquet(storage, file) as opened:
+        for _ in batches_of(opened):
+            pass
+
+
+WRITE_OPTIONS = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
+"""Options of every writer of a table: pyarrow.parquet.ParquetWriter's."""
