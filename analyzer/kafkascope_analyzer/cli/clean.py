@@ -21,7 +21,8 @@ def clean(
 
     Of a dataset these are files that its manifest does not list; where there is no dataset, the files of runs that have
     left their mark. What is neither is never touched, nor what a run that is still at work writes; in a store, a run of
-    another machine counts as at work for a day.
+    another machine counts as at work for a day. Temporary folders of commands that were killed, and of their JVMs, are
+    removed too.
     """
     with exit_codes() as written:
         from contextlib import nullcontext
@@ -31,6 +32,7 @@ def clean(
         from kafkascope_analyzer.dataset.new_dataset import remove_leftovers, scratch_folders
         from kafkascope_analyzer.dataset.place_lock import exclusive
         from kafkascope_analyzer.dataset.storage import Storage
+        from kafkascope_analyzer.dataset.temporary_folders import ownerless, remove_ownerless, temporary_root
         from kafkascope_parsers.errors import UsageError
 
         place = Storage.of(dataset)
@@ -40,13 +42,14 @@ def clean(
         with nullcontext() if dry_run else exclusive(place, new_run_id()):
             manifest = Dataset.open(dataset).manifest if content is Content.DATASET else None
             left = find_leftovers(place, manifest, all_runs=force)
-            folders = scratch_folders(left.run_ids, temporary)
+            folders = sorted({*scratch_folders(left.run_ids, temporary), *ownerless(temporary_root(temporary))})
             if not dry_run:
                 written.clause = f"some files may have been removed; `kafkascope clean {dataset}` goes on"
                 remove_leftovers(place, manifest, temporary, all_runs=force)
+                remove_ownerless(temporary_root(temporary))
         for name in (*map(place.uri_of, left.files), *map(str, folders)):
             print(f"{'would remove' if dry_run else 'removed'} {name}")
         if left.at_work:
             PLAIN.note(f"{dataset}: {len(left.at_work)} runs may still be at work there: their files were left")
-        if not left.files:
+        if not left.files and not folders:
             print(f"{dataset}: there is nothing to remove")

@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from kafkascope_analyzer.cut.originals import Original, originals_of
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.place import STANDARD_INPUT, CapturePlace
@@ -55,8 +55,8 @@ def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *
     _check_out(out, overwrite=overwrite)
     if out != STANDARD_OUTPUT:
         written.clause = NOTHING_WRITTEN
-    with tempfile.TemporaryDirectory(prefix="kafkascope-cut-") as scratch:
-        dataset, originals, plan = _prepared(wanted, Path(scratch), messages)
+    with temporary_folder("cut") as scratch:
+        dataset, originals, plan = _prepared(wanted, scratch, messages)
         _check_not_an_input(out, originals)
         names = {} if dataset is None else broker_names(dataset)
         section = Section(f"kafkascope {version('kafkascope')}", _comment(wanted, originals), names)

@@ -6,7 +6,6 @@ Everything that can be known before the work is checked before it. `-` is standa
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
@@ -98,7 +97,9 @@ def write_report_files(dataset: "Dataset", model: "Report", forms: ReportFiles, 
 def _work_for(place: Path, cleaning: ExitStack) -> Path:
     """A file beside the place that is gone at the end; for standard output in the temporary directory."""
     if place == STANDARD_OUTPUT:
-        return Path(cleaning.enter_context(tempfile.TemporaryDirectory(prefix="kafkascope-"))) / "report"
+        from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
+
+        return cleaning.enter_context(temporary_folder("report")) / "report"
     work = place.with_name(f".{place.name}.partial")
     cleaning.callback(work.unlink, missing_ok=True)
     return work

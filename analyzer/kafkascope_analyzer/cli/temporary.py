@@ -1,6 +1,5 @@
 """A dataset with stories for a command that was given a capture: made in a temporary folder, and removed at its end."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +23,10 @@ def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"
     if place != "-" and (place.rstrip("/").endswith(SUFFIX) or is_dataset(place)):
         yield Dataset.open(place)
         return
-    with tempfile.TemporaryDirectory(prefix="kafkascope-timeline-") as scratch:
-        made = Path(scratch) / f"capture{SUFFIX}"
+    from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
+
+    with temporary_folder("timeline") as scratch:
+        made = scratch / f"capture{SUFFIX}"
         _analyze(place, made, messages)
         yield Dataset.open(made)
 

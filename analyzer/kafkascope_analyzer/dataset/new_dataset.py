@@ -13,7 +13,6 @@ temporary folder, from which the files are put into the store.
 """
 
 import shutil
-import tempfile
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,6 +27,7 @@ from kafkascope_analyzer.dataset.manifest_reader import read_manifest
 from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
 from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary_root
 from kafkascope_parsers.errors import UsageError
 
 MOST_PUT = 4
@@ -38,7 +38,7 @@ _NO_FILES: Files = MappingProxyType({})
 
 def scratch_folder(run_id: str, temporary: Path | None) -> Path:
     """Where a run keeps its temporary files. temporary: the folder of --temporary; None is the system's."""
-    return (temporary or Path(tempfile.gettempdir())) / f"kafkascope-{run_id}"
+    return temporary_root(temporary) / f"kafkascope-{run_id}"
 
 
 class NewDataset:
@@ -60,13 +60,14 @@ class NewDataset:
         self.folder = Path(storage.path) if storage.is_local else self._scratch / _TABLES
         self.file_suffix = f"-{self.run_id}.parquet"
         self._mark = RunMark(storage, self.run_id)
+        self._owned: OwnedFolder | None = None
         self._former: bytes | None = None
         self._wanted: bytes | None = None
 
     def __enter__(self) -> Self:
         place: object = self._scratch.parent
         try:
-            self._scratch.mkdir(mode=0o700, parents=True)  # what it will hold is nobody else's to read
+            self._owned = OwnedFolder.make(self._scratch)
             self.spill.mkdir()
             place = self.storage
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -149,6 +150,9 @@ class NewDataset:
                     self.storage.remove_empty_folders()
         finally:
             self._mark.release()
+            if self._owned is not None:
+                self._owned.remove()
+                self._owned = None
 
     def _advice(self, place: object) -> str:
         return "-o names another place" if place is self.storage else "--temporary names another folder"

@@ -8,10 +8,8 @@ conditions of one query, with its partitions, for every later query of the same 
 (PythonScanBuilder.pushFilters sets the read plan of the table that they share), which would then miss rows.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -19,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import DatasetFile, Manifest
+from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.inputs import expand_inputs
@@ -94,8 +93,8 @@ class CaptureReader(_TableReader):
         if not isinstance(partition, _CapturePoint):
             return
         prepare_kernel_cache()
-        with tempfile.TemporaryDirectory(prefix="kafkascope-read-", ignore_cleanup_errors=True) as folder:
-            out = Path(folder) / "captures.kscope"
+        with temporary_folder("read") as folder:
+            out = folder / "captures.kscope"
             wanted = IngestOptions(jobs=1, detail=self._options.detail, hosts=self._options.hosts)
-            ingest(partition.captures, out, replace(wanted, temporary=Path(folder)))
+            ingest(partition.captures, out, replace(wanted, temporary=folder))
             yield from self._rows(Dataset.open(str(out)))

@@ -22,11 +22,13 @@ import struct
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import IO, Any
 
+from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary_root
 from kafkascope_parsers.errors import SparkError
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
@@ -81,18 +83,18 @@ _FIRST = "slf4j-api-"
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A launched JVM. output: what it prints; connection_file: where it writes its port and secret; packages: the Maven
-    coordinates that it was launched with."""
+    """A launched JVM. output: what it prints; folders: for its temporary files; connection_file: where it writes its
+    port and secret; packages: the Maven coordinates that it was launched with."""
 
     process: "subprocess.Popen[bytes]"
     output: IO[bytes]
-    folder: "tempfile.TemporaryDirectory[str]"
+    folders: tuple[OwnedFolder, ...]
     packages: tuple[str, ...] = ()
 
     @property
     def connection_file(self) -> pathlib.Path:
         """Where the JVM writes the port and the secret of its gateway."""
-        return pathlib.Path(self.folder.name) / "connection"
+        return self.folders[0].path / "connection"
 
     @property
     def printed_bytes(self) -> int:
@@ -105,13 +107,18 @@ class Jvm:
         return os.pread(self.output.fileno(), _READ_BYTES, start).decode(errors="replace")
 
     def stop(self) -> None:
-        """End the JVM, whatever it does."""
+        """End the JVM, whatever it does, and remove its temporary files."""
         self.process.kill()
         self.process.wait()
+        for folder in self.folders:
+            folder.remove()
 
 
 _launched: list[Jvm] = []
 """The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
+
+_connected: set[int] = set()
+"""The process ids of those that this process has connected to."""
 
 
 def launch_options() -> tuple[str, ...]:
@@ -135,10 +142,15 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
 
     Raises SparkError when the process cannot be started.
     """
-    folder = tempfile.TemporaryDirectory(prefix="kafkascope-spark-")
-    output = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes to it as long as it lives
+    try:
+        folders = _temporary_folders()
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes to it as long as it lives
+    except OSError as error:
+        raise SparkError(f"Spark's JVM cannot be started: no temporary files: {error.strerror or error}") from error
+    options = (*options, f"-Djava.io.tmpdir={folders[0].path}")
     environment = os.environ | {
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(pathlib.Path(folder.name) / "connection"),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folders[0].path / "connection"),
+        "SPARK_LOCAL_DIRS": ",".join(str(folder.path) for folder in folders[1:] or folders),
         "SPARK_CONF_DIR": os.environ.get("SPARK_CONF_DIR", str(spark_home() / "conf")),
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_CONNECT_MODE": "0",
@@ -155,13 +167,16 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
                 stderr=subprocess.STDOUT,
                 env=environment,
                 process_group=0,  # Ctrl-C is for this process, which then ends the JVM
+                pass_fds=[folder.lock for folder in folders],
             )
         except OSError as error:
+            for folder in folders:
+                folder.remove()
             raise SparkError(f"Spark's JVM cannot be started: {java}: {error.strerror or error}") from error
         if not _launched:
             os.register_at_fork(after_in_child=_close_in_child)
-            atexit.register(_stop_unconnected, os.getpid())
-        jvm = Jvm(process, output, folder, packages)
+            atexit.register(_end_jvms, os.getpid())
+        jvm = Jvm(process, output, folders, packages)
         _launched.append(jvm)
     return jvm
 
@@ -177,11 +192,19 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _stop_unconnected(owner: int) -> None:
-    """End the JVMs that this process, which ends, has not connected to yet. Without the folder for its connection file,
-    which goes with this process, a JVM would wait for a connection for ever."""
+def _temporary_folders() -> tuple[OwnedFolder, ...]:
+    """A folder for temporary files of a JVM in the system's one, and in each that SPARK_LOCAL_DIRS names. The JVM holds
+    their locks too, and removes them when it ends. Raises OSError, UsageError."""
+    name = f"kafkascope-spark-{uuid.uuid4().hex[:12]}"
+    named = [part for part in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if part]
+    return tuple(OwnedFolder.make(parent / name) for parent in (temporary_root(), *map(pathlib.Path, named)))
+
+
+def _end_jvms(owner: int) -> None:
+    """End the JVMs that this process, which ends, has not connected to yet, and remove what those that were killed have
+    left. One that is connected removes its folders when it ends, which it does after this process."""
     for jvm in _launched:
-        if os.getpid() == owner and pathlib.Path(jvm.folder.name).exists():
+        if os.getpid() == owner and (jvm.process.pid not in _connected or jvm.process.poll() is not None):
             jvm.stop()
 
 
@@ -212,13 +235,16 @@ def connect(jvm: Jvm) -> Any:
             raise SparkError(_start_problem(jvm))
         time.sleep(_POLL_S)
     port, secret = _connection(jvm.connection_file.read_bytes())
-    jvm.folder.cleanup()
     os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     try:
         gateway: Any = java_gateway.launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     gateway.proc = jvm.process
+    for folder in jvm.folders:
+        gateway.jvm.java.io.File(str(folder.path)).deleteOnExit()
+    jvm.connection_file.unlink()
+    _connected.add(jvm.process.pid)
     hide_lost_connections()
     return gateway
 

@@ -78,10 +78,13 @@ _CLASS_OPTIONS = (
     "-XX:MetaspaceSize=96m",
     "-Xshare:auto",
     "-Xlog:disable",
+    "-XX:-UsePerfData",
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:ArchiveRelocationMode=0",
 )
-"""Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
+"""Without UsePerfData a JVM that is killed leaves no file in hsperfdata_USER.
+
+Below MetaspaceSize, loading classes does not trigger a collection of the heap. The class archive is mapped at the
 address it was made for: at any other address each of its pages, 180 MB, would be written and become private memory."""
 _JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=160m", *_CLASS_OPTIONS)
 _LATE_C2 = (

@@ -4,7 +4,6 @@ Starts with their steps and recoveries are tracks of the client; flows join the 
 and the request that ended it. Requests are sorted a stretch of time after the other, so that memory does not grow.
 """
 
-import tempfile
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import pairwise
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.trace.packets import Args, TraceWriter
 from kafkascope_analyzer.report.trace.tracks import Tracks
@@ -64,8 +64,8 @@ order by ts_ns, recovery_id, seq
 def write_perfetto(dataset: Dataset, place: Path) -> None:
     """Writes the trace. Raises UsageError where a table cannot be read; OSError."""
     with (
-        tempfile.TemporaryDirectory(prefix="kafkascope-") as scratch,
-        Database(dataset, scratch=Path(scratch), memory_limit=MEMORY) as database,
+        temporary_folder("trace") as scratch,
+        Database(dataset, scratch=scratch, memory_limit=MEMORY) as database,
         place.open("wb") as file,
     ):
         writer = TraceWriter(file)
