@@ -14,7 +14,7 @@ _CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", "
 def default_out(first_input: str) -> str:
     """The first input's name with .kscope, in the current directory: a/b.pcap.zst gives b.kscope, `-` stdin.kscope."""
     from kafkascope_analyzer.dataset.dataset import SUFFIX
-    from kafkascope_analyzer.dataset.storage import is_uri
+    from kafkascope_analyzer.dataset.storage import is_text, is_uri
 
     if is_uri(first_input):
         name = first_input.partition("?")[0].rstrip("/").rpartition("/")[2]
@@ -22,7 +22,8 @@ def default_out(first_input: str) -> str:
         name = "stdin" if first_input == "-" else Path(first_input).resolve().name
     while (suffix := Path(name).suffix.lower()) in _CAPTURE_SUFFIXES and suffix:
         name = name[: -len(suffix)]
-    return (name.strip("*?[]") or "capture") + SUFFIX
+    text = "".join(character if is_text(character) else "_" for character in name)
+    return (text.strip("*?[]") or "capture") + SUFFIX
 
 
 def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage":
@@ -34,6 +35,7 @@ def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage"
     if scheme_of(out) in WEB_SCHEMES:
         raise UsageError(f"{out}: a web server is only read from; give another place with -o")
     place = Storage.of(out)
+    place.check_name()
     if place.is_local:
         _check_folder(place)
     elif not place.has_folder():

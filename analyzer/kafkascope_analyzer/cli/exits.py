@@ -1,11 +1,11 @@
 """How a command ends: its exit code, and one sentence on standard error about an error that the user can fix.
 
-0 done, 1 something found with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input (a
-capture, or a damaged file of a dataset), 4 Spark failed, or a part of the analysis while the rest stands, 5 no Kafka in
-the capture, 130 interrupted, 141 the reader of the output closed it.
+0 done, 1 something found with --fail-on (or a defect of the program: a traceback), 2 usage (or a limit of the machine:
+memory, file handles, threads, an output that cannot be written), 3 unreadable input (a capture, or a damaged file of a
+dataset), 4 Spark failed, or a part of the analysis while the rest stands, 5 no Kafka in the capture, 130 interrupted,
+141 the reader of the output closed it.
 """
 
-import errno
 import os
 import signal
 import sys
@@ -19,6 +19,7 @@ from typing import Any
 import typer
 
 from kafkascope_analyzer.cli.compilation_notes import compilation_notes
+from kafkascope_analyzer.cli.machine_limits import address_space_problem, limit_reached, output_problem
 from kafkascope_analyzer.cli.messages import PLAIN, Messages
 from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
@@ -32,7 +33,6 @@ BROKEN_PIPE = 141
 AGAIN_S = 0.05
 """How long after an interruption that Python ignored the process interrupts itself again."""
 NOTHING_WRITTEN = "nothing was written"
-_NO_SPACE = "standard output cannot be written: no space left on its device; free some, or write elsewhere"
 
 
 class CommandEnd(Exception):  # noqa: N818 - it is not always an error
@@ -65,6 +65,8 @@ def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written
     stopped = _Stopped()
     stopped.install()
     try:
+        if (problem := address_space_problem()) is not None:
+            raise CommandEnd(problem, USAGE)
         with compilation_notes(messages):
             yield written
         sys.stdout.flush()
@@ -76,9 +78,11 @@ def exit_codes(messages: Messages = PLAIN, clause: str = "") -> Iterator[Written
         _discard_output()
         raise typer.Exit(BROKEN_PIPE) from closed
     except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        if (problem := output_problem(error)) is not None:
             _discard_output()
-            raise _end(messages, _NO_SPACE, USAGE) from error
+            raise _end(messages, problem + (f" ({written.clause})" if written.clause else ""), USAGE) from error
+        if (reached := limit_reached(error)) is not None:
+            raise _end(messages, reached, USAGE) from error
         if not stopped.is_set:
             raise
         # A library, as numba, failed because it was interrupted.

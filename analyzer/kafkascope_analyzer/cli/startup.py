@@ -26,6 +26,6 @@ def end_process(code: int | str | None) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
-        sys.exit(code)
+    except (OSError, ValueError):
+        os._exit(code or 2)  # who called is told by the code; the interpreter would print a traceback
     os._exit(code or 0)

@@ -113,7 +113,7 @@ class Dataset:
         """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
         dataset lacks the table or it has no files. Raises DamagedDatasetError, UsageError.
         """
-        self._check(name)
+        self.check(name)
         return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in self.files(name))
 
     @property
@@ -148,10 +148,11 @@ class Dataset:
         """Times of the first and the last packet of all captures, in nanoseconds since the epoch; None without any."""
         return self.manifest.capture_span
 
-    def arrow(self, name: str) -> Any:
+    def arrow(self, name: str, *, checked: bool = True) -> Any:
         """The table as a pyarrow.dataset.Dataset, in the contract's schema (for messages: that of the first file).
 
-        Raises UsageError where the dataset lacks the table, or a file cannot be read.
+        checked: False where the caller calls `check` before it reads. Raises UsageError where the dataset lacks the
+        table, or a file cannot be read.
         """
         import pyarrow.dataset as ds
 
@@ -159,7 +160,8 @@ class Dataset:
             raise UsageError(f"{self} has no table {name}")
         schema = _SCHEMAS[name].schema if name in _SCHEMAS else None
         with self._reading(name):
-            self._check(name)
+            if checked:
+                self.check(name)
             paths = [self.storage.inside(path) for path in self.files(name)]
             if not paths:
                 return ds.dataset((schema or pa.schema([])).empty_table())
@@ -256,7 +258,7 @@ class Dataset:
             for file in self.manifest.files.get(name, ()):
                 check_pages(self.storage, file)
 
-    def _check(self, name: str) -> None:
+    def check(self, name: str) -> None:
         """Compares the files of a table with their entries in the manifest, each once. Raises DamagedDatasetError,
         UsageError."""
         with self._unless_replaced():
@@ -327,6 +329,7 @@ def _manifest_bytes(storage: Storage) -> bytes:
 
 
 def _read_manifest(storage: Storage) -> Manifest:
+    storage.check_name()
     no_dataset = f"{storage} is not a kafkascope dataset"
     if storage.is_local and Path(storage.path).is_file():
         made = f"if it is a capture, `kafkascope analyze {storage}` makes a dataset of it"

@@ -51,6 +51,11 @@ def is_uri(place: str | Path) -> bool:
     return not isinstance(place, Path) and _SCHEME.match(place) is not None
 
 
+def is_text(name: str) -> bool:
+    """Whether the name of a file is UTF-8; Python keeps other bytes as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 @dataclass(frozen=True, slots=True)
 class Storage:
     """A folder or a file by its URI. uri: canonical; given: as the user wrote it; path: the place inside its file
@@ -100,6 +105,11 @@ class Storage:
     def _opened(self) -> tuple[Any, str]:
         with self.failures():
             return _open(self, os.getpid())
+
+    def check_name(self) -> None:
+        """Raises UsageError for a name that is no text: neither pyarrow nor Spark can open it."""
+        if not is_text(self.given):
+            raise UsageError(f"{self}: the name of a dataset has to be UTF-8")
 
     def inside(self, relative: str) -> str:
         """The path of a file in the folder, inside `filesystem`."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.run_marks import try_lock
+from kafkascope_analyzer.dataset.storage import is_text
 from kafkascope_parsers.errors import UsageError
 
 _OURS = re.compile(r"kafkascope-(?:[a-z]+-)?[0-9a-f]{12}")
@@ -28,14 +29,15 @@ _BEING_MADE_SECONDS = 60
 def temporary_root(temporary: Path | None = None) -> Path:
     """The folder for temporary files. temporary: that of --temporary; None is the system's. Raises UsageError where
     there is none that can be written."""
-    if temporary is not None:
-        return temporary
     try:
-        return Path(tempfile.gettempdir())
+        root = temporary or Path(tempfile.gettempdir())
     except OSError as error:
         raise UsageError(
             "there is no folder for temporary files that can be written: name one with TMPDIR or --temporary"
         ) from error
+    if not is_text(str(root)):
+        raise UsageError(f"{root}: the name of the folder for temporary files has to be UTF-8")
+    return root
 
 
 @dataclass(frozen=True, slots=True)

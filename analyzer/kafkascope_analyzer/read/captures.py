@@ -13,7 +13,7 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
     """One row per file, in the order read."""
     columns: dict[str, Any] = {
         "capture_id": list(range(len(captures))),
-        "path": [c.path for c in captures],
+        "path": [text_of(c.path) for c in captures],
         "format": [c.format or None for c in captures],
         "linktype": [",".join(str(link) for link in c.linktypes) for c in captures],
         "snaplen": [c.snaplen for c in captures],
@@ -31,8 +31,8 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
         "unread_bytes": [c.unread_bytes for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
-        "capture_point": [c.clock and c.clock.point for c in captures],
-        "clock_reference": [c.clock and c.clock.reference for c in captures],
+        "capture_point": [c.clock and text_of(c.clock.point) for c in captures],
+        "clock_reference": [c.clock and text_of(c.clock.reference) for c in captures],
         "clock_kind": [c.clock and c.clock.kind for c in captures],
         "clock_ahead_ns": [c.clock and c.clock_ahead_ns for c in captures],
         "clock_uncertainty_ns": [c.clock and c.clock.uncertainty_ns for c in captures],
@@ -40,6 +40,11 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
     arrays = {name: pa.array(values, CAPTURES.column(name).type) for name, values in columns.items()}
     arrays |= {f"{name}_ts": microseconds(arrays[f"{name}_ns"]) for name in ("first", "last")}
     return pa.table([arrays[field.name] for field in CAPTURES.schema], CAPTURES.schema)
+
+
+def text_of(name: str) -> str:
+    """The name of a file as text: bytes that are no UTF-8 as escapes."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:

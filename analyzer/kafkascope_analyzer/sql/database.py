@@ -7,6 +7,7 @@ statement can read or write anywhere (a COPY may hide in a SELECT).
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,8 @@ class Database:
         names = {t.name: table_name(t) for t in tables if has_table(self.dataset, t)}
         names |= {name: name for name in self.dataset.messages} if messages else {}
         with ThreadPoolExecutor(MOST_OPENED) as pool:
-            for name, table in zip(names, pool.map(self.dataset.arrow, names.values()), strict=True):
+            opened = pool.map(partial(self.dataset.arrow, checked=False), names.values())
+            for name, table in zip(names, opened, strict=True):
                 self._connection.register(name, table)
         self._tables.update(names)
 
@@ -136,7 +138,18 @@ class Database:
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             what = "one statement" if len(parsed) != 1 else f"a SELECT, not {parsed[0].type.name}"
             raise UsageError(f"the query has to be {what}: a dataset is only read")
+        for table in self._named_in(statement):
+            self.dataset.check(table)
         return parsed[0]
+
+    def _named_in(self, statement: str) -> list[str]:
+        """The tables of the dataset that a statement may read: each whose name, or that of a view over it, is in it."""
+        text = statement.lower()
+        return [
+            table
+            for name, table in self._tables.items()
+            if any(part.lower() in text for part in (name, *_views_over(name)))
+        ]
 
     def _execute(self, statement: str) -> tuple[list[str], list[str]]:
         """Begins one SELECT; gives the names and the types of its columns. Raises UsageError."""
@@ -160,11 +173,12 @@ class Database:
 
     def _failure(self, error: Exception, statement: str) -> UsageError:
         """The error to raise: one that names the damaged file where a table that the query names has one."""
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return UsageError("the query needs more memory than there is: raise the limit (ulimit -v), or ask for less")
         if not isinstance(error, _WRONG_QUERY):
             try:
-                for name, table in self._tables.items():
-                    if any(part in statement for part in (name, *_views_over(name))):
-                        self.dataset.check_files(table)
+                for table in self._named_in(statement):
+                    self.dataset.check_files(table)
             except DamagedDatasetError as damaged:
                 return damaged
         return UsageError(self._sentence(error))

@@ -37,7 +37,7 @@ def option(code: int, value: bytes) -> bytes:
 
 def comment_options(comments: list[str]) -> bytes:
     """The options of a packet that carries these comments, with their end."""
-    return b"".join(option(_OPT_COMMENT, text.encode("utf-8")) for text in comments) + bytes(4)
+    return b"".join(option(_OPT_COMMENT, text.encode("utf-8", "backslashreplace")) for text in comments) + bytes(4)
 
 
 def _block(kind: int, body: bytes) -> bytes:
@@ -65,7 +65,7 @@ class PcapngWriter:
     """Writes to an open binary file, from its section header on."""
 
     def __init__(self, file: BinaryIO, section: Section) -> None:
-        options = option(_OPT_COMMENT, section.comment.encode("utf-8"))
+        options = option(_OPT_COMMENT, section.comment.encode("utf-8", "backslashreplace"))
         options += option(_SHB_USERAPPL, section.application.encode("utf-8"))
         head = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
         self._file = file

@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -38,6 +39,8 @@ DOWNLOAD_TIMEOUT_S = 900
 """How long the start may take where packages are downloaded: 19 MB at 25 kB/s."""
 _POLL_S = 0.01
 _READ_BYTES = 1 << 20
+_LEAST_HANDLES = 1024
+"""File handles of a JVM with some hundred jars on its class path."""
 _SHOWN_WORDS = 60
 """Of what a JVM prints that does not start; its first words say why."""
 _UNRESOLVED = ("unresolved dependency", "UNRESOLVED DEPENDENCIES", "download failed", "FAILED DOWNLOADS")
@@ -264,6 +267,11 @@ def _start_problem(jvm: Jvm) -> str:
         return (
             f"Spark cannot download {jvm.packages[0]}, which it needs to open the dataset: make Maven Central "
             f"reachable, put the jars into {spark_home() / 'jars'}, or use a cluster that has them (--master, --remote)"
+        )
+    handles = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if handles != resource.RLIM_INFINITY and handles < _LEAST_HANDLES:
+        return (
+            f"Spark's JVM does not start with {handles} file handles: raise the limit to {_LEAST_HANDLES} (ulimit -n)"
         )
     return f"Spark's JVM does not start: {_one_line(printed)}"
 

@@ -143,7 +143,7 @@ def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> N
 def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     assert run("ingest", pieces[0], "-o", out).exit_code == 0
-    assert Dataset.open(out).manifest.saved_scan == ()
+    assert Dataset.open(out).manifest.saved_scan == {}
     assert append(out, pieces[1]).exit_code == 0
     assert contents(out) == contents(at_once(pieces[:2], tmp_path))
     assert Dataset.open(out).manifest.saved_scan
