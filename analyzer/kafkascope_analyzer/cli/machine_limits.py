@@ -59,8 +59,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _sentence(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return _MEMORY
-    if isinstance(error, OSError) and error.errno in _NUMBERS:
-        return _NUMBERS[error.errno]
+    if isinstance(error, OSError) and (meaning := _NUMBERS.get(error.errno or 0)):
+        return meaning
     text = str(error).lower() if isinstance(error, _SAYS_SO) else ""
     return next((sentence for part, sentence in _TEXTS.items() if part in text), None)
 
