@@ -15,9 +15,9 @@ COMMANDS_HEAD = """# Commands
 | 0 | done |
 | 1 | an incident, a stall, a failed start or a finding is of the severity that `--fail-on` names, or worse; \
 everything was written |
-| 2 | usage: the call cannot be carried out as asked, or the machine does not allow it (memory, file handles, threads), \
-or another run was first; nothing was changed. Or standard output cannot be written (closed, full); the sentence says what \
-was written before |
+| 2 | usage: the call cannot be carried out as asked, the machine does not allow it (memory, file handles, threads), \
+or another run was first; nothing was changed. Or standard output cannot be written (closed, full); the sentence \
+says what was written before |
 | 3 | unreadable input: one sentence names the file (a capture with the byte and why, or a damaged file of a dataset); \
 nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete. \
