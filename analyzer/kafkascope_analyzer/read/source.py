@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.ranges import TIME_NS
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile, place_of
 from kafkascope_analyzer.read.points.clock import PointClock
 from kafkascope_analyzer.read.window import Buffers, OneBuffer, Window
@@ -42,6 +43,18 @@ class Block:
 
     buf: NDArray[np.uint8]
     packets: Packets
+
+
+def _with_earlier_times(
+    ts_ns: NDArray[np.int64], outside: NDArray[np.bool_], before_ns: int | None
+) -> NDArray[np.int64]:
+    """The times, with that of the last one inside before it for each that is outside; before_ns: of the block before.
+    Without one before, the first one inside counts.
+    """
+    inside = np.flatnonzero(~outside)
+    first = before_ns if before_ns is not None else int(ts_ns[inside[0]]) if len(inside) else 0
+    at = np.cumsum(~outside)
+    return np.concatenate([[first], ts_ns[inside]])[at]
 
 
 @dataclass(slots=True)
@@ -80,10 +93,13 @@ class CaptureInfo:
     _n_cuts: int = 0
 
     def take(self, packets: Packets, reader: CaptureReader) -> None:
-        """Counts the packets of a block."""
+        """Counts the packets of a block. One whose time cannot be gets the time of the packet before it."""
         self.linktypes, self.snaplen, self.n_dropped = list(reader.linktypes), reader.snaplen, reader.n_dropped
         if not len(packets):
             return
+        outside = TIME_NS.outside(packets.ts_ns)
+        if outside is not None:
+            packets.ts_ns[:] = _with_earlier_times(packets.ts_ns, outside, self.end_ts_ns)
         first, last = int(packets.ts_ns.min()), int(packets.ts_ns.max())
         self.n_packets += len(packets)
         self.n_truncated += int((packets.caplen < packets.wirelen).sum())

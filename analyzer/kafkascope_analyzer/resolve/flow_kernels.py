@@ -261,7 +261,7 @@ def _count_fetched(row, first, end, state):  # type: ignore[no-untyped-def]
     while low < n and pieces[low]["first_offset"] < end:
         piece = pieces[low]
         n_records = min(piece["next_offset"], end) - max(piece["first_offset"], first)
-        accepted_ns = (piece["from_ns"] + piece["to_ns"]) // 2
+        accepted_ns = piece["from_ns"] + (piece["to_ns"] - piece["from_ns"]) // 2
         counts[latency_class((row["ts_ns"] - accepted_ns) // US)] += n_records
         low += 1
 

@@ -18,8 +18,9 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafkascope_analyzer.dataset.ranges import TIME_NS
 from kafkascope_analyzer.read.inputs import expand_inputs
-from kafkascope_analyzer.read.source import CaptureFile, iter_blocks
+from kafkascope_analyzer.read.source import CaptureFile, _with_earlier_times, iter_blocks
 from kafkascope_parsers.capture import TLS_KEY_LOG
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -300,3 +301,12 @@ def test_expand_inputs(tmp_path):
     for arguments in ([], [str(tmp_path / "*.md")], [str(tmp_path / "*.xyz")]):
         with pytest.raises(UsageError):
             expand_inputs(arguments)
+
+
+def test_a_packet_whose_time_cannot_be_gets_that_of_the_packet_before_it() -> None:
+    times = np.array([2**63 - 1, 5, -1, 2**62 + 2**62 - 1, 7], np.int64)
+    outside = TIME_NS.outside(times)
+    assert outside is not None
+    assert _with_earlier_times(times, outside, None).tolist() == [5, 5, 5, 5, 7]
+    assert _with_earlier_times(times, outside, 3).tolist() == [3, 5, 5, 5, 7]
+    assert _with_earlier_times(times[:1], outside[:1], None).tolist() == [0]
