@@ -15,5 +15,6 @@ findings    what failed, once each, as files that show it again
 Inputs: mutations (bytes), hostile_values (fields by type), message_tree (Kafka's messages, field by field), vectors.
 Layers below the meaning: messages, record_sets, conversations, capture_files, packets.
 Layers above: scene and rendering (conversations out of captures and back into packets), the scene_* modules (what is
-odd in them), whole_analyze (every command over one mutated capture), checks (what must hold then), datasets.
+odd in them), whole_analyze (every command over one mutated capture), checks (what must hold then), damaged_datasets.
+Around them: machine (processes that are killed or lack something).
 """

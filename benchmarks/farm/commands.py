@@ -9,7 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,15 +55,13 @@ def _output_to(path: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    os.close(file)
     try:
-        yield
+        with os.fdopen(file, "w", encoding="utf-8") as text, redirect_stdout(text), redirect_stderr(text):
+            yield
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
         for number, saved in enumerate(kept, 1):
             os.dup2(saved, number)
             os.close(saved)

@@ -7,6 +7,7 @@ from benchmarks.farm.capture_files import FileRounds, PacketRounds
 from benchmarks.farm.conversations import ConversationRounds
 from benchmarks.farm.damaged_datasets import DatasetRounds
 from benchmarks.farm.layer import Inputs, Layer
+from benchmarks.farm.machine import MachineRounds
 from benchmarks.farm.messages import MessageRounds
 from benchmarks.farm.record_sets import RecordSetRounds
 from benchmarks.farm.whole_analyze import Change, WholeRounds
@@ -84,5 +85,13 @@ _ALL = (
         "tcp", "sequence numbers, overlaps, resets, losses, keep-alives", scene_packets.odd_tcp, Inputs(2, 15, 1_500)
     ),
     _whole("links", "VLAN, MPLS, PPPoE, GRE, VXLAN, IPv6, fragments", scene_packets.odd_links, Inputs(2, 10, 1_000)),
+    Layer(
+        "machine",
+        "processes killed, without memory, files, disk or output, two at once",
+        MachineRounds,
+        Inputs(0, 20, 1_000),
+        round_s=900,
+        unchecked=("smoke", "usual", "long"),
+    ),
 )
 LAYERS = {layer.name: layer for layer in _ALL}
