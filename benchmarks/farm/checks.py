@@ -51,6 +51,14 @@ def check_ledger(dataset: Path) -> None:
         raise FaultError(f"connections have other bytes than the ledger: {total} {ledger}")
 
 
+def check_parts(dataset: Path) -> None:
+    """No part of the analysis has failed because of a defect."""
+    report = json.loads((dataset / "report.json").read_text(encoding="utf-8"))
+    for part in report["failed_parts"]:
+        where = next(reversed(part["places"]), "nowhere")
+        raise FaultError(f"a part failed - {part['kind']} {part['reason']} at {where}: {part}")
+
+
 def request_rows(dataset: Path) -> Rows:
     """The requests of each connection."""
     rows: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)

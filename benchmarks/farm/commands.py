@@ -17,7 +17,7 @@ from benchmarks.farm.layer import FaultError
 
 from kafkascope_analyzer.cli.app import app
 
-DONE, FOUND, USAGE, UNREADABLE, NO_KAFKA = 0, 1, 2, 3, 5
+DONE, FOUND, USAGE, UNREADABLE, PART_FAILED, NO_KAFKA = range(6)
 _VARIABLE = re.compile(r"[0-9a-f]{6,}|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 
 

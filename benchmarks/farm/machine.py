@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.farm.checks import check_ledger
-from benchmarks.farm.commands import DONE, UNREADABLE, USAGE
+from benchmarks.farm.commands import DONE, PART_FAILED, UNREADABLE, USAGE
 from benchmarks.farm.layer import FaultError
 from benchmarks.farm.vectors import FIXTURES
 
 CAPTURE = FIXTURES / "captures" / "healthy_basic.pcap.zst"
-SPARK_FAILED, INTERRUPTED, BROKEN_PIPE = 4, 130, 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 COMMANDS = {
     "ingest": ("ingest", str(CAPTURE), "-o", "DATASET", "--overwrite"),
     "two jobs": ("ingest", str(CAPTURE), "-o", "DATASET", "--overwrite", "--jobs", "2"),
@@ -184,7 +184,7 @@ def _limited(option: str) -> Callable[[_Place, Trouble], None]:
 
     def run(place: _Place, one: Trouble) -> None:
         process = place.start(one.command, f'ulimit {option} {int(one.value)} && exec "$@"')
-        _check_code(place, place.finish(process), (DONE, USAGE, UNREADABLE, SPARK_FAILED))
+        _check_code(place, place.finish(process), (DONE, USAGE, UNREADABLE, PART_FAILED))
 
     return run
 

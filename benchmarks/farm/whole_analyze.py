@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.farm import questions
-from benchmarks.farm.checks import Rows, check_ledger, check_secrets, check_unchanged, request_rows
-from benchmarks.farm.commands import DONE, FOUND, NO_KAFKA, UNREADABLE, run_command
+from benchmarks.farm.checks import Rows, check_ledger, check_parts, check_secrets, check_unchanged, request_rows
+from benchmarks.farm.commands import DONE, FOUND, NO_KAFKA, PART_FAILED, UNREADABLE, run_command
 from benchmarks.farm.layer import FaultError
 from benchmarks.farm.rendering import packets_of, write_pcap
 from benchmarks.farm.scene import Packet, Scene, ends_of, load_scene
@@ -145,8 +145,12 @@ class WholeRounds:
         arguments += r.choice(RECORD_OPTIONS)
         fails = r.random() < 0.1
         arguments += ["--fail-on", "error"] if fails else []
-        allowed = (DONE, UNREADABLE, NO_KAFKA, *([FOUND] if fails else []))
+        # A part that failed is found in the report, which says where.
+        allowed = (DONE, UNREADABLE, NO_KAFKA, PART_FAILED, *([FOUND] if fails else []))
         ended = run_command(arguments, folder / "analyze.txt", allowed)
+        if ended.code == PART_FAILED:
+            check_parts(dataset)
+            raise FaultError(f"the exit code is 4, and no part has failed: {ended.output[-3000:]!r}")
         if ended.code in (UNREADABLE, NO_KAFKA) and not (dataset / "_dataset.json").exists():
             return None
         return dataset, capture
