@@ -125,8 +125,8 @@ class Client:
         self._part = failed_parts.part("client", instance.instance_id)
         """The boundary around its machines."""
         self.startups = Startups(instance, capture_ns)
-        self.cadences = Cadences(instance)
-        self.recoveries = Recoveries(instance, capture_ns)
+        self.cadences = Cadences(instance, limits.uncovered)
+        self.recoveries = Recoveries(instance, capture_ns, limits.uncovered)
         self.calls = Calls(instance, limits)
         self.member_ids: list[str] = []
         self.evicted_ns = 0

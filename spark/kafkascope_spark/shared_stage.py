@@ -67,10 +67,11 @@ class SharedMachines:
         self._failed_parts = failed = self._writer.failed_parts
         self._causes = Causes()
         limits, capture_ns = run.stall_limits, run.capture_ns
+        covered = run.uncovered.covered(capture_ns)
         groups = KeyedMachine("group", lambda: GroupStories(limits), self._take_of_groups, failed)
         ids = KeyedMachine("transactional id", lambda: Transactions(capture_ns), self._take_transactions, failed)
         stalls = KeyedMachine("stalls of client", lambda: Stalls(limits), self._take_stalls, failed)
-        servers = KeyedMachine("broker states of", lambda: BrokerStates(capture_ns), self._take_broker_states, failed)
+        servers = KeyedMachine("broker states of", lambda: BrokerStates(covered), self._take_broker_states, failed)
         flow = KeyedMachine("flow of topic-partition", PartitionFlow, self._take_flow, failed)
         self._machines: dict[str, KeyedMachine[Any]] = {
             GROUP: groups,

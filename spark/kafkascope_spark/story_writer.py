@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset, story_file
 from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts, part_from
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.stalls.stall import StallLimits
 
 Row = dict[str, Any]
@@ -75,7 +76,12 @@ class StoryRun:
     @property
     def stall_limits(self) -> StallLimits:
         """What makes a wait a stall."""
-        return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000)
+        return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000, self.uncovered)
+
+    @property
+    def uncovered(self) -> Uncovered:
+        """The times that no file of the capture covers."""
+        return self.dataset.manifest.uncovered
 
 
 class StoryWriter:

@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile as DatasetFile
 from kafkascope_analyzer.dataset.parquet_files import written_file
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 
 MANIFEST = "_dataset.json"
 REPORT_FILE = "report.json"
@@ -39,7 +40,7 @@ class Manifest:
     limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
     wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
     here, with the checksum (CRC-32) of each, none where the run was not asked to keep them; failed_parts: parts of the
-    stories that failed.
+    stories that failed; uncovered: the times between the inputs that none of them covers.
     """
 
     files: Files
@@ -51,6 +52,7 @@ class Manifest:
     stall_ms: int | None = None
     saved_scan: Mapping[str, int] = field(default_factory=dict)
     failed_parts: Sequence[FailedPart] = ()
+    uncovered: Uncovered = NOTHING_UNCOVERED
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -80,6 +82,7 @@ class Manifest:
             "stall_ms": self.stall_ms,
             "failed_parts": [part.plain() for part in self.failed_parts],
             "saved_scan": dict(self.saved_scan),
+            "uncovered": [list(time) for time in self.uncovered.times],
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps({**content, CHECKSUM: checksum_of(content)}, indent=2) + "\n"

@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.manifest import (
 )
 from kafkascope_analyzer.dataset.parquet_files import RESTORE, DatasetFile
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_parsers.errors import DamagedDatasetError
 
 MOST_BYTES = 256 << 20
@@ -87,6 +88,7 @@ def _manifest(content: Mapping[str, object]) -> Manifest:
         None if stall_ms is None else _number(stall_ms, "stall_ms", range(1, _MOST_STALL_MS)),
         _saved_scan(content),
         _failed_parts(content.get("failed_parts", [])),
+        _uncovered(content.get("uncovered", [])),
     )
 
 
@@ -133,6 +135,19 @@ def _entry(part: object) -> Mapping[str, object]:
     if not isinstance(part, dict):
         raise _WrongError("its failed_parts are none")
     return {**part, "n": _number(part.get("n"), "number of failed_parts", _COUNT)}
+
+
+def _uncovered(listed: object) -> Uncovered:
+    """The times that no input covers."""
+    what = "uncovered"
+    times = [_list(time, what) for time in _list(listed, what)]
+    if any(len(time) != len(("begin", "end")) for time in times):
+        raise _WrongError("its uncovered times have no begin and end")
+    found = Uncovered.of([_number(edge, what, _INT64) for edge in time] for time in times)
+    edges = [edge for time in found.times for edge in time]
+    if edges != sorted(edges):
+        raise _WrongError("its uncovered times overlap")
+    return found
 
 
 def _saved_scan(content: Mapping[str, object]) -> Mapping[str, int]:

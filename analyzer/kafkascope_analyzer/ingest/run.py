@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.manifest import Files, Manifest, joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -33,7 +34,7 @@ from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles
 from kafkascope_analyzer.resolve.learn_cluster import learn_cluster
-from kafkascope_analyzer.resolve.shared_facts import gather_shared_facts
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
 from kafkascope_analyzer.workers.engine import Engine, Learned, NotWrittenError, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes
 from kafkascope_analyzer.workers.this_process import ThisProcess
@@ -163,17 +164,17 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
     learned = _learn(run, scanned)
     finished = engine.finish(learned, calls[1])
     rows = added_counts([*(result.message_rows for result in scanned.results), finished.rows])
-    rows[CAPTURES.name] = _write_captures(run, scanned.captures)
+    rows[CAPTURES.name] = _write_captures(run, scanned.captures, learned[1].uncovered)
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             write_empty(run.only_file(table.name), table.schema)
-    return _manifest(run, scanned, learned[1].n_flow_left_out), finished.put_files
+    return _manifest(run, scanned, learned[1]), finished.put_files
 
 
-def _manifest(run: _Run, scanned: Scanned, n_flow_left_out: int) -> Manifest:
+def _manifest(run: _Run, scanned: Scanned, shared: SharedFacts) -> Manifest:
     """The manifest, without the files."""
     hit = added_counts(
-        [scanned.limits_hit, {PARTITION_FLOW: n_flow_left_out}, *(r.limits_hit for r in scanned.results)]
+        [scanned.limits_hit, {PARTITION_FLOW: shared.n_flow_left_out}, *(r.limits_hit for r in scanned.results)]
     )
     return Manifest(
         {},
@@ -182,6 +183,7 @@ def _manifest(run: _Run, scanned: Scanned, n_flow_left_out: int) -> Manifest:
         {"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         {name: n for name, n in sorted(hit.items()) if n},
         version("kafkascope"),
+        uncovered=shared.uncovered,
     )
 
 
@@ -195,11 +197,13 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
     """Learns what the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     cluster = learn_cluster(spills, _names(run, scanned.captures))
-    return cluster, replace(gather_shared_facts(spills, cluster), network_times=scanned.network_times)
+    spans = [(c.first_ts_ns, c.last_ts_ns) for c in scanned.captures]
+    files = [(first, last) for first, last in spans if first is not None and last is not None]
+    return cluster, replace(gather_shared_facts(spills, cluster, files), network_times=scanned.network_times)
 
 
-def _write_captures(run: _Run, captures: Sequence[CaptureInfo]) -> int:
+def _write_captures(run: _Run, captures: Sequence[CaptureInfo], uncovered: Uncovered) -> int:
     """Writes the table of the captures. Returns its rows."""
     with TableWriter(run.only_file(CAPTURES.name), CAPTURES.schema) as writer:
-        writer.write(captures_table(list(captures)))
+        writer.write(captures_table(list(captures), uncovered))
     return writer.n_rows

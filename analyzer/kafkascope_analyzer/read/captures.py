@@ -6,11 +6,13 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.dataset.timestamps import microseconds
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.read.source import CaptureInfo
 
 
-def captures_table(captures: list[CaptureInfo]) -> pa.Table:
-    """One row per file, in the order read."""
+def captures_table(captures: list[CaptureInfo], uncovered: Uncovered) -> pa.Table:
+    """One row per file, in the order read. uncovered: the times that no file covers."""
+    lasted = {end: end - begin for begin, end in uncovered.times}
     columns: dict[str, Any] = {
         "capture_id": list(range(len(captures))),
         "path": [text_of(c.path) for c in captures],
@@ -31,6 +33,7 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
         "unread_bytes": [c.unread_bytes for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
+        "uncovered_before_ns": [c.first_ts_ns and lasted.get(c.first_ts_ns) for c in captures],
         "capture_point": [c.clock and text_of(c.clock.point) for c in captures],
         "clock_reference": [c.clock and text_of(c.clock.reference) for c in captures],
         "clock_kind": [c.clock and c.clock.kind for c in captures],

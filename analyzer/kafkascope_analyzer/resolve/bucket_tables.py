@@ -35,6 +35,7 @@ from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents
 from kafkascope_analyzer.resolve.connection_events import lookup_events
 from kafkascope_analyzer.resolve.contract_rows import Names
+from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers, without_unknown_idle
 from kafkascope_analyzer.resolve.error_runs import find_error_runs
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles, FinishedFiles
 from kafkascope_analyzer.resolve.partition_answers import COUNTS, FollowerFetches, with_topics
@@ -91,7 +92,8 @@ class BucketTables:
         self._bucket = bucket
         cluster, shared = learned
         self._cluster = cluster
-        raw = pa.concat_tables(read_spill(bucket.spill, "connections"))
+        self._uncovered = shared.uncovered
+        raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
         self._facts = ConnectionFacts(raw, cluster, shared.network_times)
         self._names = Names(self._facts.names(), cluster.topics)
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
@@ -148,7 +150,8 @@ class BucketTables:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
-            for batch in self._batches("requests"):
+            for spilled in self._batches("requests"):
+                batch = with_unknown_answers(spilled, self._facts.raw["close_ns"], self._uncovered)
                 rows = contract_rows.request_rows(batch, self._names)
                 writer.write(rows)
                 rows = rows.append_column("status_code", batch["status"])

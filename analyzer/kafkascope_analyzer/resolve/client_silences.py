@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, first_ending_after, joined
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
@@ -41,8 +42,9 @@ NO_SILENCES = pa.schema(
 ).empty_table()
 
 
-def gather_silences(hosts: "ServerHosts", end_ns: int) -> pa.Table:
-    """The chosen silences. end_ns: end of the capture.
+def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> pa.Table:
+    """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
+    sent something.
 
     Columns: conn_id; first_ns, first_packet: the client's last payload before; last_ns, last_packet, ended_by: what
     ended the silence (null and `open` where nothing did by the end of the capture); last_sent_ns: the client's last
@@ -51,6 +53,8 @@ def gather_silences(hosts: "ServerHosts", end_ns: int) -> pa.Table:
     """
     waits = joined([spans for spans, _ in _server_waits(hosts, PAYLOAD)])
     ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
+    known = np.flatnonzero(~uncovered.lie_in(waits.first_ns, _until(waits, end_ns)))
+    waits, ended_by = waits.taken(known), ended_by[known]
     chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns))
     waits, ended_by = waits.taken(chosen), ended_by[chosen]
     before = _last_before(_client_runs(hosts, PAYLOAD, waits.subject), waits.subject, waits.first_ns)

@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
-from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
+from kafkascope_analyzer.resolve.request_kernels import MILLISECOND, NONE, loop_gaps
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import (
     FETCH,
@@ -48,6 +48,7 @@ class LoopEvents(EventSource):
     def __init__(self, context: BucketContext) -> None:
         self._last = np.full((context.connections.num_rows * _N_LOOPS, 2), NONE, np.int64)
         self._counts = _Counts()
+        self._uncovered = context.shared.uncovered
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Counts; requests of a connection come in the order in which they were sent."""
@@ -75,6 +76,10 @@ class LoopEvents(EventSource):
         out = np.empty((len(chosen), 2), np.int64)
         loop_gaps(conn * _N_LOOPS + loop, sent, answered, self._last, out)
         gap, pause = np.ascontiguousarray(out[:, 0]), np.ascontiguousarray(out[:, 1])
+        if self._uncovered:  # the loop may have come round in a time that no file covers
+            since = sent - np.where(gap == NONE, 0, gap + 1) * MILLISECOND
+            unknown = self._uncovered.lie_in(since, sent)
+            gap[unknown], pause[unknown] = NONE, NONE
         for which in range(_N_LOOPS):
             mine = np.flatnonzero((loop == which) & (gap != NONE))
             self._counts.add(conn[mine], which, gap[mine])

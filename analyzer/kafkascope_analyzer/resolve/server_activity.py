@@ -16,7 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.client_silences import gather_silences
+from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.server_hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.server_rows import ServerRows, host_rows, sign_rows
@@ -44,8 +46,9 @@ BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
 servers of the process (SCOPES)."""
 
 
-def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -> ServerRows:
-    """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS)."""
+def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered) -> ServerRows:
+    """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS); uncovered:
+    times that no file covers, over which nobody is known to wait."""
     if not connections:
         return ServerRows()
     hosts = ServerHosts(connections, cluster)
@@ -54,7 +57,8 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
     activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
     for runs in spilled_runs(hosts):
         activity.take(runs)
-    waits = with_slow_responses(gather_waits(hosts, activity.first_payload_ns), hosts)
+    waits = cut_waits(gather_waits(hosts, activity.first_payload_ns), uncovered)
+    waits = with_slow_responses(waits, hosts)
     waits = _of_interest(waits, activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
     windows = _windows(waits, lost, activity)
@@ -72,7 +76,7 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
     ]
     met = host_rows(hosts, activity.contacts)
-    silences = gather_silences(hosts, activity.capture_ns[1])
+    silences = gather_silences(hosts, activity.capture_ns[1], uncovered)
     return ServerRows(met, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
 
 

@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.fetch_facts import FetchRunEnds
+from kafkascope_analyzer.resolve.find_uncovered import find_uncovered
 from kafkascope_analyzer.resolve.flow_facts import gather_flow
 from kafkascope_analyzer.resolve.group_lag import LagPoints
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
@@ -51,6 +54,7 @@ class SharedFacts:
     (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
     slice_ns: length of the slices of time in which the flow through topic-partitions is counted.
     n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
+    uncovered: the times between the files that none of them covers.
     network_times: what the views of several capture points show of connections (network_times.NETWORK_TIMES).
     """
 
@@ -64,13 +68,16 @@ class SharedFacts:
     servers: ServerRows
     slice_ns: int
     n_flow_left_out: int
+    uncovered: Uncovered = NOTHING_UNCOVERED
     network_times: pa.Table | None = None
 
 
-def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
-    """Reads what the buckets spilled. cluster: gives topics their names."""
+def gather_shared_facts(spills: Sequence[Path], cluster: Cluster, files: Sequence[tuple[int, int]] = ()) -> SharedFacts:
+    """Reads what the buckets spilled. cluster: gives topics their names; files: first and last packet of each file."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
+    uncovered = find_uncovered(files, connections)
+    connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
     errors = (
         rows.filter(pc.not_equal(rows["error_code"], 0))
         for rows in _with_clients(connections, "errors", _ERROR_COLUMNS)
@@ -87,9 +94,10 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         lag.points(),
         runs.runs(),
         produce_waits(flow.candidates, connections, clocks),
-        gather_server_rows(connections, cluster),
+        gather_server_rows(connections, cluster, uncovered),
         flow.slice_ns,
         flow.n_left_out,
+        uncovered,
     )
 
 

@@ -11,22 +11,22 @@ serving, unknown   the rest (rows)
 Memory is that of one server's events, which are few: only those of times in which somebody waited for it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kafkascope_spark.broker_states.record import ServerRecord
-from kafkascope_spark.broker_states.rows import state_rows
+from kafkascope_spark.broker_states.parts import ServerParts
 
 Row = dict[str, Any]
 _ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
 
 class BrokerStates:
-    """Follows servers one after the other. capture_ns: first and last packet of the capture."""
+    """Follows servers one after the other. covered: begin and end of each time of the capture that its files cover: no
+    state goes on from one to the next."""
 
-    def __init__(self, capture_ns: tuple[int, int]) -> None:
-        self._capture_ns = capture_ns
-        self._server: ServerRecord | None = None
+    def __init__(self, covered: Sequence[tuple[int, int]]) -> None:
+        self._covered = covered
+        self._server: ServerParts | None = None
         self._last: tuple[Any, ...] = ()
 
     def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -39,11 +39,11 @@ class BrokerStates:
             self._last = place
             if self._server is None or self._server.key != row["key"]:
                 yield from self.finish()
-                self._server = ServerRecord(row["key"], self._capture_ns)
+                self._server = ServerParts(row["key"], self._covered)
             self._server.take(row)
 
     def finish(self) -> Iterator[Row]:
         """States of the last server."""
         if self._server is not None:
-            yield from state_rows(self._server)
+            yield from self._server.rows()
             self._server = None

@@ -132,8 +132,9 @@ class Runs:
 
 @dataclass
 class ServerRecord:
-    """One server. is_client: its process opened connections too. lost: in order of when they ended. last_seen_ns: by
-    host, when packets of either last went. runs: by scope and layer, and by host."""
+    """One server. capture_ns: the time of the capture that it is about. is_client: its process opened connections too.
+    lost: in order of when they ended. last_seen_ns: by host, when packets of either last went. runs: by scope, layer
+    and host."""
 
     key: str
     capture_ns: tuple[int, int]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.cadences.verdicts import ClientSettings, verdict_of
@@ -18,15 +19,17 @@ _MS = 1_000_000
 
 
 class Gaps:
-    """Gaps in milliseconds, counted."""
+    """Gaps in milliseconds, counted, but for those in which the loop may have come round in a time that no file
+    covers."""
 
-    def __init__(self) -> None:
+    def __init__(self, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
+        self._uncovered = uncovered
         self._counts: Counter[int] = Counter()
         self._last_ns: int | None = None
 
     def at(self, ts_ns: int) -> None:
         """The loop came round."""
-        if self._last_ns is not None:
+        if self._last_ns is not None and self._uncovered.first_in(self._last_ns, ts_ns) is None:
             self._count(max(0, ts_ns - self._last_ns) // _MS, 1)
         self._last_ns = ts_ns
 
@@ -60,11 +63,12 @@ class Gaps:
 
 
 class Cadences:
-    """Feed it the client's requests in order; finish gives the rows."""
+    """Feed it the client's requests in order; finish gives the rows. uncovered: times that no file covers."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
         self._instance = instance
-        self._metadata = Gaps()
+        self._uncovered = uncovered
+        self._metadata = Gaps(uncovered)
         self._authentications: dict[str, Gaps] = {}
 
     def on_request(self, request: Request) -> None:
@@ -72,7 +76,7 @@ class Cadences:
         if request.api_key == api_keys.METADATA:
             self._metadata.at(request.ts_ns)
         elif request.api_key == api_keys.SASL_HANDSHAKE:
-            self._authentications.setdefault(request.conn_id, Gaps()).at(request.ts_ns)
+            self._authentications.setdefault(request.conn_id, Gaps(self._uncovered)).at(request.ts_ns)
 
     def on_repeated(self, first: Request, n: int, last_sent_ns: int) -> None:
         """n requests like the first were sent at regular intervals."""

@@ -7,6 +7,7 @@ episode holds.
 import hashlib
 from collections.abc import Callable, Iterator
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Row
@@ -25,10 +26,12 @@ this time is their normal course."""
 
 
 class Episodes:
-    """The open episodes of one instance; ended ones become rows."""
+    """The open episodes of one instance; ended ones become rows. uncovered: times that no file covers: when what was
+    open then recovered is not known."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
         self._instance = instance
+        self._uncovered = uncovered
         self._is_broker = instance.kind.kind == "broker"
         self._library = "broker" if self._is_broker else instance.library
         self._is_transactional = any(c.transactional_ids for c in instance.connections)
@@ -159,7 +162,21 @@ class Episodes:
         answered_ns = self._answered_ns.get(first.conn_id or "")
         if answered_ns is None or first.since_ns is None or first.since_ns < answered_ns:
             return {"failing_api": first.api_name, "idle_ms": None}
+        if self._uncovered.first_in(answered_ns, first.since_ns) is not None:
+            return {"failing_api": first.api_name, "idle_ms": None}
         return {"failing_api": first.api_name, "idle_ms": (first.since_ns - answered_ns) // 1_000_000}
+
+    def _times(self, episode: Episode, end: EpisodeStep | None) -> Row:
+        start = episode.first.ts_ns
+        is_known = end is not None and self._uncovered.first_in(start, end.ts_ns) is None
+        return {
+            "start_ns": start,
+            "failing_ns": episode.first.since_ns,
+            **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
+            "recovered_ns": end.ts_ns if end else None,
+            "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end and is_known else None,
+            "refresh_trigger": episode.trigger,
+        }
 
     def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
@@ -180,7 +197,7 @@ class Episodes:
             "outcome": outcome,
             "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
             **_what(episode),
-            **_times(episode, end),
+            **self._times(episode, end),
             **self._before_failure(episode),
             **_costs(episode, end, api_key),
         }
@@ -202,18 +219,6 @@ def _what(episode: Episode) -> Row:
         "storm": episode.storm,
         "incident_id": None,
         "evidence": episode.evidence,
-    }
-
-
-def _times(episode: Episode, end: EpisodeStep | None) -> Row:
-    start = episode.first.ts_ns
-    return {
-        "start_ns": start,
-        "failing_ns": episode.first.since_ns,
-        **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
-        "recovered_ns": end.ts_ns if end else None,
-        "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end else None,
-        "refresh_trigger": episode.trigger,
     }
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
@@ -25,12 +26,14 @@ LONG_THROTTLE_MS = 1_000
 
 
 class Recoveries:
-    """Feeds the episodes of one instance. Events come in order of time."""
+    """Feeds the episodes of one instance. Events come in order of time. uncovered: times that no file covers."""
 
-    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+    def __init__(
+        self, instance: Instance, capture_ns: tuple[int, int], uncovered: Uncovered = NOTHING_UNCOVERED
+    ) -> None:
         self._instance = instance
         self._capture_ns = capture_ns
-        self._episodes = Episodes(instance)
+        self._episodes = Episodes(instance, uncovered)
         self._connections = {c.conn_id: c for c in instance.connections}
         self._last_activity_ns = instance.last_activity_ns
         self._waiting = WaitingRequests()

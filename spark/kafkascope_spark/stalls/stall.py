@@ -3,9 +3,10 @@
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_spark.model import Row
 
 STALL = "stall"
@@ -122,10 +123,17 @@ def join_waits(waits: Iterable[Wait], end_ns: int, least_ns: int = 0) -> list[Jo
 
 @dataclass(frozen=True, slots=True)
 class StallLimits:
-    """What makes a wait a stall. end_ns: end of the capture; least_ns: shorter waits are no stalls."""
+    """What makes a wait a stall. end_ns: end of the capture; least_ns: shorter waits are no stalls; uncovered: times
+    that no file covers, over which nobody is known to wait."""
 
     end_ns: int
     least_ns: int
+    uncovered: Uncovered = NOTHING_UNCOVERED
+
+    def known(self, wait: Wait) -> Wait:
+        """The wait as far as the capture shows it: until a time begins in which it may have ended."""
+        ended_ns = self.uncovered.first_in(wait.from_ns, self.end_ns if wait.to_ns is None else wait.to_ns)
+        return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=False)
 
 
 def stall_rows(
@@ -133,7 +141,8 @@ def stall_rows(
 ) -> list[Row]:
     """Rows of `stalls` (without incident_id) from the waits of one subject, in any order. A client whose requests are
     all answered in time is served, however many of them are on the way at a time."""
-    rows = (_row(subject, each, limits.end_ns) for each in join_waits(waits, limits.end_ns, limits.least_ns))
+    known = map(limits.known, waits)
+    rows = (_row(subject, each, limits.end_ns) for each in join_waits(known, limits.end_ns, limits.least_ns))
     return [row | _who(row, clients) for row in rows]
 
 

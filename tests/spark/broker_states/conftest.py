@@ -18,6 +18,7 @@ class Trace:
     """Events of a server with node id 1; packets are numbered by tenths of a second."""
 
     end: float = 60.0
+    covered: list[tuple[int, int]] | None = None
     rows: list[Row] = field(default_factory=list)
 
     def host(self, host: str, kind: str = "client", first: float | None = 0.1, last: float = 59.0, **more: Any) -> None:
@@ -83,7 +84,7 @@ class Trace:
     def table(self) -> list[Row]:
         """The server's rows."""
         order = ("section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
-        machine = BrokerStates((0, int(self.end * S)))
+        machine = BrokerStates(self.covered or [(0, int(self.end * S))])
         rows = sorted(self.rows, key=lambda row: [row[name] for name in order])
         return [*machine.feed(rows), *machine.finish()]
 

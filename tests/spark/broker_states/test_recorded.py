@@ -26,7 +26,7 @@ def states_in(dataset: Path) -> list[Row]:
     table = pq.read_table(dataset / "events", partitioning=None)
     rows = table.filter(pc.equal(table["key_kind"], "server")).to_pylist()
     captures = pq.read_table(dataset / "captures")
-    machine = BrokerStates((pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py()))
+    machine = BrokerStates([(pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py())])
     return [*machine.feed(sorted(rows, key=lambda row: [row[key] for key in ORDER])), *machine.finish()]
 
 

@@ -2,10 +2,41 @@
 
 import pytest
 
+S = 1_000_000_000
+
 
 def test_a_host_that_is_served(trace):
     trace.host("a")
     assert trace.states() == [("a", "serving", 0.1, None)]
+
+
+def test_no_state_goes_on_over_a_time_that_no_file_covers(trace):
+    """Packets of 20 s to 40 s are in no file: the server may have answered in them, or served again and stopped."""
+    trace.covered = [(0, 20 * S), (40 * S, 60 * S)]
+    trace.host("a")
+    trace.signs((0.1, 10.0), (45.5, 59.0), host="a")
+    trace.payload((0.1, 10.0), (45.5, 59.0))
+    trace.wait("a", 10.2, 20.0, last=18.0, ended_by="hidden")
+    trace.wait("a", 40.0, 45.5, last=45.0)
+    assert trace.states() == [
+        ("a", "serving", 0.1, 10.0),
+        ("a", "silent", 10.0, 20.0),
+        ("a", "silent", 40.0, 45.5),
+        ("a", "serving", 45.5, None),
+    ]
+
+
+def test_a_healthy_server_is_known_where_files_cover_the_time(trace):
+    trace.covered = [(0, 20 * S), (40 * S, 60 * S)]
+    trace.host("a")
+    trace.host("b", first=50.0)
+    trace.host("c", last=15.0)
+    assert sorted(trace.states()) == [
+        ("a", "serving", 0.1, 20.0),
+        ("a", "serving", 40.0, None),
+        ("b", "serving", 50.0, None),
+        ("c", "serving", 0.1, 20.0),
+    ]
 
 
 def test_silent_from_the_last_packet_to_the_next(trace):
@@ -436,7 +467,7 @@ def test_events_out_of_order_are_refused(trace):
     from kafkascope_spark.broker_states.machine import BrokerStates
 
     with pytest.raises(ValueError, match="out of order"):
-        list(BrokerStates((0, 1)).feed(trace.rows))
+        list(BrokerStates([(0, 1)]).feed(trace.rows))
 
 
 def test_a_host_that_was_down_itself_was_not_served_meanwhile(trace):

@@ -217,7 +217,10 @@ RECOVERIES = Table(
         _ns("rejoined_ns", "first JoinGroup or group heartbeat that joined after it"),
         _ns("retried_ns", "first request on the resource after it"),
         _ns("recovered_ns", "first success on the resource after it"),
-        i64("time_to_recover_ms", "first error to first success, milliseconds"),
+        i64(
+            "time_to_recover_ms",
+            "first error to first success, milliseconds; null where no file covers a part of that time",
+        ),
         text("refresh_trigger", "what made the client learn of the new owner", "error", "hint", "age"),
         i64("lost_broker_us", "time that brokers had: answers, elections, loading; microseconds"),
         i64("lost_backoff_us", "time that the client paused, microseconds"),

@@ -26,6 +26,11 @@ CAPTURES = Table(
         i64("unread_bytes", "bytes of the unpacked file that could not be read, there and further on"),
         *time("first", "time of the first packet"),
         *time("last", "time of the last packet"),
+        i64(
+            "uncovered_before_ns",
+            "where no file covers the time right before the first packet: how long that was, since the last packet "
+            "before it, nanoseconds; null where the capture begins, or goes on",
+        ),
         text("capture_point", "capture point that recorded it; null without --capture-points"),
         text(
             "clock_reference",

@@ -38,6 +38,7 @@ def _head(model: Report) -> Iterator[str]:
         yield "No packets."
         return
     yield f"- {capture.start}, {span(capture.duration_us)}, {count(capture.n_packets, 'packet')}"
+    yield from (f"- {time.text}" for time in capture.uncovered)
     requests = count(sum(api.n for api in model.apis), "request")
     brokers = count(model.cluster.n_brokers, "broker")
     clients = f"{count(model.clients.n, 'client')}, " if model.stories.present else ""

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import CAPTURES
-from kafkascope_analyzer.report.formatting import absolute
+from kafkascope_analyzer.report.formatting import absolute, span
 from kafkascope_analyzer.report.rows import Row, read, select
 from kafkascope_analyzer.sql.database import Database
 
@@ -37,6 +38,15 @@ class FileRead(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class UncoveredTime:
+    """A time that no file covers."""
+
+    from_ns: Annotated[int, "last packet before it"]
+    to_ns: Annotated[int, "first packet after it"]
+    text: Annotated[str, "the same for people, since the capture's start"]
+
+
+@dataclass(frozen=True, slots=True)
 class ByteTotals:
     """Where the bytes of the streams went."""
 
@@ -65,6 +75,7 @@ class Capture:
     n_truncated: Annotated[int, "packets that the snap length cut"]
     n_duplicates: Annotated[int, "packets that show another once more"]
     n_dropped: Annotated[int | None, "packets that the capturing program dropped; null where no file says it"]
+    uncovered: Annotated[tuple[UncoveredTime, ...], "times between the files that none of them covers"]
     ledger: Annotated[ByteTotals, "where the bytes of the streams went"]
 
     @property
@@ -133,8 +144,15 @@ def capture(database: Database) -> Capture:
         n_truncated=sum(file.n_truncated or 0 for file in files),
         n_duplicates=sum(file.n_duplicates or 0 for file in files),
         n_dropped=sum(dropped) if dropped else None,
+        uncovered=tuple(_uncovered_time(time, start_ns or 0) for time in database.dataset.manifest.uncovered.times),
         ledger=byte_totals(database),
     )
+
+
+def _uncovered_time(time: tuple[int, int], start_ns: int) -> UncoveredTime:
+    begin, end = time
+    when = f"{since_start(begin - start_ns)} to {since_start(end - start_ns)}"
+    return UncoveredTime(begin, end, f"not captured from {when} ({span((end - begin) // 1000)})")
 
 
 def byte_totals(database: Database) -> ByteTotals:

@@ -138,6 +138,10 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     yield from cut[:MOST_FILES]
     if len(cut) > MOST_FILES:
         yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
+    for time in capture.uncovered[:MOST_FILES]:
+        yield f"{time.text}: no file covers that time, and nothing is known of it"
+    if len(capture.uncovered) > MOST_FILES:
+        yield f"{count(len(capture.uncovered) - MOST_FILES, 'more time')} that no file covers; report.json lists them"
     if capture.n_truncated:
         yield f"{capture.n_truncated:,} of {count(capture.n_packets, 'packet')} were cut by the snap length"
     if capture.n_duplicates:

@@ -18,6 +18,7 @@ MOST_APIS = 14
 MOST_ERRORS = 8
 MOST_FILES = 6
 MOST_BROKERS = 16
+MOST_UNCOVERED = 6
 
 
 def render_overview(model: Traffic) -> Iterator[RenderableType]:
@@ -43,6 +44,7 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
         yield line("no packets")
         return
     yield line(f"{capture.start} · {span(capture.duration_us)} · {count(capture.n_packets, 'packet')}")
+    yield from (line((time.text, "yellow")) for time in capture.uncovered[:MOST_UNCOVERED])
     yield line(("times below are mm:ss.mmm after that", "dim"))
     found = model.connections
     spoken = [f"{row.n:,} {row.protocol or 'unknown'}" for row in found.by_protocol]

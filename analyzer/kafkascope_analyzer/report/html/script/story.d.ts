@@ -915,7 +915,7 @@ export interface Recovery {
   retried_ns: number | null;
   /** first success on the resource after it (nanoseconds since the epoch) */
   recovered_ns: number | null;
-  /** first error to first success, milliseconds */
+  /** first error to first success, milliseconds; null where no file covers a part of that time */
   time_to_recover_ms: number | null;
   /** what made the client learn of the new owner */
   refresh_trigger: "error" | "hint" | "age" | null;
@@ -1449,6 +1449,8 @@ export interface Capture {
   n_duplicates: number;
   /** packets that the capturing program dropped; null where no file says it */
   n_dropped: number | null;
+  /** times between the files that none of them covers */
+  uncovered: UncoveredTime[];
   /** where the bytes of the streams went */
   ledger: ByteTotals;
   title: string;
@@ -1498,6 +1500,16 @@ export interface FileRead {
   clock_ahead_ns: number | null;
   /** by how much the correction may be wrong, nanoseconds */
   clock_uncertainty_ns: number | null;
+}
+
+/** a time that no file covers */
+export interface UncoveredTime {
+  /** last packet before it */
+  from_ns: number;
+  /** first packet after it */
+  to_ns: number;
+  /** the same for people, since the capture's start */
+  text: string;
 }
 
 /** where the bytes of the streams went */

@@ -1,0 +1,99 @@
+"""Which times between the files of a capture are not captured, as a file is missing or the capture was stopped.
+
+That no packet came between the last one of a file and the first one of the next proves nothing: tcpdump begins a new
+file with a packet, so that a quiet network's pauses lie between files. The connections decide. Where those that go on
+lack bytes between the two files, these were sent meanwhile. Where they go on without a missing byte, nothing was sent.
+Where no connection goes on, the files' own ends are all that is known.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.run_union import Ints
+from kafkascope_analyzer.scan.liveness_spans import RUNS
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.tcp.spans import PAYLOAD, RUN_GAP_NS
+from kafkascope_parsers.tcp.state import EVENT_KINDS
+
+LEAST_NS = RUN_GAP_NS
+"""Shorter pauses between files count as captured: what follows servers and clients over time knows none either."""
+LEAST_ALONE_NS = 10_000_000_000
+"""Shorter pauses count as captured where no connection goes on: a client may connect anew for each piece of work."""
+SHARE = 4
+"""One in so many connections that go on lacks bytes after a pause that is not captured; the others were idle in it."""
+_NOTED_NS = 5_000_000_000
+"""A gap is noted when it is given up, by then at the latest after the first payload behind it."""
+_GAP = EVENT_KINDS.index("gap")
+Flags = NDArray[np.bool_]
+_NEVER = np.iinfo(np.int64).max
+
+
+def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
+    """The times of LEAST_NS or more between the first and the last packet of all files that lie in no file.
+
+    files: first and last packet of each; those of several capture points overlap.
+    """
+    pauses, covered_to = [], None
+    for first_ns, last_ns in sorted(files):
+        if covered_to is not None and first_ns - covered_to >= LEAST_NS:
+            pauses.append((covered_to, first_ns))
+        covered_to = last_ns if covered_to is None else max(covered_to, last_ns)
+    return Uncovered(tuple(pauses))
+
+
+def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, pa.Table]) -> Uncovered:
+    """The times that no file covers. connections: of each bucket, with first_ns and last_ns."""
+    pauses = pauses_between(files)
+    if not pauses:
+        return pauses
+    seen = [_Seen.after(pauses, spill, known) for spill, known in connections.items()]
+    n_going_on, n_lacking = (sum(each, np.zeros(len(pauses.times), np.int64)) for each in _counts(seen))
+    length = np.array([end - begin for begin, end in pauses.times])
+    lacks = (n_lacking > 0) & (n_lacking * SHARE >= n_going_on)
+    alone = (n_going_on == 0) & (length >= LEAST_ALONE_NS)
+    return Uncovered(tuple(pauses.times[at] for at in np.flatnonzero(lacks | alone)))
+
+
+def _counts(seen: "list[_Seen]") -> tuple[list[Ints], list[Ints]]:
+    """Of each bucket and pause: connections that go on with payload, and those of them that lack bytes."""
+    going_on = [each.went_on.sum(1) for each in seen]
+    return going_on, [(each.went_on & each.lacks).sum(1) for each in seen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is seen of the connections of a bucket after each pause, a row a pause: whether they went on with payload,
+    and whether bytes before that are missing."""
+
+    went_on: Flags
+    lacks: Flags
+
+    @classmethod
+    def after(cls, pauses: Uncovered, spill: Path, connections: pa.Table) -> "_Seen":
+        """What a bucket's spill says."""
+        n = connections.num_rows
+        first_ns, last_ns = (connections[name].to_numpy() for name in ("first_ns", "last_ns"))
+        shape = len(pauses.times), n
+        resumed, noted = np.full(shape, _NEVER), np.full(shape, _NEVER)
+        goes_on = np.stack([(first_ns <= begin) & (last_ns >= end) for begin, end in pauses.times])
+        for rows in read_spill(spill, RUNS, ["conn", "layer", "first_ns"]):
+            is_payload = rows["layer"].to_numpy() == PAYLOAD
+            _note_first(resumed, pauses, rows["conn"].to_numpy()[is_payload], rows["first_ns"].to_numpy()[is_payload])
+        for rows in read_spill(spill, "tcp_events", ["conn", "kind", "ts_ns"]):
+            is_gap = rows["kind"].to_numpy() == _GAP
+            _note_first(noted, pauses, rows["conn"].to_numpy()[is_gap], rows["ts_ns"].to_numpy()[is_gap])
+        went_on = goes_on & (resumed < _NEVER)
+        return cls(went_on, went_on & (noted < _NEVER) & (noted - _NOTED_NS <= resumed))
+
+
+def _note_first(first: Ints, pauses: Uncovered, conn: Ints, at_ns: Ints) -> None:
+    """Takes for each pause and connection the first time after the pause."""
+    for row, (_, end) in enumerate(pauses.times):
+        later = at_ns >= end
+        np.minimum.at(first[row], conn[later], at_ns[later])
