@@ -23,7 +23,8 @@ class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
     records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
-    wait; served: False where the client gave up or ended at to_ns."""
+    wait; served: False where the client gave up or ended at to_ns,
+    None where no file covers the time from then on."""
 
     from_ns: int
     to_ns: int | None
@@ -34,7 +35,7 @@ class Wait:
     requests: tuple[tuple[int, str], ...] = ()
     progress_ns: int | None = None
     longest_ns: int | None = None
-    served: bool = True
+    served: bool | None = True
 
     def lasted_ns(self, end_ns: int) -> int:
         """How long it was, or the longest of several. end_ns: end of the capture."""
@@ -85,10 +86,12 @@ class JoinedWaits:
 
     @property
     def served(self) -> bool | None:
-        """Whether the subject was served at the end of the last of them; None where one still waits."""
-        if self.to_ns is None:
+        """Whether the subject was served at the end of the last of them; None where one still waits, or where nobody
+        knows."""
+        ends = {wait.served for wait in self.waits if wait.to_ns == self.to_ns}
+        if self.to_ns is None or ends == {None}:
             return None
-        return any(wait.served for wait in self.waits if wait.to_ns == self.to_ns)
+        return True in ends
 
     def take(self, wait: Wait) -> bool:
         """Adds a wait that belongs to these; returns whether it does."""
@@ -133,7 +136,7 @@ class StallLimits:
     def known(self, wait: Wait) -> Wait:
         """The wait as far as the capture shows it: until a time begins in which it may have ended."""
         ended_ns = self.uncovered.first_in(wait.from_ns, self.end_ns if wait.to_ns is None else wait.to_ns)
-        return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=False)
+        return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=None)
 
 
 def stall_rows(

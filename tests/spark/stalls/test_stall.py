@@ -1,5 +1,6 @@
 """Rows of stalls from waits."""
 
+from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
 
@@ -7,9 +8,9 @@ S = 1_000_000_000
 SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 
 
-def rows(*waits, end=100, least=1):
+def rows(*waits, end=100, least=1, uncovered=()):
     client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, None, None, closed=False)
-    limits = StallLimits(end * S, round(least * S))
+    limits = StallLimits(end * S, round(least * S), Uncovered.of((a * S, b * S) for a, b in uncovered))
     return stall_rows(SUBJECT, waits, {"ci-1": client}, limits)
 
 
@@ -23,6 +24,15 @@ def spans(found):
 
 def test_waits_less_than_half_a_second_apart_are_one():
     assert spans(rows(wait(12.4, 14), wait(10, 12), wait(15, 17))) == [(10, 14), (15, 17)]
+
+
+def test_a_wait_ends_where_a_time_begins_that_no_file_covers():
+    found = rows(wait(10, 50), wait(14.5, None), wait(60, 70), uncovered=[(15, 30)])
+    assert [(row["from_ns"] // S, row["to_ns"] // S, row["served"]) for row in found] == [
+        (10, 15, None),
+        (60, 70, True),
+    ]
+    assert rows(wait(14.5, 50), uncovered=[(15, 30)]) == []
 
 
 def test_a_wait_within_another_changes_nothing():

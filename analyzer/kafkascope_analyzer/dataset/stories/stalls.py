@@ -28,7 +28,7 @@ STALLS = Table(
         flag(
             "served",
             "whether it was served again then; false where the client gave up or ended before; null where it still "
-            "waited at the end of the capture",
+            "waited at the end of the capture, or where no file covers the time from then on",
         ),
         i64("waited_ms", "how long it waited, or had waited at the end of the capture, milliseconds"),
         i64("n_attempts", "requests that were sent for it meanwhile; null for consume"),

@@ -55,6 +55,7 @@ def _stall(stall: Stall, facts: Facts) -> str:
     since = clock(stall.from_ns - facts.start_ns)
     lasted = span(1000 * stall.waited_ms)
     end = "and was served then" if stall.served is not False else "and gave up or ended"
+    end = end if stall.served is not None else "until a time began that no file covers"
     end = end if stall.to_ns is not None else "and was still waiting when the capture ended"
     return f"{safe(who_waited(stall, facts))} waited {lasted} from {since} on ({what_waited(stall)}) {end}"
 

@@ -15,8 +15,9 @@ ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unkno
 VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
 """UNKNOWN: the dataset has no stories, or stories of an older version, and nothing else went wrong in it."""
 
-STILL_OPEN, GAVE_UP, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "served")
-"""How a stall ended: it went on when the capture ended; the client gave up or ended; the client was served."""
+STILL_OPEN, GAVE_UP, NOT_CAPTURED, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "not_captured", "served")
+"""How a stall ended: it went on when the capture ended; the client gave up or ended; a time began that no file covers;
+the client was served."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,26 @@
 """Who stood still: stalls of one client for one service as one line of a table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
-from kafkascope_analyzer.report.model.incidents.model import GAVE_UP, SERVED, STILL_OPEN, WAIT_OUTCOMES, Wait
+from kafkascope_analyzer.report.model.incidents.model import (
+    GAVE_UP,
+    NOT_CAPTURED,
+    SERVED,
+    STILL_OPEN,
+    WAIT_OUTCOMES,
+    Wait,
+)
 
 MOST_WAITS = 50
 MOST_IDS = 10
 OVER = "over"
-_ENDED = {STILL_OPEN: "still waiting", GAVE_UP: "gave up or ended", SERVED: OVER}
+_BY_SERVED = {False: GAVE_UP, None: NOT_CAPTURED, True: SERVED}
+_ENDED = {STILL_OPEN: "still waiting", GAVE_UP: "gave up or ended", NOT_CAPTURED: "then not captured", SERVED: OVER}
 """How stalls ended, in words."""
 _SERVICES = {
     "produce": "produce to {subject}",
@@ -59,7 +67,7 @@ def stood_still(stalls: Iterable[Stall]) -> dict[str, str]:
 
 def _outcome(stalls: Iterable[Stall]) -> str:
     """How stalls of one client ended: one of WAIT_OUTCOMES, the first that one of them had."""
-    ended = {STILL_OPEN if s.to_ns is None else GAVE_UP if s.served is False else SERVED for s in stalls}
+    ended = {STILL_OPEN if s.to_ns is None else _BY_SERVED[s.served] for s in stalls}
     return next(outcome for outcome in WAIT_OUTCOMES if outcome in ended)
 
 
@@ -80,7 +88,7 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         lasted=span(1000 * longest.waited_ms),
         over=not waiting,
         outcome=_outcome(alike),
-        state=_state(waiting, sum(stall.served is False for stall in alike), len(alike)),
+        state=_state(alike),
         n_attempts=sum(stall.n_attempts or 0 for stall in alike),
         error_names=tuple(sorted({error for stall in alike for error in stall.error_names})),
         n_stalls=len(alike),
@@ -111,12 +119,13 @@ def what_waited(stall: Stall) -> str:
 
 def wait_text(stall: Stall) -> str:
     """How long it waited, how that ended where it was not served, and for what: `5.11 s: produce to clicks-0`."""
-    state = _state(stall.to_ns is None, stall.served is False, 1)
+    state = _state([stall])
     return f"{span(1000 * stall.waited_ms)}{'' if state == OVER else f', {state}'}: {what_waited(stall)}"
 
 
-def _state(waiting: int, unserved: int, n: int) -> str:
-    """waiting: how many of n stalls still went on at the end of the capture; unserved: how many ended unserved."""
+def _state(stalls: Sequence[Stall]) -> str:
+    """How some stalls ended, in words."""
+    outcome, n, waiting = _outcome(stalls), len(stalls), sum(stall.to_ns is None for stall in stalls)
     if waiting:
-        return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
-    return _ENDED[GAVE_UP if unserved else SERVED]
+        return _ENDED[outcome] if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
+    return _ENDED[outcome]
