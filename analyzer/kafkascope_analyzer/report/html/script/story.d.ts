@@ -180,7 +180,7 @@ export interface Wait {
   /** over, still waiting, or that the client gave up or ended */
   state: string;
   /** the same as a word: the first that one of these stalls had */
-  outcome: "still_open" | "gave_up" | "served";
+  outcome: "still_open" | "gave_up" | "not_captured" | "served";
   /** requests that were sent for it meanwhile */
   n_attempts: number;
   /** errors that they got */
