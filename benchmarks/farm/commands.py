@@ -18,6 +18,7 @@ from benchmarks.farm.layer import FaultError
 from kafkascope_analyzer.cli.app import app
 
 DONE, FOUND, USAGE, UNREADABLE, PART_FAILED, NO_KAFKA = range(6)
+INTERRUPTED = 130
 _VARIABLE = re.compile(r"[0-9a-f]{6,}|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 
 
@@ -39,6 +40,8 @@ def run_command(arguments: Sequence[str], output: Path, allowed: Sequence[int] =
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
             cause = "".join(traceback.format_exception(ended)) if code not in allowed else ""
+    if code == INTERRUPTED and code not in allowed:
+        raise KeyboardInterrupt  # it is the farm that is to end
     printed = output.read_bytes()
     if code not in allowed:
         said = printed.decode("utf-8", "replace").strip().splitlines()

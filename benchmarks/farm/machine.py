@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.farm.checks import check_ledger
-from benchmarks.farm.commands import DONE, PART_FAILED, UNREADABLE, USAGE
+from benchmarks.farm.commands import DONE, INTERRUPTED, PART_FAILED, UNREADABLE, USAGE
 from benchmarks.farm.layer import FaultError
 from benchmarks.farm.vectors import FIXTURES
 
 CAPTURE = FIXTURES / "captures" / "healthy_basic.pcap.zst"
-INTERRUPTED, BROKEN_PIPE = 130, 141
+BROKEN_PIPE = 141
 COMMANDS = {
     "ingest": ("ingest", str(CAPTURE), "-o", "DATASET", "--overwrite"),
     "two jobs": ("ingest", str(CAPTURE), "-o", "DATASET", "--overwrite", "--jobs", "2"),

@@ -52,16 +52,16 @@ _ALL = (
         "fields",
         "fields of real messages: limits of their types, hostile strings, counts, tags",
         scene_messages.odd_fields,
-        Inputs(4, 40, 5_000),
+        Inputs(2, 40, 5_000),
     ),
-    _whole("other_apis", "exchanges of any API, random and hostile", scene_messages.other_apis, Inputs(3, 30, 4_000)),
-    _whole("frames", "bytes and sizes of frames", scene_messages.blind_frames, Inputs(2, 15, 2_000)),
-    _whole("records", "record batches in Produce and Fetch", scene_messages.odd_records, Inputs(2, 15, 1_500)),
+    _whole("other_apis", "exchanges of any API, random and hostile", scene_messages.other_apis, Inputs(2, 30, 4_000)),
+    _whole("frames", "bytes and sizes of frames", scene_messages.blind_frames, Inputs(1, 15, 2_000)),
+    _whole("records", "record batches in Produce and Fetch", scene_messages.odd_records, Inputs(1, 15, 1_500)),
     Layer(
         "datasets",
         "files of datasets: missing, cut, flipped, odd manifests",
         DatasetRounds,
-        Inputs(15, 200, 5_000),
+        Inputs(6, 200, 5_000),
         round_s=60,
         growth_mb=256,
         unchecked=("smoke",),
@@ -70,21 +70,21 @@ _ALL = (
         "datasets",
         "files of datasets: missing, cut, flipped, odd manifests",
         DatasetRounds,
-        Inputs(15, 200, 5_000),
+        Inputs(6, 200, 5_000),
         growth_mb=256,
         unchecked=("smoke",),
     ),
-    _whole("members", "subscriptions and assignments of groups", scene_messages.odd_members, Inputs(2, 15, 1_000)),
-    _whole("logins", "SASL exchanges, well formed and not", scene_secrets.odd_logins, Inputs(2, 15, 1_500)),
+    _whole("members", "subscriptions and assignments of groups", scene_messages.odd_members, Inputs(1, 15, 1_000)),
+    _whole("logins", "SASL exchanges, well formed and not", scene_secrets.odd_logins, Inputs(1, 15, 1_500)),
     _whole(
-        "secrets", "a marked secret in each field that may hold one", scene_secrets.marked_secrets, Inputs(3, 20, 2_000)
+        "secrets", "a marked secret in each field that may hold one", scene_secrets.marked_secrets, Inputs(1, 20, 2_000)
     ),
-    _whole("clocks", "times of packets", scene_packets.odd_clock, Inputs(2, 10, 1_000)),
+    _whole("clocks", "times of packets", scene_packets.odd_clock, Inputs(1, 10, 1_000)),
     _whole("names", "DNS", scene_packets.odd_names, Inputs(1, 10, 500)),
     _whole(
-        "tcp", "sequence numbers, overlaps, resets, losses, keep-alives", scene_packets.odd_tcp, Inputs(2, 15, 1_500)
+        "tcp", "sequence numbers, overlaps, resets, losses, keep-alives", scene_packets.odd_tcp, Inputs(1, 15, 1_500)
     ),
-    _whole("links", "VLAN, MPLS, PPPoE, GRE, VXLAN, IPv6, fragments", scene_packets.odd_links, Inputs(2, 10, 1_000)),
+    _whole("links", "VLAN, MPLS, PPPoE, GRE, VXLAN, IPv6, fragments", scene_packets.odd_links, Inputs(1, 10, 1_000)),
     Layer(
         "machine",
         "processes killed, without memory, files, disk or output, two at once",
