@@ -28,14 +28,48 @@ is written |
 | 130 | interrupted; where the command writes files, its sentence says what was written |
 | 141 | the program that read standard output closed it |
 
+A cause has the same code in every command:
+
+{causes}
 With `--format json` (of `sql` also `jsonl`) each line on standard error is JSON too: `{"warning": "..."}`,
 `{"note": "..."}`, and where the command fails one `{"error": "...", "exit_code": 2}`.
 """
 
 
+CAUSES = (
+    (
+        "no such dataset, or the folder or file is none",
+        2,
+        ("report X", "stories X", "explain X id", "diff X X", "topology X", "compact X", "clean X", "sql X select"),
+    ),
+    ("no such capture", 3, ("analyze X", "ingest X", "info X", "timeline X", "cut X -o piece.pcapng --from +1s")),
+    ("a file that is no capture", 3, ("analyze F", "ingest F", "info F", "timeline F", "cut F -o p.pcapng --from +1s")),
+    ("a folder without captures", 2, ("analyze D", "ingest D", "info D", "timeline D")),
+    (
+        "an id or name that the dataset does not have",
+        2,
+        ("explain S id", "timeline S --client x", "timeline S --recovery x", "cut S -o p.pcapng --finding x"),
+    ),
+    ("no such rule, table, API or saved question", 2, ("rules x", "tables x", "protocol x", "sql S --run x")),
+    ("a query that fails", 2, ("sql S selec",)),
+    ("no Kafka in it", 5, ("analyze N", "ingest N", "stories N", "report N")),
+)
+"""Cause, exit code, and the commands that meet it. X: nothing of that name; F: a file; D: a folder; S: a dataset with
+stories; N: a capture or dataset without Kafka."""
+
+
+def causes_table() -> str:
+    """The causes with their exit codes."""
+    rows = "".join(
+        f"| {cause} | {code} | {', '.join(dict.fromkeys(f'`{line.split()[0]}`' for line in lines))} |\n"
+        for cause, code, lines in CAUSES
+    )
+    return f"| cause | exit code | commands |\n|---|---|---|\n{rows}"
+
+
 def commands_page() -> str:
     """Every command with its options."""
-    parts = [COMMANDS_HEAD]
+    parts = [COMMANDS_HEAD.replace("{causes}", causes_table())]
     for name, command in typer.main.get_command(app).commands.items():
         parts += [
             f"## kafkascope {name}\n\n{command.help}\n",

@@ -37,7 +37,7 @@ def report(
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
     messages = Messages.of(format, quiet=quiet)
     with exit_codes(messages) as written:
-        from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete
+        from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, end_without_kafka
         from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
         from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
@@ -63,3 +63,4 @@ def report(
                 messages.note(f"{name}: {place}")
         end_if_incomplete(model, failed)
         end_if_found(opened, model, fail_on)
+        end_without_kafka(opened)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, cancelled_when_interrupted, exit_codes
-from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, known_rules
+from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, end_without_kafka, known_rules
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
@@ -60,6 +60,7 @@ def stories(
         messages.note(f"dataset: {dataset}, report: {with_stories.uri_of('report.json')}")
         end_if_incomplete(model, failed)
         end_if_found(with_stories, model, fail_on)
+        end_without_kafka(with_stories)
 
 
 def java_problem(remote: str | None = None) -> str | None:

@@ -75,7 +75,7 @@ def test_a_capture_without_kafka_is_said_and_has_an_exit_code_of_its_own(
     assert result.exit_code == 5, result.output
     assert result.stderr.splitlines()[-1] == f"kafkascope: {capture}: {why}"
     shown = run("report", out)
-    assert shown.exit_code == 0
+    assert shown.exit_code == 5
     assert "Nothing failed" not in shown.stdout
     assert "no rule found fault" not in shown.stdout
     assert "no client was seen" not in shown.stdout
