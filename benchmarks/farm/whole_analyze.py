@@ -8,6 +8,7 @@ a secret that was put in.
 import os
 import random
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +70,7 @@ class WholeRounds:
         shutil.rmtree(folder, ignore_errors=True)
         self._temporary = folder / "tmp"
         self._temporary.mkdir(parents=True)
-        os.environ["TMPDIR"] = str(self._temporary)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(self._temporary)
         self._expected: dict[Path, Rows] = {}
         self._left: set[str] = set()
 

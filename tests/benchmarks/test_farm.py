@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def test_some_mutated_inputs_of_each_layer_are_dealt_with(name, tmp_path):
 @pytest.mark.parametrize("name", ["messages", "conversations", "packets", "fields", "secrets", "links"])
 def test_the_same_seed_makes_the_same_inputs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rounds = LAYERS[name].open(tmp_path / name)
     first, again, other = (repr(rounds.make(generator(seed, name, 3))) for seed in (1, 1, 2))
     assert first == again != other
@@ -67,6 +69,7 @@ def test_the_same_seed_makes_the_same_inputs(name, tmp_path, monkeypatch):
 
 def test_every_layer_makes_inputs(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name, layer in LAYERS.items():
         if name in ("datasets", "machine"):
             continue  # their inputs depend on a dataset

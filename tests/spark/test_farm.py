@@ -1,6 +1,7 @@
 """A few mutated captures go through all of `analyze` and the commands behind it, and a run that fails is noticed."""
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from benchmarks.farm.rounds import generator
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["fields", "logins"])
 def test_a_mutated_capture_goes_through_every_command(spark, name, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the rounds set it, to see what is left there
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the rounds set both, to see what is left there
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rounds = LAYERS[name].open(tmp_path / name)
     r = generator(1, name, 0)
     rounds.run(rounds.make(r), r)
