@@ -41,7 +41,7 @@ class Range:
         """Which integers are outside; None where all are inside."""
         if not len(values) or (values.min() >= self.least and values.max() <= self.greatest):
             return None
-        return np.asarray((values < self.least) | (values > self.greatest))
+        return np.asarray(np.less(values, self.least) | np.greater(values, self.greatest))
 
     def within(self, kind: pa.DataType) -> "Range":
         """The part of it that an integer type can hold."""

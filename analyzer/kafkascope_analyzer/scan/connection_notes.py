@@ -103,7 +103,8 @@ class ConnectionNotes:
         above the highest one is no offer."""
         columns = messages.columns
         key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
-        known = ~(columns.is_null(low) | columns.is_null(high)) & (columns.values(low) <= columns.values(high))
+        in_order = np.less_equal(columns.values(low), columns.values(high))
+        known = in_order & ~(columns.is_null(low) | columns.is_null(high))
         triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)[known]
         ends = np.searchsorted(columns.row(key)[known], np.arange(len(columns) + 1))
         good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)

@@ -84,7 +84,7 @@ def _no_sources(message: MessageType, leaf: Node) -> dict[str, Node | None]:
     return {}
 
 
-def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sources, **paths: str) -> Reader:
+def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sources, /, **paths: str) -> Reader:
     """A reader of the facts of a kind, of which a message has one per instance of a field. sources, paths: of the
     columns; a message that lacks the node id states none.
     """
@@ -102,8 +102,8 @@ def _facts(kind: str, leaf_path: str, stated: Stated, sources: Sources = _no_sou
         }
         nodes = {name: _one(columns, path) for name, path in paths.items()} | sources(columns.message, leaf)
         known |= {name: _column(columns, leaf, keep, SPILL_SCHEMA.field(name), node) for name, node in nodes.items()}
-        columns = [known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA]
-        facts = pa.table(columns, SPILL_SCHEMA)
+        shown = [known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA]
+        facts = pa.table(shown, SPILL_SCHEMA)
         for name in _NEEDED:
             if name in paths and known[name].null_count:
                 facts = facts.filter(facts[name].is_valid())
