@@ -23,7 +23,8 @@ _UNACKNOWLEDGED = {
 
 
 def state_rows(server: ServerRecord) -> Iterator[Row]:
-    """The rows of a server, host by host, in order of time."""
+    """The rows of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
+    knows how long it was: it is left out."""
     down = down_stretches(server)
     silent = silent_stretches(server, down)
     frozen = frozen_stretches(server, down + silent)
@@ -31,7 +32,7 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     bad = down + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += slow_stretches(server, bad)
     bad += idle_stretches(server, down)
-    of_hosts = by_host(bad)
+    of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)
     for name, host in sorted(server.hosts.items()):
         for stretch in _with_rest(server, host, _apart(of_hosts.get(name, []))):
             yield _row(server, host, stretch)

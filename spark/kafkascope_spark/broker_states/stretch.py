@@ -28,6 +28,11 @@ class Stretch:
     requests: list[tuple[int, str]] = field(default_factory=list)
     layers: set[str] = field(default_factory=set)
 
+    @property
+    def goes_back(self) -> bool:
+        """Whether it ends before it begins: the capture's clock was set back meanwhile."""
+        return self.end is not None and self.end.ts_ns < self.begin.ts_ns
+
     def join(self, other: "Stretch") -> None:
         """Goes on with a later stretch of the same state."""
         self.end, self.resumed = other.end, other.resumed

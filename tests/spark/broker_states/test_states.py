@@ -489,3 +489,11 @@ def test_a_host_that_was_down_itself_was_not_served_meanwhile(trace):
         ("other", "down", 35.0, 42.0),
         ("other", "serving", 42.0, None),
     ]
+
+
+def test_a_wait_during_which_the_clock_was_set_back_is_no_state(trace):
+    trace.host("a")
+    trace.signs((0.1, 10.0), host="a")
+    trace.wait("a", 30.0, None, last=20.0)
+    trace.wait("a", 30.6, None, last=20.1)
+    assert trace.states() == [("a", "serving", 0.1, None)]
