@@ -5,8 +5,16 @@ all that this shares with the package under test.
 import struct
 from dataclasses import dataclass
 
+from kafkascope_parsers.api_keys import API_VERSIONS, SASL_HANDSHAKE
+from kafkascope_parsers.schema import api_keys
 from kafkascope_parsers.schema.facts import load_api, load_index
 
+LIMITS = {
+    "lowest": lambda bits: -(1 << (bits - 1)),
+    "highest": lambda bits: (1 << (bits - 1)) - 1,
+    "minus_one": lambda bits: -1,
+    "one": lambda bits: 1,
+}
 WIDTHS = {"int8": 1, "int16": 2, "uint16": 2, "int32": 4, "int64": 8}
 
 
@@ -96,4 +104,21 @@ def conversations_of(filling, apis):
         for version in sorted({api.min_version, api.max_version}):
             number = len(found) + 1
             found.append([message(api_key, way, version, number, filling) for way in ("request", "response")])
+    return found
+
+
+def talks(w, limits, texts):
+    """Connections (w: wire.py) on which every API is used: one for each limit and each (text, whether it fails)."""
+    apis = [API_VERSIONS, *(key for key in api_keys() if key not in (API_VERSIONS, SASL_HANDSHAKE))]
+    found = []
+    for limit in limits:
+        for text, failing in texts:
+
+            def number(bits, name, limit=limit, failing=failing):
+                return 0 if name.endswith("ErrorCode") and not failing else limit(bits)
+
+            talk = w.Conversation(client_port=40000 + len(found))
+            for request, response in conversations_of(Filling(number, text), apis):
+                talk.from_client(request).from_server(response)
+            found.append(talk)
     return found

@@ -16,15 +16,6 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import questions
-from kafkascope_parsers.api_keys import API_VERSIONS, SASL_HANDSHAKE
-from kafkascope_parsers.schema import api_keys
-
-LIMITS = {
-    "lowest": lambda bits: -(1 << (bits - 1)),
-    "highest": lambda bits: (1 << (bits - 1)) - 1,
-    "minus_one": lambda bits: -1,
-    "one": lambda bits: 1,
-}
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +27,7 @@ def x(load_module):
 @pytest.fixture(scope="module")
 def extreme(w, x, tmp_path_factory):
     """A capture of one connection for each limit, with and without errors, and its dataset."""
-    apis = [API_VERSIONS, *(key for key in api_keys() if key not in (API_VERSIONS, SASL_HANDSHAKE))]
-    conversations = []
-    for limit in LIMITS.values():
-        for text, failing in ((b"t", False), (b"9" * 40, True), (b"", False)):
-
-            def number(bits, name, limit=limit, failing=failing):
-                return 0 if name.endswith("ErrorCode") and not failing else limit(bits)
-
-            talk = w.Conversation(client_port=40000 + len(conversations))
-            for request, response in x.conversations_of(x.Filling(number, text), apis):
-                talk.from_client(request).from_server(response)
-            conversations.append(talk)
+    conversations = x.talks(w, x.LIMITS.values(), ((b"t", False), (b"9" * 40, True), (b"", False)))
     folder = tmp_path_factory.mktemp("extreme")
     return w.read(folder, *conversations)
 
@@ -91,10 +71,10 @@ def test_what_was_outside_is_counted_with_its_field(extreme):
     assert {row["least"] for row in rows} >= {str(-(2**63)), str(-(2**31)), "-1"}
 
 
-def test_messages_keep_what_kafka_wrote(extreme):
+def test_messages_keep_what_kafka_wrote(extreme, x):
     rows = extreme.messages("Fetch", "response")
     found = {p["high_watermark"] for row in rows for r in row["responses"] for p in r["partitions"]}
-    assert found == {limit(64) for limit in LIMITS.values()}
+    assert found == {limit(64) for limit in x.LIMITS.values()}
 
 
 def test_reports_and_saved_questions_take_them(extreme):

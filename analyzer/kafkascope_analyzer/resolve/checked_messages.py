@@ -1,5 +1,6 @@
 """The door for what the second pass reads again: in the tables of messages stand Kafka's own values, and of these the
-ones that are outside of the ranges of their fields become null before anything is computed with them.
+ones that are outside of the ranges of their fields become null before anything is computed with them; in an array of
+numbers they are left out.
 
 They were counted when they were decoded (scan.value_ranges).
 """
@@ -11,7 +12,8 @@ from kafkascope_analyzer.dataset.ranges import field_range
 
 
 def checked_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch of a table of messages, with null for values outside of the ranges of their fields."""
+    """The batch of a table of messages, with null for values outside of the ranges of their fields, and arrays of
+    numbers without them."""
     columns = [_checked(column, field.name) for column, field in zip(batch.columns, batch.schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
@@ -27,8 +29,13 @@ def _checked(values: pa.Array, name: str) -> pa.Array:
         null = pa.array(np.asarray(values.is_null())) if values.null_count else None
         if checked is inner:
             return values
-        ends = pa.array(values.offsets.to_numpy())  # a part of an array could not be given a mask
-        return pa.ListArray.from_arrays(ends, checked, kind, mask=null)
+        ends = values.offsets.to_numpy()
+        if pa.types.is_integer(inner.type):
+            kept = np.asarray(checked.is_valid())
+            ends = np.append(0, np.cumsum(kept))[ends].astype(ends.dtype)
+            checked = checked.filter(pa.array(kept))
+        # a new array of ends: a part of an array could not be given a mask
+        return pa.ListArray.from_arrays(pa.array(ends), checked, kind, mask=null)
     if pa.types.is_struct(kind):
         inner = [values.field(at) for at in range(kind.num_fields)]
         checked = [_checked(child, field.name) for child, field in zip(inner, kind, strict=True)]

@@ -125,11 +125,11 @@ def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
 
 
 def _without_error(topics: pa.ListArray) -> pa.ListArray:
-    """`topic-partition` of each partition without an error in lists of topics."""
+    """`topic-partition` of each partition without an error in lists of topics, as far as its number is in range."""
     of_topic, names, each = partitions_of_topics(topics)
     of_row = pc.list_parent_indices(topics).take(of_topic)
     texts = partition_texts(names.take(of_topic), pc.struct_field(each, "partition_index"))
-    is_written = pc.fill_null(pc.equal(pc.struct_field(each, "error_code"), 0), False)
+    is_written = pc.and_(texts.is_valid(), pc.fill_null(pc.equal(pc.struct_field(each, "error_code"), 0), False))
     return grouped(texts.filter(is_written), of_row.filter(is_written), topics.is_valid())
 
 

@@ -34,7 +34,8 @@ def is_coordinator_request(requests: pa.Table) -> pa.ChunkedArray:
 
 
 def partition_texts(topics: pa.Array, partitions: pa.Array) -> pa.Array:
-    """`topic-partition` of topics and partitions of one length; `?` for a topic whose name is not known."""
+    """`topic-partition` of topics and partitions of one length; `?` for a topic whose name is not known, null for a
+    partition whose number is not."""
     return pc.binary_join_element_wise(pc.fill_null(topics, "?"), pc.cast(partitions, pa.string()), "-")
 
 

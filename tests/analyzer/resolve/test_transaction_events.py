@@ -225,7 +225,7 @@ def test_jobs_blocks_and_files_change_nothing(
     limits = Limits(block_bytes=1 << 18, batch_bytes=4096)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)
-    monkeypatch.setattr("kafkascope_analyzer.resolve.finished_files._BATCH_ROWS", 7)  # of messages
+    monkeypatch.setattr("kafkascope_analyzer.dataset.parquet_files.BATCH_ROWS", 7)  # of messages
     monkeypatch.setattr("kafkascope_analyzer.resolve.transaction_source.SLICE_ROWS", 5)
     inputs = [CAPTURE] if n_files == 1 else files_of(CAPTURE, tmp_path, n_files)
     ingest(inputs, tmp_path / "other.kscope", IngestOptions(jobs=jobs))
