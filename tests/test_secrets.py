@@ -88,6 +88,20 @@ def test_no_report_has_it(planted: ModuleType, read: tuple[Path, bytes, Path], f
     assert planted.leaks(run("report", dataset)) == []
 
 
+@pytest.mark.parametrize("selected", [("--from", "+0s"), ("--api", "SaslAuthenticate"), ("--packets", "1-150")])
+def test_no_piece_has_it(
+    planted: ModuleType, read: tuple[Path, bytes, Path], selected: tuple[str, str], tmp_path: Path
+) -> None:
+    """Whole, by request, and begun and ended wherever a packet does."""
+    dataset, _, _ = read
+    capture, piece = dataset.with_name("planted.pcap"), tmp_path / "piece.pcapng"
+    printed = run("cut", capture, "--dataset", dataset, *selected, "-o", piece)
+    assert planted.leaks(printed + piece.read_bytes()) == []
+    assert b"became zeros" in printed
+    run("cut", capture, "--dataset", dataset, *selected, "-o", piece, "--overwrite", "--with-secrets")
+    assert planted.leaks(piece.read_bytes())
+
+
 def test_decode_does_not_print_it(planted: ModuleType, tmp_path: Path) -> None:
     lines: list[dict[str, object]] = []
     for n, (_, key, version, by_name) in enumerate(planted.messages()):

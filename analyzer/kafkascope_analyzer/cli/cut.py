@@ -86,6 +86,14 @@ def cut(
         bool,
         typer.Option("--comments/--no-comments", help="Say on packets which request or error begins there."),
     ] = True,
+    with_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--with-secrets",
+            help="Copy packets as they were captured. Without it, messages that may hold passwords, tokens or "
+            "configurations become zeros behind their headers, as does what did not decode.",
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,7 +101,7 @@ def cut(
 
     Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
     of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
-    Packets are copied as they were captured, with the secrets and records in them.
+    Packets are copied with the records in them. Messages that may hold secrets are blanked.
     """
     messages = Messages(quiet=quiet)
     with exit_codes(messages) as written:
@@ -121,7 +129,7 @@ def cut(
             margin_ns=_margin(margin),
             whole_connections=whole_connections,
         )
-        wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments)
+        wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments, with_secrets)
         cut_piece(wanted, out, messages, written, overwrite=overwrite)
 
 

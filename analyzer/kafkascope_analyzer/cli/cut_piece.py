@@ -2,17 +2,18 @@
 
 import os
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO
 
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, Written
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.progress import bar
+from kafkascope_analyzer.cut.blanked import blank_secrets
 from kafkascope_analyzer.cut.brokers import broker_names, kafka_ports
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
 from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
@@ -28,6 +29,7 @@ from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_analyzer.report.commands import open_in_wireshark
 from kafkascope_analyzer.report.formatting import absolute, count, list_of, size, span
+from kafkascope_analyzer.workers.engine import Progress
 from kafkascope_parsers.capture.pcapng_writer import Section
 from kafkascope_parsers.errors import UsageError
 
@@ -46,6 +48,7 @@ class Wanted:
     moved: tuple[str, ...]
     selection: Selection
     comments: bool
+    with_secrets: bool
 
 
 def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *, overwrite: bool) -> None:
@@ -62,12 +65,19 @@ def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *
         section = Section(f"kafkascope {version('kafkascope')}", _comment(wanted, originals), names)
         ports = frozenset() if dataset is None else kafka_ports(dataset)
         total = sum(original.place.size_bytes() for original in originals)
-        with _appearing(out) as file, bar("cutting", quiet=messages.quiet) as shown:
-            copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
+        with _appearing(out, scratch) as piece:
+            with piece.open("wb") as file, bar("cutting", quiet=messages.quiet) as shown:
+                copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
             if not copied.n_packets:
                 raise UsageError(f"no packet matches {wanted.selection.words()}: nothing was written")
+            n_blanked = 0 if wanted.with_secrets else blank_secrets(piece, _ingested([piece], scratch / "piece.kscope"))
     if out != STANDARD_OUTPUT:
         written.clause = f"{out} is whole"
+    if n_blanked:
+        messages.note(
+            f"{count(n_blanked, 'message')} that may hold secrets, or did not decode, became zeros; "
+            "--with-secrets copies packets as they are"
+        )
     _say(copied, out, ports, messages)
 
 
@@ -123,10 +133,14 @@ def _temporary_dataset(
     if STANDARD_INPUT in captures:
         raise UsageError("standard input can be read only once, and this selection takes two passes: give a file")
     messages.note("reading the captures into a temporary dataset; kafkascope ingest keeps one")
-    dataset = scratch / "captures.kscope"
     with bar("reading captures", quiet=messages.quiet) as shown:
-        ingest(captures, dataset, progress=shown.at)
-    return Dataset.open(dataset)
+        return _ingested(captures, scratch / "captures.kscope", shown.at)
+
+
+def _ingested(captures: Sequence[CapturePlace | Path], out: Path, progress: Progress | None = None) -> Dataset:
+    """The dataset of some captures, in a temporary folder."""
+    ingest(captures, out, progress=progress)
+    return Dataset.open(out)
 
 
 def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] | None:
@@ -172,16 +186,20 @@ def _is_same_file(out: Path, place: CapturePlace) -> bool:
 
 
 @contextmanager
-def _appearing(out: Path) -> Iterator[BinaryIO]:
-    """A file to write that gets its name at the end of the block; an error or Ctrl-C leaves nothing."""
-    if out == STANDARD_OUTPUT:
-        yield sys.stdout.buffer
-        return
-    work = out.with_name(f".{out.name}.partial")
+def _appearing(out: Path, scratch: Path) -> Iterator[Path]:
+    """A file to write that gets its name, or goes to standard output, at the end of the block; an error or Ctrl-C
+    leaves nothing."""
+    to_stdout = out == STANDARD_OUTPUT
+    work = scratch / "piece.pcapng" if to_stdout else out.with_name(f".{out.name}.partial")
     try:
-        with work.open("wb") as file:
-            yield file
-        os.replace(work, out)
+        yield work
+        if to_stdout:
+            with work.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        else:
+            os.replace(work, out)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UsageError(f"{out}: cannot be written: {error.strerror or error}") from error
     finally:

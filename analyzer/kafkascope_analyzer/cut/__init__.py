@@ -10,5 +10,6 @@ comments   what packets are worth pointing at
 flows      which segments belong to a flow
 spans      which times lie in a flow's spans
 copy       the pass over the captures
+blanked    secrets of the piece, which become zeros
 pcapng     the file that is written
 """

@@ -49,6 +49,13 @@ def flow_keys(segments: Segments) -> Halves:
     return result
 
 
+def direction_keys(segments: Segments) -> Halves:
+    """A hash of both ends of each segment, uint64, another one for each way."""
+    source = _end_keys(segments.source, segments.source_port)
+    result: Halves = source * _ODD[1] + _end_keys(segments.destination, segments.destination_port)
+    return result
+
+
 class Flows:
     """Flows, numbered in the order given: the two ends of each."""
 

@@ -92,8 +92,8 @@ def api_of(message: str) -> str:
 
 APIS_WITH_SECRETS = frozenset(api_of(message) for message in SECRETS)
 """APIs with a secret field in either direction."""
-_APIS_OF_CREDENTIALS = frozenset({"SaslHandshake", "DescribeUserScramCredentials"})
-"""APIs that have none today, and are about credentials."""
+APIS_ABOUT_SECRETS = APIS_WITH_SECRETS | {"SaslHandshake", "DescribeUserScramCredentials"}
+"""These, and APIs that have no secret field today and are about credentials: what is unknown in them may be one."""
 _REPORTS = ("error_message", "status_detail")
 """Names of fields that hold a text of the broker about what was requested."""
 
@@ -130,4 +130,4 @@ def secret_when(message: str, path: str) -> SecretWhen | None:
 def hides_unknown_tags(message: str) -> bool:
     """Whether only the lengths of a message's unknown tags may be shown: a newer version of a message that is about
     secrets may hold one there."""
-    return api_of(message) in APIS_WITH_SECRETS | _APIS_OF_CREDENTIALS
+    return api_of(message) in APIS_ABOUT_SECRETS
