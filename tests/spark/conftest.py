@@ -74,7 +74,7 @@ def as_dataset() -> Callable[[pathlib.Path, tuple[int, int]], Dataset]:
     """A folder of tables as a dataset of a capture between these two times."""
 
     def make(place: pathlib.Path, capture_ns: tuple[int, int]) -> Dataset:
-        inputs = [{"first_ns": capture_ns[0], "last_ns": capture_ns[1]}]
+        inputs = [{"path": "a.pcap", "first_ns": capture_ns[0], "last_ns": capture_ns[1]}]
         (place / MANIFEST).write_text(Manifest(written_files(place), {}, inputs).to_json())
         return Dataset.open(place)
 

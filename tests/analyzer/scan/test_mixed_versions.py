@@ -25,6 +25,7 @@ from kafkascope_analyzer.scan.request_facts import (
     FactColumns,
 )
 from kafkascope_analyzer.scan.topology import topology_rows
+from kafkascope_analyzer.scan.value_ranges import OutOfRange
 from kafkascope_parsers.machine import decode_messages
 from kafkascope_parsers.machine.arrow import to_arrow
 from kafkascope_parsers.schema import api_name, message_type
@@ -72,7 +73,7 @@ def rows_of(columns, numbers):
     if message.direction == "response":
         tables["errors"] = error_rows(columns, numbers)
     rows = [(name, row) for name, table in tables.items() for row in table.to_pylist()]
-    for part in partition_rows(columns, numbers):
+    for part in partition_rows(columns, numbers, OutOfRange()):
         rows += [("partitions", row) for row in pa.table({"row": part.row, **part.columns}).to_pylist()]
     return {
         number: sorted(
@@ -102,6 +103,6 @@ def test_each_partition_has_its_topic_in_every_version(api_key, direction):
     message = message_type(api_key, direction)
     if full and partition_fields(message):
         columns = decoded(message, full)
-        for part in partition_rows(columns, np.arange(len(full))):
+        for part in partition_rows(columns, np.arange(len(full)), OutOfRange()):
             named = [part.columns[name].is_valid() for name in ("topic", "topic_id") if name in part.columns]
             assert np.logical_or.reduce([valid.to_numpy(zero_copy_only=False) for valid in named]).all()
