@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.ranges import column_range
+from kafkascope_analyzer.dataset.ranges import APART_NS, EPOCH, OFFSET, TIME_NS, column_range
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.model.report import report_model
@@ -85,3 +85,12 @@ def test_reports_and_saved_questions_take_them(extreme):
         assert len(asked) > 3
         for question in asked:
             database.query(question.text)
+
+
+def test_times_durations_and_epochs_can_be_added_and_subtracted():
+    for one in (TIME_NS, APART_NS):
+        for other in (TIME_NS, APART_NS):
+            assert one.greatest + other.greatest < 2**63
+            assert one.least - other.greatest >= -(2**63)
+    assert EPOCH.greatest - EPOCH.least < 2**31
+    assert OFFSET.greatest - OFFSET.least < 2**63

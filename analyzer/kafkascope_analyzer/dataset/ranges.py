@@ -3,9 +3,9 @@ of all tables.
 
 A number has a range by what it is (an offset, a time, a number of bytes), and what it is shows in its name. Ingest
 takes a field of a message whose value is outside of its range as null, and counts it (table `out_of_range`). So
-everything that computes may rely on the limits, which are chosen such that in 64 bits a time and a duration can be
-added, two times or two offsets subtracted, and milliseconds turned into nanoseconds, without leaving the type. What is
-multiplied, or added up over any number of rows, needs a wider type all the same.
+everything that computes may rely on the limits, which are chosen such that in 64 bits two times or durations can be
+added or subtracted, two offsets too, and milliseconds turned into nanoseconds, and that two epochs can be subtracted in
+32 bits. What is multiplied, or added up over any number of rows, needs a wider type all the same.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ _EXACT = 2**53
 """The whole numbers up to here are exact in a double and in JSON. A partition that takes a million records each second
 gets there after 285 years."""
 _YEAR_S = 31_557_600
-_2200_S = 7_258_118_400
-"""2200-01-01, in seconds since the epoch."""
+_2100_S = 4_102_444_800
+"""2100-01-01, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Range:
 OFFSET = Range("offset", -2, _EXACT)
 """-1 and -2 stand for none, and for the end and the beginning."""
 OFFSETS_APART = Range("difference of offsets", -(_EXACT + 2), _EXACT + 2)
-TIME_NS = Range("time in nanoseconds since the epoch", 0, _2200_S * 10**9)
-TIME_MS = Range("time in milliseconds since the epoch", -1, _2200_S * 10**3)
+TIME_NS = Range("time in nanoseconds since the epoch", 0, _2100_S * 10**9)
+TIME_MS = Range("time in milliseconds since the epoch", -1, _2100_S * 10**3)
 """Kafka writes -1 for a record without a time."""
-APART_NS = Range("nanoseconds between two times", -_2200_S * 10**9, _2200_S * 10**9)
-APART_US = Range("microseconds between two times", -_2200_S * 10**6, _2200_S * 10**6)
-APART_MS = Range("milliseconds between two times", -_2200_S * 10**3, _2200_S * 10**3)
+APART_NS = Range("nanoseconds between two times", -_2100_S * 10**9, _2100_S * 10**9)
+APART_US = Range("microseconds between two times", -_2100_S * 10**6, _2100_S * 10**6)
+APART_MS = Range("milliseconds between two times", -_2100_S * 10**3, _2100_S * 10**3)
 WAIT_MS = Range("duration in milliseconds", 0, _INT32)
 TIMEOUT_MS = Range("timeout in milliseconds", -1, _INT32)
 """-1 stands for none, or for one that stays as it is."""
@@ -66,7 +66,7 @@ LIFETIME_MS = Range("lifetime in milliseconds", 0, 10 * _YEAR_S * 1000)
 PARTITION = Range("partition", 0, _INT32)
 NODE_ID = Range("node id", -3, _INT32)
 """Below 0 are clients, consumers that debug, and no node."""
-EPOCH = Range("epoch", -2, _INT32)
+EPOCH = Range("epoch", -2, _INT32 - 2)
 PRODUCER_ID = Range("producer id", -1, 2**63 - 1)
 """Nothing is computed with it."""
 PRODUCER_EPOCH = Range("producer epoch", -1, 2**15 - 1)
