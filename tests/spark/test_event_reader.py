@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark import event_reader as reader
 from kafkascope_spark.event_reader import KEYS, event_reader, splits_of
@@ -28,7 +29,8 @@ def dataset(ingested: Callable[..., pathlib.Path], tmp_path: pathlib.Path) -> Da
     opened = Dataset.open(place)
     for file in opened.files(EVENTS.name):
         pq.write_table(pq.read_table(place / file), place / file, row_group_size=GROUP_ROWS, store_schema=False)
-    return opened
+    (place / MANIFEST).write_text(opened.manifest.with_files(written_files(place)).to_json())
+    return Dataset.open(place)
 
 
 def body_of(event: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
-"""Says on standard error that the first run compiles kernels, and how many it has compiled."""
+"""Says on a terminal that the first run compiles kernels, and how many it has compiled."""
 
 import mmap
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,8 +15,9 @@ _COUNT_BYTES = 8
 
 @contextmanager
 def compilation_notes(messages: Messages) -> Iterator[None]:
-    """Notes compilations during the block, those of forked processes too, as they share the count."""
-    if messages.quiet:
+    """Notes compilations during the block, those of forked processes too, as they share the count. Like all progress,
+    only where standard error is a terminal."""
+    if messages.quiet or not sys.stderr.isatty():
         yield
         return
     shared = mmap.mmap(-1, _COUNT_BYTES)

@@ -40,12 +40,12 @@ def temporary_root(temporary: Path | None = None) -> Path:
     return root
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OwnedFolder:
-    """A temporary folder of this process. lock: the open file descriptor that holds its lock."""
+    """A temporary folder of this process. lock: the open file descriptor that holds its lock, None afterwards."""
 
     path: Path
-    lock: int
+    lock: int | None
 
     @classmethod
     def make(cls, path: Path) -> "OwnedFolder":
@@ -64,10 +64,12 @@ class OwnedFolder:
         return cls(path, lock)
 
     def remove(self) -> None:
-        """Removes the folder and what is in it, and gives the lock back."""
+        """Removes the folder and what is in it, and gives the lock back. A second call does nothing: the number of the
+        descriptor may be another file's by then."""
         shutil.rmtree(self.path, ignore_errors=True)
-        with suppress(OSError):
-            os.close(self.lock)
+        lock, self.lock = self.lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager

@@ -170,7 +170,7 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
                 stderr=subprocess.STDOUT,
                 env=environment,
                 process_group=0,  # Ctrl-C is for this process, which then ends the JVM
-                pass_fds=[folder.lock for folder in folders],
+                pass_fds=[folder.lock for folder in folders if folder.lock is not None],
             )
         except OSError as error:
             for folder in folders:

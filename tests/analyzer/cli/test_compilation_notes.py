@@ -13,7 +13,10 @@ from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_parsers.compilation import report_compilation
 
 
-def test_it_is_said_at_the_first_kernel_and_then_now_and_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_said_at_the_first_kernel_and_then_now_and_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with compilation_notes(Messages()):
         for _ in range(EACH + 1):
             report_compilation()
@@ -24,7 +27,8 @@ def test_it_is_said_at_the_first_kernel_and_then_now_and_again(capsys: pytest.Ca
     ]
 
 
-def test_forked_processes_share_the_count(capfd: pytest.CaptureFixture[str]) -> None:
+def test_forked_processes_share_the_count(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with compilation_notes(Messages(is_json=True)):
         report_compilation()
         child = os.fork()
@@ -44,7 +48,8 @@ def test_a_kernel_that_is_on_disk_is_not_compiled(tmp_path: Path) -> None:
         "from kafkascope_analyzer.cli.compilation_notes import compilation_notes\n"
         "from kafkascope_analyzer.cli.messages import Messages\n"
         "import sys\n"
-        "with compilation_notes(Messages(quiet=len(sys.argv) > 1)):\n"
+        "sys.stderr.isatty = lambda: len(sys.argv) < 3\n"
+        "with compilation_notes(Messages(quiet=len(sys.argv) == 2)):\n"
         "    from kafkascope_parsers.kernels import prepare_kernels\n"
         "    prepare_kernels()\n"
     )
@@ -58,3 +63,4 @@ def test_a_kernel_that_is_on_disk_is_not_compiled(tmp_path: Path) -> None:
     assert said("a") == "compiling kernels (first run only) … 1\n"
     assert said("a") == ""
     assert said("b", "quiet") == ""
+    assert said("c", "", "no terminal") == ""

@@ -198,7 +198,7 @@ def test_sql_rounds_no_time_and_no_number(dataset: Path) -> None:
 
 def test_saved_questions_are_listed_shown_and_asked(dataset: Path) -> None:
     listed = run("sql", "--list").stdout
-    assert "slow-producers         Produce latency by client" in listed
+    assert "slow-producers         How long brokers took for Produce by client" in listed
     shown = run("sql", "--show", "slow-producers").stdout
     assert "where api_name = 'Produce'" in shown
     by_name = run("sql", dataset, "--run", "slow-producers", "--format", "json").stdout
@@ -223,7 +223,7 @@ def test_tables_are_listed_with_sentence_and_unit() -> None:
     assert rows["outcome"]["values"][0] == "recovered"
     assert "view" in next(line for line in listed.splitlines() if line.startswith("topics"))
     assert "as records_written" in run("tables", "topics").stdout
-    assert "no table is called request (did you mean requests?)" in run("tables", "request").stderr
+    assert "no table is called request (did you mean requests or client_requests?)" in run("tables", "request").stderr
     assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
 
 

@@ -130,13 +130,19 @@ def test_hostile_names_reach_no_terminal(dataset: Write, tmp_path: Path) -> None
     assert "\u202e" not in (tmp_path / "page").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("args", [["explain", "rec-none"], ["timeline", "--recovery", "rec-none"]])
-def test_an_unknown_id_is_said_with_some_that_are_there(dataset: Write, args: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (["explain", "rec-none"], "has nothing called rec-none; it has, for example,"),
+        (["timeline", "--recovery", "rec-none"], "with the id rec-none; it has, for example,"),
+    ],
+)
+def test_an_unknown_id_is_said_with_some_that_are_there(dataset: Write, args: list[str], why: str) -> None:
     command, *rest = args
     result = CliRunner().invoke(app, [command, str(dataset()), *rest])
     assert result.exit_code == 2
     said = " ".join(result.output.split())
-    assert "with the id rec-none; it has, for example," in said
+    assert why in said
     assert "recovery p1:r0" in said
     assert len(result.output.splitlines()) == 1
 
@@ -176,8 +182,8 @@ def test_the_beginning_of_an_id_is_enough(numbered: Path, command: list[str], na
     [
         ("rec-3fa2", "rec-3fa2 is ambiguous: 2 ids begin so (rec-3fa2b7c1d0e94f58, rec-3fa2b7ff00112233)"),
         ("3fa2b7", "3fa2b7 is ambiguous: 2 ids begin so"),
-        ("77a", "with the id 77a; it has, for example,"),
-        ("rec-", "with the id rec-; it has, for example,"),
+        ("77a", "has nothing called 77a; it has, for example,"),
+        ("rec-", "has nothing called rec-; it has, for example,"),
     ],
 )
 def test_what_begins_several_ids_or_is_too_short_is_said(numbered: Path, name: str, why: str) -> None:

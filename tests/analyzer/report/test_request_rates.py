@@ -108,11 +108,12 @@ def test_words_and_peaks_of_a_small_dataset(dataset: Write, small: ModuleType) -
     assert data.slots[0].from_ns >= small.T0
 
 
-def test_a_dataset_without_requests_has_no_families(dataset: Write, tmp_path: Path) -> None:
+def test_a_dataset_without_requests_has_no_families(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     for file in (place / "requests").rglob("*.parquet"):
         empty = ds.dataset(file, format="parquet").to_table().slice(0, 0)
         pq.write_table(empty, file)
+    small.relist(place)
     assert rates_of(place).families == ()
 
 
