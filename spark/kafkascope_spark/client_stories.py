@@ -124,7 +124,7 @@ class Client:
         self._failed_parts = failed_parts
         self._part = failed_parts.part("client", instance.instance_id)
         """The boundary around its machines."""
-        self.startups = Startups(instance, capture_ns)
+        self.startups = Startups(instance, capture_ns, limits.uncovered)
         self.cadences = Cadences(instance, limits.uncovered)
         self.recoveries = Recoveries(instance, capture_ns, limits.uncovered)
         self.calls = Calls(instance, limits)

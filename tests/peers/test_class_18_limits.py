@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.ranges import APART_NS, EPOCH, OFFSET, TIME_NS, column_range
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import questions
@@ -94,3 +95,36 @@ def test_times_durations_and_epochs_can_be_added_and_subtracted():
             assert one.least - other.greatest >= -(2**63)
     assert EPOCH.greatest - EPOCH.least < 2**31
     assert OFFSET.greatest - OFFSET.least < 2**63
+
+
+def test_a_clock_that_is_set_is_reported_and_nothing_goes_on_over_it(w, tmp_path):
+    """Two connections; the first packets are from 1970, as of a computer whose clock has no battery."""
+    talks = [w.Conversation(client_port=40001 + n) for n in range(2)]
+    for talk in talks:
+        for number in range(1, 7):
+            talk.from_client(w.metadata(number)).from_server(w.metadata_answer(number))
+    half = len(talks[0].packets)
+
+    def shown(packets):
+        return [(ts_ns % 10**9 if at < half else ts_ns, raw) for at, (ts_ns, raw) in enumerate(packets)]
+
+    dataset = w.read(tmp_path, *talks, shown=shown)
+    (capture,) = dataset.table("captures")
+    assert (capture["n_leaps"], capture["n_wrong_times"]) == (1, 0)
+    model = report_model(Dataset.open(dataset.place))
+    ((begin, end),) = [(time.from_ns, time.to_ns) for time in model.capture.uncovered]
+    assert begin < 10**9 * 2 < w.START_NS <= end
+    assert any("the clock was set" in sentence for sentence in doubts(model.unread, model.capture))
+
+
+def test_times_that_cannot_be_are_counted(w, tmp_path):
+    talk = w.Conversation()
+    talk.from_client(w.metadata(1)).from_server(w.metadata_answer(1))
+    late = TIME_NS.greatest + 10**9
+    shown = lambda packets: [(late if at == 2 else ts_ns, raw) for at, (ts_ns, raw) in enumerate(packets)]  # noqa: E731
+    dataset = w.read(tmp_path, talk, shown=shown)
+    (capture,) = dataset.table("captures")
+    assert (capture["n_leaps"], capture["n_wrong_times"]) == (0, 1)
+    assert capture["last_ns"] < late
+    model = report_model(Dataset.open(dataset.place))
+    assert any("have a time that cannot be" in sentence for sentence in doubts(model.unread, model.capture))

@@ -1,7 +1,8 @@
 """`Uncovered`: times between the first and the last packet of a capture that no file covers.
 
-A file of a rotated series is missing, or the capturing program was away. Nothing is known of such a time: what was
-under way when it began may have ended in it. Whatever follows something over time asks here where it has to stop.
+A file of a rotated series is missing, the capturing program was away, or the clock was set. Nothing is known of such a
+time: what was under way when it began may have ended in it. Whatever follows something over time asks here where it has
+to stop.
 """
 
 from collections.abc import Iterable, Sequence

@@ -197,9 +197,8 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
     """Learns what the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     cluster = learn_cluster(spills, _names(run, scanned.captures))
-    spans = [(c.first_ts_ns, c.last_ts_ns) for c in scanned.captures]
-    files = [(first, last) for first, last in spans if first is not None and last is not None]
-    return cluster, replace(gather_shared_facts(spills, cluster, files), network_times=scanned.network_times)
+    spans = [span for capture in scanned.captures for span in capture.spans]
+    return cluster, replace(gather_shared_facts(spills, cluster, spans), network_times=scanned.network_times)
 
 
 def _write_captures(run: _Run, captures: Sequence[CaptureInfo], uncovered: Uncovered) -> int:

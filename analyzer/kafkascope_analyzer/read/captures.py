@@ -31,6 +31,8 @@ def captures_table(captures: list[CaptureInfo], uncovered: Uncovered) -> pa.Tabl
         "cut_at_byte": [c.cut_at_byte for c in captures],
         "cut_why": [c.cut_why for c in captures],
         "unread_bytes": [c.unread_bytes for c in captures],
+        "n_wrong_times": [c.n_wrong_times for c in captures],
+        "n_leaps": [c.n_leaps for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
         "uncovered_before_ns": [c.first_ts_ns and lasted.get(c.first_ts_ns) for c in captures],

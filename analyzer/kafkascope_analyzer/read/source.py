@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.ranges import TIME_NS
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile, place_of
 from kafkascope_analyzer.read.points.clock import PointClock
+from kafkascope_analyzer.read.time_leaps import Spans, count_leaps, joined_spans, spans_of
 from kafkascope_analyzer.read.window import Buffers, OneBuffer, Window
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
@@ -65,9 +66,11 @@ class CaptureInfo:
     first and last MiB of the file as it lies there, None for a pipe; size_bytes is what was read of it. cut_at_byte is
     the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
     was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
-    latest. names are (address, name) that the file itself gives; kinds: what its packets were, once the
-    link layer has read them. clock: that of the file's capture point, where there are points; the times are then
-    corrected by it. clock_ahead_ns: how far it was ahead at the first packet.
+    latest, and begin_ts_ns that of its first one. n_wrong_times counts packets whose time cannot be; n_leaps how often
+    the time leaps from one packet to the next (time_leaps), between which lie the spans. names are (address, name) that
+    the file itself gives; kinds: what its packets were, once the link layer has read them. clock: that of the file's
+    capture point, where there are points; the times are then corrected by it. clock_ahead_ns: how far it was ahead at
+    the first packet.
     """
 
     path: str
@@ -80,7 +83,11 @@ class CaptureInfo:
     n_dropped: int | None = None
     first_ts_ns: int | None = None
     last_ts_ns: int | None = None
+    begin_ts_ns: int | None = None
     end_ts_ns: int | None = None
+    spans: Spans = ()
+    n_leaps: int = 0
+    n_wrong_times: int = 0
     size_bytes: int = 0
     sha256: str | None = None
     kinds: PacketCounts = field(default_factory=PacketCounts)
@@ -99,13 +106,21 @@ class CaptureInfo:
             return
         outside = TIME_NS.outside(packets.ts_ns)
         if outside is not None:
+            self.n_wrong_times += int(outside.sum())
             packets.ts_ns[:] = _with_earlier_times(packets.ts_ns, outside, self.end_ts_ns)
-        first, last = int(packets.ts_ns.min()), int(packets.ts_ns.max())
         self.n_packets += len(packets)
         self.n_truncated += int((packets.caplen < packets.wirelen).sum())
+        self.add_times(packets.ts_ns)
+
+    def add_times(self, ts_ns: NDArray[np.int64]) -> None:
+        """Adds the times of packets that follow; at least one."""
+        first, last = int(ts_ns.min()), int(ts_ns.max())
+        self.n_leaps += count_leaps(ts_ns, first, last, self.end_ts_ns)
+        self.spans = joined_spans((*self.spans, *spans_of(ts_ns, first, last)))
         self.first_ts_ns = first if self.first_ts_ns is None else min(first, self.first_ts_ns)
         self.last_ts_ns = last if self.last_ts_ns is None else max(last, self.last_ts_ns)
-        self.end_ts_ns = int(packets.ts_ns[-1])
+        self.begin_ts_ns = int(ts_ns[0]) if self.begin_ts_ns is None else self.begin_ts_ns
+        self.end_ts_ns = int(ts_ns[-1])
 
     def set_clock(self, clock: PointClock) -> None:
         """Corrects the times by the clock of the capture point, when the file was read."""
@@ -115,6 +130,8 @@ class CaptureInfo:
             ts_ns = getattr(self, name)
             if ts_ns is not None:
                 setattr(self, name, int(clock.corrected(np.array([ts_ns], np.int64))[0]))
+        edges = clock.corrected(np.array(self.spans, np.int64).ravel()).reshape(-1, 2)
+        self.spans = joined_spans((int(first), int(last)) for first, last in edges)
 
     def note_cut(self, byte: int, n_unread: int, why: str) -> None:
         """Takes down a place that could not be read."""
@@ -129,6 +146,13 @@ class CaptureInfo:
         self.n_truncated += later.n_truncated
         self.size_bytes += later.size_bytes
         self.unread_bytes += later.unread_bytes
+        self.n_wrong_times += later.n_wrong_times
+        self.n_leaps += later.n_leaps
+        if self.end_ts_ns is not None and later.begin_ts_ns is not None:
+            between = np.array([later.begin_ts_ns], np.int64)
+            self.n_leaps += count_leaps(between, later.begin_ts_ns, later.begin_ts_ns, self.end_ts_ns)
+        self.spans = joined_spans((*self.spans, *later.spans))
+        self.begin_ts_ns = later.begin_ts_ns if self.begin_ts_ns is None else self.begin_ts_ns
         self.first_ts_ns = _of_known(min, self.first_ts_ns, later.first_ts_ns)
         self.last_ts_ns = _of_known(max, self.last_ts_ns, later.last_ts_ns)
         self.end_ts_ns = self.end_ts_ns if later.end_ts_ns is None else later.end_ts_ns

@@ -3,7 +3,8 @@
 That no packet came between the last one of a file and the first one of the next proves nothing: tcpdump begins a new
 file with a packet, so that a quiet network's pauses lie between files. The connections decide. Where those that go on
 lack bytes between the two files, these were sent meanwhile. Where they go on without a missing byte, nothing was sent.
-Where no connection goes on, the files' own ends are all that is known.
+Where no connection goes on, the files' own ends are all that is known. Nor is a pause of a month captured, be it in a
+file: there the clock was set.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.read.time_leaps import LEAP_NS
 from kafkascope_analyzer.resolve.run_union import Ints
 from kafkascope_analyzer.scan.liveness_spans import RUNS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -37,7 +39,8 @@ _NEVER = np.iinfo(np.int64).max
 def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
     """The times of LEAST_NS or more between the first and the last packet of all files that lie in no file.
 
-    files: first and last packet of each; those of several capture points overlap.
+    files: first and last packet of each, or of each span of it between which its times leap; those of several capture
+    points overlap.
     """
     pauses, covered_to = [], None
     for first_ns, last_ns in sorted(files):
@@ -48,7 +51,8 @@ def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
 
 
 def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, pa.Table]) -> Uncovered:
-    """The times that no file covers. connections: of each bucket, with first_ns and last_ns."""
+    """The times that no file covers. files: as of pauses_between; connections: of each bucket, with first_ns and
+    last_ns."""
     pauses = pauses_between(files)
     if not pauses:
         return pauses
@@ -57,7 +61,7 @@ def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, 
     length = np.array([end - begin for begin, end in pauses.times])
     lacks = (n_lacking > 0) & (n_lacking * SHARE >= n_going_on)
     alone = (n_going_on == 0) & (length >= LEAST_ALONE_NS)
-    return Uncovered(tuple(pauses.times[at] for at in np.flatnonzero(lacks | alone)))
+    return Uncovered(tuple(pauses.times[at] for at in np.flatnonzero(lacks | alone | (length >= LEAP_NS))))
 
 
 def _counts(seen: "list[_Seen]") -> tuple[list[Ints], list[Ints]]:

@@ -73,7 +73,8 @@ class SharedFacts:
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster, files: Sequence[tuple[int, int]] = ()) -> SharedFacts:
-    """Reads what the buckets spilled. cluster: gives topics their names; files: first and last packet of each file."""
+    """Reads what the buckets spilled. cluster: gives topics their names; files: first and last packet of each file,
+    or of each of its spans between which its times leap."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
     uncovered = find_uncovered(files, connections)

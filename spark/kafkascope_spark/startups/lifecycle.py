@@ -1,7 +1,8 @@
 """The starts of a client instance: from the first SYN until the client is ready (or fails), including its first
 heartbeat and commit afterwards.
 
-The states are the table of `states`. A start is `cut` when the capture begins or ends inside it; a client that ran
+The states are the table of `states`. A start is `cut` when the capture begins or ends inside it, or a time that no file
+covers begins; a client that ran
 before the capture has no start of its own. A DNS look-up before the first SYN is a step of the start but not part of
 its total: the response may come from a cache, and the client need not exist yet. Memory is bounded by MAX_STEPS per
 start.
@@ -10,6 +11,7 @@ start.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, Request, Row
@@ -50,6 +52,8 @@ class Start:
 
     start_ns: int
     seen_whole: bool
+    is_hidden: bool = False
+    """Whether it went on in a time that no file covers."""
     steps: list[Step] = field(default_factory=list)
     conn_ids: set[str] = field(default_factory=set)
     metadata_ns: int | None = None
@@ -60,11 +64,15 @@ class Start:
 
 
 class Startups:
-    """The starts of one client instance. Takes its events in order of time; `finish` returns the rows."""
+    """The starts of one client instance. Takes its events in order of time; `finish` returns the rows. uncovered: times
+    that no file covers."""
 
-    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+    def __init__(
+        self, instance: Instance, capture_ns: tuple[int, int], uncovered: Uncovered = NOTHING_UNCOVERED
+    ) -> None:
         self._instance = instance
         self._capture_ns = capture_ns
+        self._uncovered = uncovered
         self._library = instance.library
         self._servers = {c.conn_id: c.server for c in instance.connections}
         self._state = State.ABSENT
@@ -104,7 +112,10 @@ class Startups:
     def on_answer(self, request: Request, failures: Sequence[ErrorRun] = ()) -> None:
         """Handles a response and its errors: it may make the client ready. A late response on a connection of an
         earlier start does not count for this one."""
-        start, at = self._start, request.response_ns
+        at = request.response_ns
+        if at is not None:
+            self._hide(at)
+        start = self._start
         if start is None or at is None or request.conn_id not in start.conn_ids:
             return
         self._last_ns = max(self._last_ns, at)
@@ -152,6 +163,7 @@ class Startups:
 
     def _settle(self, now: int) -> None:
         """Completes the start once the steps after ready were taken or their time has passed."""
+        self._hide(now)
         start = self._start
         if start is None or start.ready is None:
             return
@@ -160,6 +172,12 @@ class Startups:
         if since > SETTLE_NS or (since > LINGER_NS and not awaited):
             self._move(Happening.SETTLED)
 
+    def _hide(self, now: int) -> None:
+        """Completes the start where a time that no file covers lies between the event before and now."""
+        if self._start is not None and self._uncovered and self._uncovered.first_in(self._last_ns, now) is not None:
+            self._start.is_hidden = True
+            self._move(Happening.HIDDEN)
+
     def _outcome(self, start: Start) -> str:
         if not start.seen_whole:
             return "cut"
@@ -167,7 +185,7 @@ class Startups:
             return "ready"
         if any(is_fatal(s) for s in start.steps):
             return "failed"
-        if self._open and self._capture_ns[1] - self._last_ns < SILENCE_NS:
+        if start.is_hidden or (self._open and self._capture_ns[1] - self._last_ns < SILENCE_NS):
             return "cut"
         return "failed" if any(has_failed(s) for s in start.steps[-LAST_STEPS:]) else "gave_up"
 

@@ -31,6 +31,7 @@ class Happening(enum.Enum):
     READY = "the response that makes it ready arrived"
     SETTLED = "the steps after ready are done, or their time is up"
     ALL_GONE = "its last connection ended"
+    HIDDEN = "a time began that no file covers"
     ENDED = "the capture ended"
 
 
@@ -43,15 +44,18 @@ TRANSITIONS: dict[tuple[State, Happening], State] = {
     (_S.STARTING, _H.OPENED_LATE): _S.STARTING,
     (_S.STARTING, _H.READY): _S.SETTLING,
     (_S.STARTING, _H.ALL_GONE): _S.RETRYING,
+    (_S.STARTING, _H.HIDDEN): _S.RUNNING,
     (_S.STARTING, _H.ENDED): _S.ABSENT,
     (_S.RETRYING, _H.OPENED): _S.STARTING,
     (_S.RETRYING, _H.OPENED_LATE): _S.STARTING,
     (_S.RETRYING, _H.READY): _S.SETTLING,
+    (_S.RETRYING, _H.HIDDEN): _S.ABSENT,
     (_S.RETRYING, _H.ENDED): _S.ABSENT,
     (_S.SETTLING, _H.OPENED): _S.SETTLING,
     (_S.SETTLING, _H.OPENED_LATE): _S.SETTLING,
     (_S.SETTLING, _H.SETTLED): _S.RUNNING,
     (_S.SETTLING, _H.ALL_GONE): _S.ABSENT,
+    (_S.SETTLING, _H.HIDDEN): _S.RUNNING,
     (_S.SETTLING, _H.ENDED): _S.ABSENT,
     (_S.RUNNING, _H.OPENED): _S.RUNNING,
     (_S.RUNNING, _H.OPENED_LATE): _S.RUNNING,
@@ -62,11 +66,14 @@ TRANSITIONS: dict[tuple[State, Happening], State] = {
 
 COMPLETES = frozenset(
     {
+        (_S.STARTING, _H.HIDDEN),
         (_S.STARTING, _H.ENDED),
         (_S.RETRYING, _H.OPENED_LATE),
+        (_S.RETRYING, _H.HIDDEN),
         (_S.RETRYING, _H.ENDED),
         (_S.SETTLING, _H.SETTLED),
         (_S.SETTLING, _H.ALL_GONE),
+        (_S.SETTLING, _H.HIDDEN),
         (_S.SETTLING, _H.ENDED),
     }
 )

@@ -50,8 +50,14 @@ def found(tmp_path, connections, runs, gaps, end_s=30):
     rows = {
         name: pa.array([at * S for at in values], ints) for name, values in (("first_ns", first), ("last_ns", last))
     }
-    files = [(0, 10 * S), (end_s * S, 60 * S)]
+    files = [(0, 10 * S), (end_s * S, (end_s + 30) * S)]
     return find_uncovered(files, {tmp_path / "0": pa.table(rows)}).times
+
+
+def test_a_pause_of_a_month_is_not_captured_whatever_goes_on(tmp_path):
+    runs = [(0, PAYLOAD, 1), (0, PAYLOAD, 30 * 86_400 + 11)]
+    end_s = 30 * 86_400 + 10
+    assert found(tmp_path, [(0, end_s + 20)], runs, [], end_s) == ((10 * S, end_s * S),)
 
 
 def test_bytes_that_are_missing_after_a_pause_were_sent_in_it(tmp_path):

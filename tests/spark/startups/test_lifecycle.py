@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, Request
@@ -14,9 +15,14 @@ MakeRequest = Callable[..., Request]
 CONSUMER = {"apis": {api_keys.METADATA, api_keys.JOIN_GROUP, api_keys.FETCH}}
 
 
-def rows_of(instance: Instance, connection: Connection, requests: list[Request]) -> dict[str, list[dict[str, Any]]]:
+def rows_of(
+    instance: Instance,
+    connection: Connection,
+    requests: list[Request],
+    uncovered: Uncovered = NOTHING_UNCOVERED,
+) -> dict[str, list[dict[str, Any]]]:
     """Open the connection, send the requests one after the other, close it."""
-    startups = Startups(instance, CAPTURE)
+    startups = Startups(instance, CAPTURE, uncovered)
     startups.on_open(connection)
     for request in requests:
         startups.on_request(request)
@@ -258,3 +264,33 @@ def test_tls_is_a_step_between_the_connection_and_its_first_request(
     rows = rows_of(instance(one), one, [request_row(api_keys.FETCH, 8, 9, n_records=1)])
     steps = [(s["step"], s["start_ns"], s["end_ns"], s["on_critical_path"]) for s in rows["startup_steps"]]
     assert steps[1] == ("tls_handshake", MS // 2, 8 * MS, True)
+
+
+def test_a_start_ends_where_a_time_begins_that_no_file_covers(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, **CONSUMER)
+    sent = [
+        request_row(api_keys.METADATA, 2, 3),
+        request_row(api_keys.FETCH, 50_000, 50_010, n_records=7),
+    ]
+    rows = rows_of(instance(one), one, sent, Uncovered(((3 * MS, 50_000 * MS),)))
+    assert [(start["outcome"], start["ready_ns"], start["total_us"]) for start in rows["startups"]] == [
+        ("cut", None, None)
+    ]
+    assert [step["step"] for step in rows["startup_steps"]] == ["tcp_connect", "metadata"]
+    (start,) = rows_of(instance(one), one, sent)["startups"]
+    assert start["outcome"] == "ready"
+
+
+def test_a_client_that_was_ready_stays_ready_over_such_a_time(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, **CONSUMER)
+    sent = [
+        request_row(api_keys.FETCH, 2, 3, n_records=7),
+        request_row(api_keys.HEARTBEAT, 50_000, 50_010),
+    ]
+    rows = rows_of(instance(one), one, sent, Uncovered(((3 * MS, 50_000 * MS),)))
+    assert [(start["outcome"], start["ready_ns"]) for start in rows["startups"]] == [("ready", 3 * MS)]
+    assert all(step["end_ns"] <= 3 * MS for step in rows["startup_steps"])

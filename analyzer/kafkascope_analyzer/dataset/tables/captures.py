@@ -24,6 +24,15 @@ CAPTURES = Table(
         i64("cut_at_byte", "first byte of the unpacked file that could not be read; null where all could"),
         text("cut_why", "why it could not be read"),
         i64("unread_bytes", "bytes of the unpacked file that could not be read, there and further on"),
+        i64(
+            "n_wrong_times",
+            "packets whose time cannot be (before 1970, or later than 2099); each has the time of the packet before it",
+        ),
+        i64(
+            "n_leaps",
+            "how often the time goes forward or back by 30 days or more from one packet to the next: the clock was "
+            "set, or times are wrong",
+        ),
         *time("first", "time of the first packet"),
         *time("last", "time of the last packet"),
         i64(

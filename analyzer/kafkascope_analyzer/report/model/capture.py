@@ -28,6 +28,8 @@ class FileRead(Row):
     cut_at_byte: int | None
     cut_why: str | None
     unread_bytes: int | None
+    n_wrong_times: int | None
+    n_leaps: int | None
     first_ns: int | None
     last_ns: int | None
     capture_point: str | None

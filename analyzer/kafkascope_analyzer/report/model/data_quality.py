@@ -138,6 +138,7 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     yield from cut[:MOST_FILES]
     if len(cut) > MOST_FILES:
         yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
+    yield from _clock_sentences(capture)
     for time in capture.uncovered[:MOST_FILES]:
         yield f"{time.text}: no file covers that time, and nothing is known of it"
     if len(capture.uncovered) > MOST_FILES:
@@ -151,3 +152,20 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     for name, n in found.limits_hit.items():
         yield limit_sentence(name, n)
     yield from out_of_range_sentences(found.out_of_range)
+
+
+def _clock_sentences(capture: Capture) -> Iterator[str]:
+    """What to say of times that are wrong."""
+    n_wrong, n_leaps = (
+        sum(getattr(file, name) or 0 for file in capture.files) for name in ("n_wrong_times", "n_leaps")
+    )
+    if n_wrong:
+        yield (
+            f"{n_wrong:,} of {count(capture.n_packets, 'packet')} have a time that cannot be (before 1970, or later "
+            "than 2099): each was given that of the packet before it"
+        )
+    if n_leaps:
+        yield (
+            f"the times of packets leap by 30 days or more {count(n_leaps, 'time')} within a file: the clock was set, "
+            "or times are wrong; durations and the order of events across a leap mean nothing"
+        )

@@ -1486,6 +1486,10 @@ export interface FileRead {
   cut_why: string | null;
   /** bytes of the unpacked file that could not be read, there and further on */
   unread_bytes: number | null;
+  /** packets whose time cannot be (before 1970, or later than 2099); each has the time of the packet before it */
+  n_wrong_times: number | null;
+  /** how often the time goes forward or back by 30 days or more from one packet to the next: the clock was set, or times are wrong */
+  n_leaps: number | null;
   /** time of the first packet (nanoseconds since the epoch) */
   first_ns: number | null;
   /** time of the last packet (nanoseconds since the epoch) */
