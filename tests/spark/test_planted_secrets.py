@@ -27,7 +27,8 @@ def test_no_story_and_no_report_of_stories_has_it(
     assert found == {}
     assert any("findings" in file.parts for file, _ in planted.tables(dataset))
     for form in ("--json", "--html", "--markdown", "--perfetto"):
-        result = CliRunner().invoke(app, ["report", str(dataset), form, str(tmp_path / "out")])
+        out = tmp_path / form.strip("-")
+        result = CliRunner().invoke(app, ["report", str(dataset), form, str(out)])
         assert result.exit_code == 0, result.output
-        assert planted.leaks(result.output.encode() + (tmp_path / "out").read_bytes()) == []
+        assert planted.leaks(result.output.encode() + out.read_bytes()) == []
     assert planted.leaks(CliRunner().invoke(app, ["report", str(dataset)]).output.encode()) == []
