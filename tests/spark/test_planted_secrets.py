@@ -14,6 +14,7 @@ from kafkascope_spark.stories import write_stories
 TESTS = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_no_story_and_no_report_of_stories_has_it(
     spark: object, load_module: Callable[[Path], ModuleType], tmp_path: Path
