@@ -11,7 +11,6 @@ from benchmarks.farm.commands import DONE, UNREADABLE, USAGE, run_command
 
 from kafkascope_analyzer.sql.saved import questions as saved_questions
 
-PIECE = "piece.pcapng"
 _ID_TABLES = {
     "incidents": "incident_id",
     "stalls": "stall_id",
@@ -62,7 +61,7 @@ def _views(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[lis
 
 def _cut(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     selection = [r.choice(("--whole-connections", "--comments")), *_selection(r, dataset)]
-    piece = dataset.with_name(PIECE)
+    piece = dataset.with_name("piece.pcapng")
     yield ["cut", str(capture), "--dataset", "DATASET", "-o", str(piece), "--overwrite", *selection], (DONE, USAGE)
     if piece.exists():
         yield ["info", str(piece)], (DONE,)

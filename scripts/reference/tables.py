@@ -12,12 +12,12 @@ from kafkascope_parsers.schema.secrets import ALWAYS, SECRETS
 
 TABLES_HEAD = """# Tables of a dataset
 
-A dataset `NAME.kscope` is a folder, local or in an object store ([storage](storage.md)). Each table is a folder of
+A dataset `OUT.kscope` is a folder, local or in an object store ([storage](storage.md)). Each table is a folder of
 Parquet files in it; stories lie under `stories/`.
 Query them with `kafkascope sql`, or with anything that reads Parquet:
 
-    kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
-    duckdb -c "select api_name, count(*), median(latency_us) from 'NAME.kscope/requests/**/*.parquet' group by all"
+    kafkascope sql OUT.kscope "select api_name, count(*), median(latency_us) from requests group by all"
+    duckdb -c "select api_name, count(*), median(latency_us) from 'OUT.kscope/requests/**/*.parquet' group by all"
 
 `kafkascope sql --list` lists saved questions, as who stood still, slow producers, lag by partition; `--run NAME` asks
 one, and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
@@ -129,6 +129,7 @@ of each class of latencies. Of `n_records` and `created_to_acked` every group's 
 Which group fell behind at this partition, by how many records, and how long had the records waited that it got
 afterwards? (`fixtures/service/frozen_broker.pcap.zst`)
 
+    kafkascope analyze fixtures/service/frozen_broker.pcap.zst -o frozen_broker.kscope
     kafkascope sql frozen_broker.kscope --format plain "
       select strftime(ts, '%M:%S') as at, group_id, n_records as written, n_fetched as fetched, lag_last as lag,
         round(acked_to_fetched_p99_us / 1e6, 1) as seconds

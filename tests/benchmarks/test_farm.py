@@ -50,6 +50,7 @@ def test_mutated_input_reads_nothing_out_of_bounds(tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BELOW)
 def test_some_mutated_inputs_of_each_layer_are_dealt_with(name, tmp_path):
     rounds = LAYERS[name].open(tmp_path / name)
@@ -221,6 +222,7 @@ def test_growth_is_that_behind_the_beginning():
     assert runner.growth(list(range(400))) == pytest.approx(200, abs=2)
 
 
+@pytest.mark.slow
 def test_a_run_says_what_failed_and_how_it_is_shown_again(tmp_path):
     run = farm("--layers", "record_sets", "--inputs", "250", "--seed", "7", "--size", "smoke", folder=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -41,6 +41,7 @@ def test_no_column_is_a_reserved_word_of_duckdb() -> None:
     assert [place for name, place in contract_names() if name in reserved] == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_no_column_of_a_table_or_view_is_a_reserved_word_of_spark(spark: Any, dataset_of: Callable[..., Path]) -> None:
     spark.conf.set("spark.sql.ansi.enforceReservedKeywords", True)

@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import questions
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PEERS = Path(__file__).parents[1] / "peers"
 

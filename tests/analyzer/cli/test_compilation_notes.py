@@ -42,6 +42,7 @@ def test_forked_processes_share_the_count(capfd: pytest.CaptureFixture[str], mon
     assert lines == [f"compiling kernels (first run only) … {n}" for n in (1, EACH)]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_on_disk_is_not_compiled(tmp_path: Path) -> None:
     """With an empty cache the first process compiles, and the second finds what it has left."""
     program = (

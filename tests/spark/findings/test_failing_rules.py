@@ -14,7 +14,7 @@ from kafkascope_spark.stories import write_findings
 from kafkascope_spark.story_writer import StoryRun
 from kafkascope_spark.tables import Tables
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 FACTS = "null as client_instance_id, null as conn_ids, 1 as n, 1L as first_ns, 2L as last_ns, array('c') as evidence"
 
 

@@ -33,7 +33,7 @@ from kafkascope_spark.findings.rules import RULES
 from kafkascope_spark.findings.transform import found_facts
 from kafkascope_spark.tables import Tables
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MOST_OF_CASE, MOST_OF_CAPTURE = 8, 20
 """Rows of a table of a case by hand, and of a recorded capture (of events: of each kind)."""
@@ -146,7 +146,6 @@ def test_all_tables_have_rows(limits: Dataset) -> None:
     assert len(kinds) > 15
 
 
-@pytest.mark.slow
 def test_rules(spark: Any, limits: Dataset) -> None:
     every = {f"{rule.name}/{n}": (rule, each) for rule in RULES for n, each in enumerate(rule.detectors)}
     facts = found_facts(Tables(spark, limits), every).toArrow()
