@@ -48,14 +48,21 @@ CAUSES = (
     (
         "an id or name that the dataset does not have",
         2,
-        ("explain S id", "timeline S --client x", "timeline S --recovery x", "cut S -o p.pcapng --finding x"),
+        (
+            "explain S id",
+            "timeline S --client x",
+            "timeline S --group x",
+            "timeline S --node 99",
+            "timeline S --recovery x",
+            "cut S -o p.pcapng --finding x",
+        ),
     ),
     ("no such rule, table, API or saved question", 2, ("rules x", "tables x", "protocol x", "sql S --run x")),
     ("a query that fails", 2, ("sql S selec",)),
-    ("no Kafka in it", 5, ("analyze N", "ingest N", "stories N", "report N")),
+    ("no Kafka in it", 5, ("analyze N", "ingest N", "stories N", "report N", "info N", "timeline N", "topology N")),
 )
 """Cause, exit code, and the commands that meet it. X: nothing of that name; F: a file; D: a folder; S: a dataset with
-stories; N: a capture or dataset without Kafka."""
+stories; N: a dataset without Kafka, or for `analyze` and `ingest` such a capture."""
 
 
 def causes_table() -> str:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.read.place import CapturePlace
     from kafkascope_spark.session import SessionSize
 
+_IMPORTS = threading.Lock()
+"""Held while modules of pyspark are imported. They import each other in a circle: of two threads that begin at
+different places of it at the same time, one finds a module that is half there, and fails."""
+
 
 @contextmanager
 def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: bool) -> Iterator[Callable[[], None]]:
@@ -31,7 +35,8 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
     if not wanted or is_session_open():
         yield _nothing
         return
-    from kafkascope_spark.session import launch_early, size_for_input
+    with _IMPORTS:
+        from kafkascope_spark.session import launch_early, size_for_input
 
     n_bytes = input_bytes(inputs)
     size = size_for_input(n_bytes)
@@ -53,14 +58,16 @@ def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: boo
             jvm.stop()
         raise
     start()
-    import kafkascope_spark.story_job  # noqa: F401 - the stories need it next, and this thread has nothing to do
+    with _IMPORTS:
+        import kafkascope_spark.story_job  # noqa: F401 - the stories need it next, and this thread has nothing to do
 
     opening.join()
 
 
 def is_session_open() -> bool:
     """Whether this process has a Spark session."""
-    from kafkascope_spark.session import active_session
+    with _IMPORTS:
+        from kafkascope_spark.session import active_session
 
     return active_session() is not None
 
@@ -80,8 +87,11 @@ def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:
 
 
 def _open_session(size: "SessionSize") -> None:
-    from kafkascope_spark.failures import spark_failures
-    from kafkascope_spark.session import open_session
+    with _IMPORTS:
+        import pyspark.sql  # noqa: F401 - what opens the session needs it
+
+        from kafkascope_spark.failures import spark_failures
+        from kafkascope_spark.session import open_session
 
     # The stories report a failure. A session that is stopped while it opens fails in many ways, and py4j logs each.
     with suppress(Exception), spark_failures():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.fail_on import end_if_incomplete
+from kafkascope_analyzer.cli.fail_on import end_if_incomplete, end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
@@ -44,3 +44,4 @@ def _show_dataset(dataset: "Dataset", how: Format) -> None:
     model = info_model(dataset)
     show_model(model, [*render_overview(model), *render_ledger(model.ledger)], how)
     end_if_incomplete(model)
+    end_without_kafka(dataset)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption, From, To
 from kafkascope_analyzer.cli.show import show_model
@@ -17,6 +18,9 @@ from kafkascope_parsers.errors import UsageError
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.chronology import Wanted
+
+MOST_NAMED = 10
+"""Names that the sentence about an unknown one lists."""
 
 
 def timeline(
@@ -78,7 +82,9 @@ def timeline(
             elif starts:
                 _starts(dataset, start_id, clients, format)
             else:
+                _known(dataset, nodes, groups)
                 _chronology(dataset, _wanted(dataset, clients, nodes, groups, (start, end)), format)
+            end_without_kafka(dataset)
 
 
 def _check(starts: bool, start_id: str | None, recovery: str | None, of_client: bool, filtered: bool) -> None:
@@ -92,6 +98,29 @@ def _check(starts: bool, start_id: str | None, recovery: str | None, of_client: 
         raise UsageError("--start ID is one client's already: leave --client out")
     if filtered and (starts or recovery is not None):
         raise UsageError("--node, --group, --from and --to filter the chronology: leave --start and --recovery out")
+
+
+def _known(dataset: "Dataset", nodes: list[int], groups: list[str]) -> None:
+    """Raises UsageError where the dataset knows nothing of a node or group: no connection, no client, no event."""
+    from kafkascope_analyzer.dataset.near_names import did_you_mean
+    from kafkascope_analyzer.report.explain.names import names_of
+    from kafkascope_analyzer.report.formatting import safe
+    from kafkascope_analyzer.report.model.chronology import Wanted, chronology
+
+    if not nodes and not groups:
+        return
+    named, entries = names_of(dataset, {}), chronology(dataset, Wanted())
+    known_nodes = {*named.brokers.values(), *(node for entry in entries for node in entry.nodes)}
+    known_groups = {*named.groups, *(group for entry in entries for group in entry.groups)}
+    for node in nodes:
+        if node not in known_nodes:
+            some = ", ".join(map(str, sorted(known_nodes)[:MOST_NAMED])) or "none"
+            raise UsageError(f"--node {node}: {dataset} has no such broker; its node ids: {some}")
+    for group in groups:
+        if group not in known_groups:
+            some = ", ".join(map(safe, sorted(known_groups)[:MOST_NAMED])) or "none"
+            near = did_you_mean(group, known_groups)
+            raise UsageError(f"--group {safe(group)}: {dataset} has no such group{near}; its groups: {some}")
 
 
 def _wanted(

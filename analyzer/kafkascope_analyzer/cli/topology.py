@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
@@ -45,6 +46,7 @@ def topology(
         if upgrades:
             found = load_upgrades(opened)
             show_model(found, render_upgrades(found), format)
-            return
-        model = load_history(opened) if at is None else topology_model(opened, at)
-        show_model(model, render_topology(model), format)
+        else:
+            model = load_history(opened) if at is None else topology_model(opened, at)
+            show_model(model, render_topology(model), format)
+        end_without_kafka(opened)

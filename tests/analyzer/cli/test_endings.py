@@ -76,11 +76,21 @@ def test_a_capture_without_kafka_is_said_and_has_an_exit_code_of_its_own(
     assert result.stderr.splitlines()[-1] == f"kafkascope: {capture}: {why}"
     shown = run("report", out)
     assert shown.exit_code == 5
+    assert run("info", out).exit_code == run("topology", out).exit_code == 5
     assert "Nothing failed" not in shown.stdout
     assert "no rule found fault" not in shown.stdout
     assert "no client was seen" not in shown.stdout
     headline = plain(report_model(Dataset.open(out)), clip=True)["headline"]
     assert (headline["verdict"], headline["sentence"]) == ("unknown", f"{why[0].upper()}{why[1:]}.")
+
+
+@pytest.mark.slow
+def test_the_timeline_of_a_capture_without_kafka_ends_alike(tmp_path: Path) -> None:
+    capture = tmp_path / "a.pcap"
+    capture.write_bytes(pcap(HTTP))
+    result = run("timeline", capture)
+    assert result.exit_code == 5, result.output
+    assert result.stderr.splitlines()[-1].endswith(": no Kafka was found in 1 TCP connection of the capture (1 http)")
 
 
 def test_a_dataset_that_lacks_tables_says_which(small: ModuleType, tmp_path: Path) -> None:

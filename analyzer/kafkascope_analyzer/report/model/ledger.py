@@ -104,11 +104,13 @@ select reason, t.bytes as bytes, n, {{
 from totals t join longest l on t.reason = l.of_reason order by t.bytes desc, reason
 """
 
+TOTALS = ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
+
 
 def full_ledger(database: Database) -> FullLedger:
     """The ledger. Raises UsageError where a table cannot be read."""
     return FullLedger(
-        totals=dict(database.dataset.manifest.ledger),
+        totals=dict.fromkeys(TOTALS, 0) | database.dataset.manifest.ledger,
         reasons=tuple(select(database, _REASONS, ReasonTotal)),
         files=tuple(read(database.dataset, PacketsOfFile)),
         limits_hit=limits_hit(database.dataset),
