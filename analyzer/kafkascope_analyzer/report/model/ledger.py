@@ -110,7 +110,7 @@ TOTALS = ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
 def full_ledger(database: Database) -> FullLedger:
     """The ledger. Raises UsageError where a table cannot be read."""
     return FullLedger(
-        totals=dict.fromkeys(TOTALS, 0) | database.dataset.manifest.ledger,
+        totals={**dict.fromkeys(TOTALS, 0), **database.dataset.manifest.ledger},
         reasons=tuple(select(database, _REASONS, ReasonTotal)),
         files=tuple(read(database.dataset, PacketsOfFile)),
         limits_hit=limits_hit(database.dataset),
