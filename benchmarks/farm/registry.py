@@ -16,7 +16,7 @@ SIZES = ("smoke", "usual", "long")
 
 
 def _whole(name: str, what: str, change: Change, n: Inputs) -> Layer:
-    """A layer of whole runs of `analyze`."""
+    """A layer of whole runs of `analyze`. They take seconds each: a smoke run has one of a few layers."""
     return Layer(name, what, partial(WholeRounds, change), n, round_s=180, growth_mb=256, unchecked=("smoke",))
 
 
@@ -52,11 +52,11 @@ _ALL = (
         "fields",
         "fields of real messages: limits of their types, hostile strings, counts, tags",
         scene_messages.odd_fields,
-        Inputs(2, 40, 5_000),
+        Inputs(1, 40, 5_000),
     ),
-    _whole("other_apis", "exchanges of any API, random and hostile", scene_messages.other_apis, Inputs(2, 30, 4_000)),
-    _whole("frames", "bytes and sizes of frames", scene_messages.blind_frames, Inputs(1, 15, 2_000)),
-    _whole("records", "record batches in Produce and Fetch", scene_messages.odd_records, Inputs(1, 15, 1_500)),
+    _whole("other_apis", "exchanges of any API, random and hostile", scene_messages.other_apis, Inputs(0, 30, 4_000)),
+    _whole("frames", "bytes and sizes of frames", scene_messages.blind_frames, Inputs(0, 15, 2_000)),
+    _whole("records", "record batches in Produce and Fetch", scene_messages.odd_records, Inputs(0, 15, 1_500)),
     Layer(
         "datasets",
         "files of datasets: missing, cut, flipped, odd manifests",
@@ -65,17 +65,17 @@ _ALL = (
         growth_mb=256,
         unchecked=("smoke",),
     ),
-    _whole("members", "subscriptions and assignments of groups", scene_messages.odd_members, Inputs(1, 15, 1_000)),
-    _whole("logins", "SASL exchanges, well formed and not", scene_secrets.odd_logins, Inputs(1, 15, 1_500)),
+    _whole("members", "subscriptions and assignments of groups", scene_messages.odd_members, Inputs(0, 15, 1_000)),
+    _whole("logins", "SASL exchanges, well formed and not", scene_secrets.odd_logins, Inputs(0, 15, 1_500)),
     _whole(
         "secrets", "a marked secret in each field that may hold one", scene_secrets.marked_secrets, Inputs(1, 20, 2_000)
     ),
     _whole("clocks", "times of packets", scene_packets.odd_clock, Inputs(1, 10, 1_000)),
-    _whole("names", "DNS", scene_packets.odd_names, Inputs(1, 10, 500)),
+    _whole("names", "DNS", scene_packets.odd_names, Inputs(0, 10, 500)),
     _whole(
         "tcp", "sequence numbers, overlaps, resets, losses, keep-alives", scene_packets.odd_tcp, Inputs(1, 15, 1_500)
     ),
-    _whole("links", "VLAN, MPLS, PPPoE, GRE, VXLAN, IPv6, fragments", scene_packets.odd_links, Inputs(1, 10, 1_000)),
+    _whole("links", "VLAN, MPLS, PPPoE, GRE, VXLAN, IPv6, fragments", scene_packets.odd_links, Inputs(0, 10, 1_000)),
     Layer(
         "machine",
         "processes killed, without memory, files, disk or output, two at once",

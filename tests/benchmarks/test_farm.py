@@ -50,15 +50,6 @@ def test_mutated_input_reads_nothing_out_of_bounds(tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BELOW)
-def test_some_mutated_inputs_of_each_layer_are_dealt_with(name, tmp_path):
-    rounds = LAYERS[name].open(tmp_path / name)
-    for number in range(3):
-        r = generator(1, name, number)
-        rounds.run(rounds.make(r), r)
-
-
 @pytest.mark.parametrize("name", ["messages", "conversations", "packets", "fields", "secrets", "links"])
 def test_the_same_seed_makes_the_same_inputs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
