@@ -19,11 +19,12 @@ SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test slow checked lint types imports page page-check docs site fuzz bench speed java clean
+.PHONY: help report test slow lab checked lint types imports page page-check docs site fuzz bench speed java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo 'make slow     the tests that make test leaves out: with a Spark cluster, with S3 in Spark, of kills, on large captures'
+	@echo 'make slow     tests that take long: recipes of the documentation, values at their limits, secrets, kills'
+	@echo 'make lab      what make test shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     mutated inputs at every layer, in minutes; LONG=1: hours; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
@@ -38,14 +39,18 @@ report: .stamps/installed java
 test: .stamps/installed-test java
 	$(PYTEST)
 
-# What takes many seconds and of which make test has a smaller proof: the same on large captures, on more captures, with
-# more jobs, buckets, forms or days; Spark's daemons (a master, workers, executors), executors that lack our packages,
-# Hadoop's connector for S3, workers that fail, kills and Ctrl-C during the stories, which start JVMs of their own.
-# make test shows stories and ingest as tasks of the embedded session, an archive for executors that is unpacked without
-# Spark, the sentence for each lack and for a JVM that ends, the connector's settings and ingest from S3 to S3, kills and
-# Ctrl-C of ingest and what `clean` removes.
+# What takes many seconds: every recipe of the documentation, every number of every table at its limits through all
+# queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C during the
+# stories, which start JVMs of their own.
 slow: .stamps/installed-test java
 	$(PYTEST) -m slow
+
+# What make test has a smaller proof of: the same on large captures, on more captures, with more jobs, buckets, forms or
+# days; Spark's daemons (a master, workers, executors), Hadoop's connector for S3. make test shows stories and ingest as
+# tasks of the embedded session, an archive for executors that is unpacked without Spark, the sentence for each lack and
+# for a JVM that ends, the connector's settings and ingest from S3 to S3.
+lab: .stamps/installed-test java
+	$(PYTEST) -m lab
 
 # Kernels with every index checked, and as plain Python. A cache of its own (that of make fuzz): numba does not tell such
 # kernels apart. The path is absolute, as some tests start processes elsewhere.

@@ -45,7 +45,7 @@ def test_charts_are_svg_with_a_line_a_tool() -> None:
     assert second[0][1] > first[0][1], "less is further down"
 
 
-@pytest.mark.slow
+@pytest.mark.lab
 def test_one_command_measures_what_is_there(tmp_path: Path) -> None:
     """With kafkascope alone on the path: the others are said to be missing."""
     args = ["--kinds", "short", "--sizes", "1", "--runs", "1", "--work", str(tmp_path), "--out", str(tmp_path / "out")]

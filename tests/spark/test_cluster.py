@@ -23,7 +23,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.lab]
 
 HOME = pathlib.Path(pyspark.__file__).parent
 PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures" / "pieces"

@@ -135,7 +135,7 @@ def test_a_connector_that_cannot_be_downloaded_is_one_sentence(
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.lab
 def test_a_capture_on_s3_is_analyzed_into_a_dataset_on_s3(
     dataset_of: Callable[..., pathlib.Path], bucket: Callable[[], Any]
 ) -> None:

@@ -239,7 +239,7 @@ def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bo
     return sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.lab), 7])
 def test_rows_do_not_depend_on_partitions(spark: Any, dataset_of: DatasetOf, n: int, tmp_path: pathlib.Path) -> None:
     """The embedded session has two."""
     before = spark.conf.get("spark.sql.shuffle.partitions")

@@ -76,7 +76,7 @@ def test_cut(leader_move: Path, uploaded: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["--html", *(pytest.param(f, marks=pytest.mark.slow) for f in ("--markdown", "--json"))]
+    "form", ["--html", *(pytest.param(f, marks=pytest.mark.lab) for f in ("--markdown", "--json"))]
 )
 @pytest.mark.usefixtures("s3_environment")
 def test_a_report_file_is_the_same(form: str, leader_move: Path, uploaded: str, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_disk_that_fails_is_named(place: Path, number: int, monkeypatch: pytes
     assert (code, os.strerror(number) in said, said.count("\n")) == (3, True, 1), said
 
 
-@pytest.mark.parametrize("flips", [60, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("flips", [60, pytest.param(3_000, marks=pytest.mark.lab)])
 def test_no_flipped_bit_becomes_a_value(place: Path, flips: int) -> None:
     """Of 60 flipped bits 25 once came back as other values."""
     whole = Dataset.open(place)

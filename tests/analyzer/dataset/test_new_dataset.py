@@ -288,7 +288,7 @@ def race(uri: str, temporary: Path, value: int, results) -> None:
         results.put((str(error), value))
 
 
-@pytest.mark.parametrize("tries", [3, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [3, pytest.param(100, marks=pytest.mark.lab)])
 def test_of_runs_that_create_one_dataset_at_the_same_time_one_wins(tries: int, tmp_path: Path) -> None:
     context, runs = multiprocessing.get_context("fork"), 4
     for attempt in range(tries):

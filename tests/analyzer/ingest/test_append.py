@@ -76,7 +76,7 @@ def whole(steps: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     return contents(at_once(steps, tmp_path_factory.mktemp("whole")))
 
 
-@pytest.mark.slow
+@pytest.mark.lab
 @pytest.mark.parametrize(("jobs", "at_a_time"), [(1, 1), (2, 2)])
 def test_steps_give_what_one_ingest_gives(
     steps: list[Path], whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, at_a_time: int

@@ -40,7 +40,7 @@ def rows(place: str | Path, without: tuple[str, ...] = ()) -> dict[str, list[str
     return {name: sorted(map(repr, dataset.read(name).to_pylist())) for name in dataset.tables if name not in without}
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.lab), 2])
 def test_the_rows_are_those_of_the_disk(
     bucket: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

@@ -91,7 +91,7 @@ def fixtures_captures(request):
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CAPTURES]
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.lab) for name in CAPTURES]
 )
 def test_jobs_and_blocks_change_nothing(dataset_with, fixtures_captures, ingested, name):
     """Of each kind of traffic a small capture; leader_move, which has all of them at ten times the size, is slow."""

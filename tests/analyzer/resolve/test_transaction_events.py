@@ -217,7 +217,7 @@ def files_of(capture: pathlib.Path, folder: pathlib.Path, n_files: int) -> list[
     return files
 
 
-@pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.lab)])
 def test_jobs_blocks_and_files_change_nothing(
     dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, n_files: int
 ) -> None:

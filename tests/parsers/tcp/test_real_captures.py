@@ -53,7 +53,7 @@ def test_streams_are_those_of_tshark(name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == LARGEST else name for name in CAPTURES]
+    "name", [pytest.param(name, marks=pytest.mark.lab) if name == LARGEST else name for name in CAPTURES]
 )
 def test_blocks_and_reassembler_change_nothing(slow_streams, name):
     """The largest capture is slow: the slow twin takes as long for it as for all others."""

@@ -64,7 +64,7 @@ def ingested(captures: Sequence[str | pathlib.Path], out: pathlib.Path, detail: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("wanted", [("requests", "records"), pytest.param((), marks=pytest.mark.slow, id="all")])
+@pytest.mark.parametrize("wanted", [("requests", "records"), pytest.param((), marks=pytest.mark.lab, id="all")])
 def test_tables_of_captures_have_the_rows_that_ingest_of_each_point_writes(
     load: Callable[..., Any], tmp_path: pathlib.Path, wanted: Sequence[str]
 ) -> None:

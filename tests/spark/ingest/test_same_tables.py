@@ -113,7 +113,7 @@ def rotated(raw: bytes, folder: pathlib.Path, n: int, *, twice: bool = False) ->
     return paths
 
 
-@pytest.mark.parametrize("n_buckets", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("n_buckets", [pytest.param(1, marks=pytest.mark.lab), 3])
 def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: pathlib.Path, n_buckets: int) -> None:
     """Spark begins, Spark goes on, this machine goes on; connections, frames and copies of packets cross the files."""
     paths = rotated(unpacked("mid_stream-any.pcap.zst"), tmp_path, 4, twice=True)
@@ -128,7 +128,7 @@ def test_appended_captures_give_what_one_ingest_gives(spark: Any, tmp_path: path
     assert files == {*Dataset.open(grown).manifest.paths, "_dataset.json"}
 
 
-@pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.lab)])
 def test_days_are_appended_from_store_to_store(
     spark: Any, bucket: Callable[[], Any], raw: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
