@@ -63,18 +63,27 @@ def test_everything_stands_in_order_of_time(dataset: Write) -> None:
         ),
         (("--group", "readers", "--to", "+0.1s"), ["reader starts", "group readers"]),
         (("--from", "2026-11-21T04:28:16Z", "--client", "reader"), ["reader closed"]),
-        (("--node", "9"), []),
+        (("--client", "svc", "--node", "2", "--from", "+1s"), []),
         (
             ("--client", "svc", "--client", "reader", "--from", "2026-11-21T04:28:16Z"),
             ["svc closed", "reader closed"],
         ),
-        (("--node", "9", "--group", "readers", "--group", "none"), []),
+        (("--node", "2", "--from", "2026-11-21T04:28:16Z"), []),
     ],
 )
 def test_it_is_filtered(dataset: Write, options: tuple[str, ...], texts: list[str]) -> None:
     found = [text for _, _, text in entries(run(dataset(), *options, "--format", "json"))]
     assert len(found) == len(texts), found
     assert all(any(one.startswith(text) or text in one for one in found) for text in texts)
+
+
+def test_a_node_or_group_that_the_dataset_does_not_have_is_refused(dataset: Write) -> None:
+    result = run(dataset(), "--node", "9")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no such broker; its node ids: 1, 2" in result.stderr
+    result = run(dataset(), "--group", "readers", "--group", "raeders")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no such group (did you mean readers?); its groups: readers" in result.stderr
 
 
 def test_in_a_pipe_each_is_one_line_with_its_id_however_long(dataset: Write) -> None:
@@ -85,7 +94,7 @@ def test_in_a_pipe_each_is_one_line_with_its_id_however_long(dataset: Write) -> 
     assert sorted(
         (at, kind, rest.removeprefix("incident-1").strip()) for at, kind, rest in lines if SILENT in rest
     ) == [entry for entry in sorted(ALL) if SILENT in entry[2]]
-    assert run(dataset(), "--node", "9").stdout == "nothing of this is in the capture\n"
+    assert run(dataset(), "--node", "2", "--from", "+6s").stdout == "nothing of this is in the capture\n"
 
 
 def test_on_a_terminal_of_80_columns_nothing_is_cut(dataset: Write) -> None:

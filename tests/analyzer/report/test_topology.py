@@ -63,7 +63,8 @@ def made(tmp_path):
         place = tmp_path / "made.kscope"
         first = {"path": "x.pcap", "n_packets": 9, "first_ns": T0, "last_ns": T0 + 60 * S}
         write(place, CAPTURES, [first])
-        for table, rows in ((TOPOLOGY, topology), (ROLE_ROWS, roles), (CONNECTIONS, connections)):
+        spoken = [{"protocol": "kafka", **row} for row in connections or [{"conn_id": "c"}]]
+        for table, rows in ((TOPOLOGY, topology), (ROLE_ROWS, roles), (CONNECTIONS, spoken)):
             write(place, table, list(rows))
         numbers = {row["request_id"] for row in topology}
         write(
