@@ -73,7 +73,7 @@ def incident_lines(incident: Incident, findings: dict[str, Finding]) -> Iterator
     under = [findings[name] for name in incident.finding_ids if name in findings]
     for row in under[:MOST_FINDINGS]:
         yield from finding_lines(row, INDENT)
-    yield from more(len(incident.finding_ids) - MOST_FINDINGS, "finding", "report.json")
+    yield from more(len(incident.finding_ids) - MOST_FINDINGS, "finding", "report.json", INDENT)
 
 
 def waits_table(waits: Sequence[Wait], n_waits: int) -> Iterator[RenderableType]:
@@ -87,4 +87,4 @@ def waits_table(waits: Sequence[Wait], n_waits: int) -> Iterator[RenderableType]
         cells = (Text(wait.who), Text(wait.what), wait.at, wait.lasted, Text(wait.state, style=style))
         table.add_row(*cells)
     yield indented(table, INDENT)
-    yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line", "table stories/stalls")
+    yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line", "table stories/stalls", INDENT)

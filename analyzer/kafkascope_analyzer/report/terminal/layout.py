@@ -63,7 +63,7 @@ def labelled(
     return indented(table, indent)
 
 
-def more(n_left: int, one: str, where: str) -> Iterator[RenderableType]:
+def more(n_left: int, one: str, where: str, indent: int = 2) -> Iterator[RenderableType]:
     """The line that says how many are not shown and where they are (one: the noun for one); nothing where all is."""
     if n_left > 0:
-        yield line((f"… and {count(n_left, one)} more ({where})", "dim"), indent=2)
+        yield line((f"… and {count(n_left, one)} more ({where})", "dim"), indent=indent)
