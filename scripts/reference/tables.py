@@ -163,7 +163,8 @@ that is secret in some messages has both: where `x` is null and `x_length` is no
   behind any prefix): values of configurations and of their synonyms;
 - texts of brokers about such requests (`error_message`, also `errors.message`) that share six bytes or more with a
   secret that the same connection has shown, or where that cannot be known;
-- unknown tags of these APIs, of SaslHandshake and of DescribeUserScramCredentials: `data` is null, `length` stays.
+- unknown tags of these APIs, of those that carry records (Produce, Fetch, ShareFetch, FetchSnapshot), of SaslHandshake
+  and of DescribeUserScramCredentials: `data` is null, `length` stays.
 
 Of bytes that are in no decoded message nothing is shown but what names a protocol (`undecoded.head`). A user name
 (`connections.principal`) comes from a well formed token that the broker has accepted.

@@ -94,6 +94,8 @@ APIS_WITH_SECRETS = frozenset(api_of(message) for message in SECRETS)
 """APIs with a secret field in either direction."""
 APIS_ABOUT_SECRETS = APIS_WITH_SECRETS | {"SaslHandshake", "DescribeUserScramCredentials"}
 """These, and APIs that have no secret field today and are about credentials: what is unknown in them may be one."""
+APIS_WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch", "FetchSnapshot"})
+"""APIs of which a message carries record data (a field of type `records`)."""
 _REPORTS = ("error_message", "status_detail")
 """Names of fields that hold a text of the broker about what was requested."""
 
@@ -129,5 +131,5 @@ def secret_when(message: str, path: str) -> SecretWhen | None:
 
 def hides_unknown_tags(message: str) -> bool:
     """Whether only the lengths of a message's unknown tags may be shown: a newer version of a message that is about
-    secrets may hold one there."""
-    return api_of(message) in APIS_ABOUT_SECRETS
+    secrets, or that carries record data, may hold some there."""
+    return api_of(message) in APIS_ABOUT_SECRETS | APIS_WITH_RECORDS

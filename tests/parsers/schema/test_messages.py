@@ -9,7 +9,7 @@ import pytest
 import kafkascope_parsers.schema as schema
 from kafkascope_parsers.schema import program
 from kafkascope_parsers.schema.facts import parse_versions
-from kafkascope_parsers.schema.secrets import SECRETS, is_secret_name
+from kafkascope_parsers.schema.secrets import APIS_WITH_RECORDS, SECRETS, is_secret_name
 from kafkascope_parsers.schema.tree import snake_case
 
 # (key, name, versions, first flexible version) as listed by Kafka's protocol guide; removed versions from that of 3.9.
@@ -209,3 +209,13 @@ def test_version_ranges(text, inside, outside):
     versions = parse_versions(text)
     assert all(v in versions for v in inside)
     assert not any(v in versions for v in outside)
+
+
+def test_the_apis_with_record_data_are_those_that_kafkas_definitions_give_such_a_field():
+    have = {
+        schema.api_name(key)
+        for key in schema.api_keys()
+        for direction in ("request", "response")
+        if any(slot.type == "records" for slot in schema.message_type(key, direction).slots)
+    }
+    assert have == APIS_WITH_RECORDS
