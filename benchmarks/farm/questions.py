@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from benchmarks.farm.commands import DONE, UNREADABLE, USAGE, run_command
+from benchmarks.farm.commands import DONE, NO_KAFKA, UNREADABLE, USAGE, run_command
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.model.incidents.preconditions import why_no_kafka
 from kafkascope_analyzer.sql.saved import questions as saved_questions
 
 _ID_TABLES = {
@@ -33,9 +35,14 @@ def ask(r: random.Random, dataset: Path, capture: Path) -> None:
             run_command([part.replace("DATASET", place) for part in arguments], target, allowed)
 
 
+def _end(dataset: Path) -> int:
+    """The exit code of commands that show a whole dataset."""
+    return DONE if why_no_kafka(Dataset.open(dataset)) is None else NO_KAFKA
+
+
 def _timeline(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    yield ["timeline", "DATASET", "--format", r.choice(FORMATS)], (DONE,)
-    yield ["timeline", "DATASET", "--start", "--format", r.choice(FORMATS)], (DONE, USAGE)
+    yield ["timeline", "DATASET", "--format", r.choice(FORMATS)], (_end(dataset),)
+    yield ["timeline", "DATASET", "--start", "--format", r.choice(FORMATS)], (_end(dataset), USAGE)
 
 
 def _explain(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
@@ -53,9 +60,9 @@ def _sql(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[
 
 def _views(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     for name in ("info", "topology"):
-        yield [name, "DATASET", "--format", r.choice(FORMATS)], (DONE,)
+        yield [name, "DATASET", "--format", r.choice(FORMATS)], (_end(dataset),)
     yield ["info", str(capture), "--format", r.choice(FORMATS)], (DONE, UNREADABLE)
-    yield ["report", "DATASET", "--routine", "--format", r.choice(FORMATS)], (DONE,)
+    yield ["report", "DATASET", "--routine", "--format", r.choice(FORMATS)], (_end(dataset),)
     yield ["diff", "DATASET", "DATASET", "--format", r.choice(FORMATS)], (DONE,)
 
 
