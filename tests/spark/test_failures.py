@@ -163,6 +163,24 @@ def test_an_interruption_while_the_jvm_is_launched_leaves_no_jvm(tmp_path: pathl
     assert not pathlib.Path(f"/proc/{int(done.stdout)}").exists()
 
 
+CONNECTED = """
+from kafkascope_spark.session import open_session
+from kafkascope_spark.session.gateway import current_jvm
+
+open_session(None)
+print(current_jvm().process.pid)
+"""
+
+
+def test_a_process_that_has_ended_leaves_no_jvm_and_no_folder(tmp_path: pathlib.Path) -> None:
+    """At once, and not a moment later: a container ends with its first process."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", CONNECTED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    assert not pathlib.Path(f"/proc/{int(done.stdout)}").exists()
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.usefixtures("no_jvm")
 @pytest.mark.parametrize(
     ("text", "part"),

@@ -120,9 +120,6 @@ class Jvm:
 _launched: list[Jvm] = []
 """The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
 
-_connected: set[int] = set()
-"""The process ids of those that this process has connected to."""
-
 
 def launch_options() -> tuple[str, ...]:
     """The class path and the module options of the JVM. Imports no Spark."""
@@ -204,10 +201,10 @@ def _temporary_folders() -> tuple[OwnedFolder, ...]:
 
 
 def _end_jvms(owner: int) -> None:
-    """End the JVMs that this process, which ends, has not connected to yet, and remove what those that were killed have
-    left. One that is connected removes its folders when it ends, which it does after this process."""
-    for jvm in _launched:
-        if os.getpid() == owner and (jvm.process.pid not in _connected or jvm.process.poll() is not None):
+    """End the JVMs of this process, which ends, and remove their folders. They are not left to end by themselves, a
+    moment later: in a container they would be killed with this process, and their folders would stay."""
+    if os.getpid() == owner:
+        for jvm in _launched:
             jvm.stop()
 
 
@@ -247,7 +244,6 @@ def connect(jvm: Jvm) -> Any:
     for folder in jvm.folders:
         gateway.jvm.java.io.File(str(folder.path)).deleteOnExit()
     jvm.connection_file.unlink()
-    _connected.add(jvm.process.pid)
     hide_lost_connections()
     return gateway
 
