@@ -30,7 +30,7 @@ from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
 from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
-from kafkascope_analyzer.resolve.finished_files import OPEN_PART, EarlierFiles
+from kafkascope_analyzer.resolve.tables.finished_files import OPEN_PART, EarlierFiles
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import settled_files
 from kafkascope_analyzer.workers.worker import SAVED_SCAN

@@ -31,10 +31,10 @@ from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
-from kafkascope_analyzer.resolve.bucket_tables import Bucket
-from kafkascope_analyzer.resolve.finished_files import EarlierFiles
-from kafkascope_analyzer.resolve.learn_cluster import learn_cluster
+from kafkascope_analyzer.resolve.cluster.learn import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
+from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
+from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles
 from kafkascope_analyzer.workers.engine import Engine, Learned, NotWrittenError, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes
 from kafkascope_analyzer.workers.this_process import ThisProcess

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.requests.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 

@@ -6,20 +6,20 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.commit_events import CommitEvents
-from kafkascope_analyzer.resolve.connection_events import ConnectionEvents
-from kafkascope_analyzer.resolve.error_events import ErrorEvents
+from kafkascope_analyzer.resolve.connections.events import ConnectionEvents
+from kafkascope_analyzer.resolve.connections.loop_events import LoopEvents
+from kafkascope_analyzer.resolve.connections.silence_events import SilenceEvents
+from kafkascope_analyzer.resolve.connections.usage_events import UsageEvents
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
-from kafkascope_analyzer.resolve.flow_events import FlowEvents
-from kafkascope_analyzer.resolve.group_events import GroupEvents
-from kafkascope_analyzer.resolve.loop_events import LoopEvents
-from kafkascope_analyzer.resolve.partition_events import PartitionEvents
-from kafkascope_analyzer.resolve.request_events import RequestEvents
-from kafkascope_analyzer.resolve.server_events import ServerEvents
-from kafkascope_analyzer.resolve.service_events import ServiceEvents
-from kafkascope_analyzer.resolve.silence_events import SilenceEvents
-from kafkascope_analyzer.resolve.transaction_source import TransactionEvents
-from kafkascope_analyzer.resolve.usage_events import UsageEvents
+from kafkascope_analyzer.resolve.flow.events import FlowEvents
+from kafkascope_analyzer.resolve.flow.service_events import ServiceEvents
+from kafkascope_analyzer.resolve.groups.commit_events import CommitEvents
+from kafkascope_analyzer.resolve.groups.events import GroupEvents
+from kafkascope_analyzer.resolve.requests.error_events import ErrorEvents
+from kafkascope_analyzer.resolve.requests.events import RequestEvents
+from kafkascope_analyzer.resolve.requests.partition_events import PartitionEvents
+from kafkascope_analyzer.resolve.servers.events import ServerEvents
+from kafkascope_analyzer.resolve.transactions.source import TransactionEvents
 
 SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     ConnectionEvents,

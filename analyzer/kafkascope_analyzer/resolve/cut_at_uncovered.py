@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.dataset.uncovered import Uncovered
-from kafkascope_analyzer.resolve.server_waits import Waits
+from kafkascope_analyzer.resolve.servers.waits import Waits
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.tcp.spans import BY_HIDDEN
 

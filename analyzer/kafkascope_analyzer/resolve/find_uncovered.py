@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.read.time_leaps import LEAP_NS
-from kafkascope_analyzer.resolve.run_union import Ints
+from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.scan.liveness_spans import RUNS
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import PAYLOAD, RUN_GAP_NS

@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_analyzer.resolve.connections.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
-from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
-from kafkascope_analyzer.resolve.fetch_facts import FetchRunEnds
 from kafkascope_analyzer.resolve.find_uncovered import find_uncovered
-from kafkascope_analyzer.resolve.flow_facts import gather_flow
-from kafkascope_analyzer.resolve.group_lag import LagPoints
-from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
-from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
-from kafkascope_analyzer.resolve.produce_facts import produce_waits, producer_clocks
-from kafkascope_analyzer.resolve.server_activity import gather_server_rows
-from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
-from kafkascope_analyzer.resolve.server_rows import ServerRows
-from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
+from kafkascope_analyzer.resolve.flow.facts import gather_flow
+from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds
+from kafkascope_analyzer.resolve.flow.produce_facts import produce_waits, producer_clocks
+from kafkascope_analyzer.resolve.groups.lag import LagPoints
+from kafkascope_analyzer.resolve.requests.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.resolve.requests.partition_failures import PartitionFailures, partition_failures
+from kafkascope_analyzer.resolve.servers.activity import gather_server_rows
+from kafkascope_analyzer.resolve.servers.hosts import CONTACT_COLUMNS
+from kafkascope_analyzer.resolve.servers.rows import ServerRows
+from kafkascope_analyzer.resolve.transactions.facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.scan.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS

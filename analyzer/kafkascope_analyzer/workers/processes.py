@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
-from kafkascope_analyzer.resolve.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned, NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts
 from kafkascope_parsers.errors import UsageError

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.window import OneBuffer
-from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
+from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob, added_counts
 

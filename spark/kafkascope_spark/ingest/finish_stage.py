@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
+from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned
 from kafkascope_analyzer.workers.worker import added_counts
 from kafkascope_parsers.errors import UsageError

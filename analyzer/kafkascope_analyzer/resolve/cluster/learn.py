@@ -1,0 +1,209 @@
+"""What the whole capture shows of the cluster, between the two passes: nodes behind addresses, topic names, who
+bootstrapped where.
+
+Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
+it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.connections.dictionary import ServerEndpoints
+from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.connections.leaders import Leaders
+from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
+from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
+from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
+from kafkascope_analyzer.connections.roles import asks_for
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.resolve.cluster.partition_answers import (
+    FETCHES,
+    count_answers,
+    followers_of,
+    partition_answers,
+)
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
+from kafkascope_analyzer.scan.topology_dedup import only_changes
+from kafkascope_parsers.schema import api_keys, api_name
+
+_KEYS = {api_name(key): key for key in api_keys()}
+_OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
+"""What members ask their coordinator."""
+
+
+_NO_TOPOLOGY = pa.schema(
+    [
+        *(field for field in TOPOLOGY_SCHEMA if field.name != "row"),
+        ("ts_ns", pa.int64()),
+        ("number", pa.int64()),
+        ("conn", pa.int64()),
+        ("api_key", pa.int16()),
+        ("spill", pa.int64()),
+        ("conn_id", pa.string()),
+        ("place", pa.int64()),
+    ]
+).empty_table()
+
+
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
+_CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
+
+
+def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
+    """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
+
+    names: of hosts, as the user and the files give them; DNS answers are added.
+    """
+    evidence = Evidence(names=names)
+    _note_names(spills, evidence.names)
+    connections = {
+        spill: pa.concat_tables(read_spill(spill, "connections", _CONNECTION_COLUMNS))
+        for spill in spills
+        if _has_any(spill)
+    }
+    topology = _topology(connections)
+    advertised = _note_advertised(topology, evidence)
+    named = _topics(topology)
+    topics, leaders, coordinators = TopicNames.of(named), Leaders(topology, named), _coordinators(topology)
+    askers = Askers(list(connections.values()))
+    followers = set()
+    for n, (spill, rows) in enumerate(connections.items()):
+        ends = ServerEndpoints(rows)
+        evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
+        followers |= followers_of(spill, rows["client_ip"], topics)
+        _note_answers(partition_answers(spill, topics), ends, leaders, evidence)
+        _note_requests(spill, (askers, n), ends, coordinators, evidence)
+    _note_brokers(askers, evidence)
+    bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
+    by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
+    changes = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
+    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, changes, leaders, frozenset(followers))
+
+
+def _note_names(spills: Iterable[Path], names: HostNames) -> None:
+    """Takes the DNS answers that have addresses, those of an alias too."""
+    for spill in spills:
+        for table in read_spill(spill, "dns"):
+            columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases"))
+            for name, addresses, aliases in zip(*columns, strict=True):
+                if addresses:
+                    for each in (name, *aliases):
+                        names.note_answer(each, addresses)
+
+
+def _has_any(spill: Path) -> bool:
+    """Whether the bucket has a connection."""
+    return next(read_spill(spill, "connections"), None) is not None
+
+
+def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
+    """The facts of all buckets, in one order that does not depend on the buckets, without what was known already."""
+    tables = []
+    for n, (spill, rows) in enumerate(connections.items()):
+        for table in read_spill(spill, "topology"):
+            table = table.append_column("spill", pa.array([n] * table.num_rows, pa.int64()))
+            table = table.append_column("conn_id", rows["conn_id"].take(table["conn"]))
+            tables.append(table.append_column("place", pa.array(range(table.num_rows), pa.int64())))
+    if not tables:
+        return _NO_TOPOLOGY
+    order = [(name, "ascending") for name in ("ts_ns", "conn_id", "number", "place")]
+    return only_changes(pa.concat_tables(tables).sort_by(order))
+
+
+def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
+    advertised: dict[int, list[Endpoint]] = {}
+    brokers = topology.filter(
+        pc.fill_null(
+            pc.and_(pc.is_in(topology["kind"], pa.array(["broker", "coordinator"])), pc.is_valid(topology["host"])),
+            False,
+        )
+    )
+    for host, port, node_id in zip(
+        brokers["host"].to_pylist(), brokers["port"].to_pylist(), brokers["node_id"].to_pylist(), strict=True
+    ):
+        if host and node_id is not None and node_id >= 0:
+            evidence.advertised[(host, port)].add(node_id)
+            if (host, port) not in advertised.setdefault(node_id, []):
+                advertised[node_id].append((host, port))
+    return advertised
+
+
+def _topics(topology: pa.Table) -> dict[str, str]:
+    named = topology.filter(
+        pc.fill_null(
+            pc.and_(pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"]), 0)),
+            False,
+        )
+    )
+    return {RAFT_TOPIC_ID: RAFT_TOPIC} | dict(
+        zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True)
+    )
+
+
+def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    rows = topology.filter(
+        pc.fill_null(
+            pc.and_(
+                pc.equal(topology["kind"], "coordinator"),
+                pc.equal(topology["coordinator_type"], "group"),
+            ),
+            False,
+        )
+    )
+    for key, node_id in zip(rows["coordinator_key"].to_pylist(), rows["node_id"].to_pylist(), strict=True):
+        found.setdefault(key, set()).add(node_id)
+    return found
+
+
+def _note_answers(answers: pa.Table, ends: ServerEndpoints, leaders: Leaders, evidence: Evidence) -> None:
+    """Notes for which leaders the servers answered."""
+    is_fetch = pc.is_in(answers["api_key"], FETCHES)
+    for noted, rows in ((evidence.fetched, is_fetch), (evidence.confirmed, pc.invert(is_fetch))):
+        for conn, found in count_answers(answers.filter(rows), leaders):
+            noted[ends[conn]].add(found)
+
+
+def _note_requests(
+    spill: Path, asker: tuple[Askers, int], ends: ServerEndpoints, coordinators: dict[str, set[int]], evidence: Evidence
+) -> None:
+    """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
+    askers, bucket = asker
+    first = int(askers.first_rows[bucket])
+    names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
+    coordinated: set[tuple[int, str]] = set()
+    for rows in read_spill(spill, "requests", names):
+        askers.note_requests(bucket, rows)
+        of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
+        confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
+        coordinated |= _pairs(rows, confirmed, "group_id")
+        for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
+            evidence.replicas[askers.client_ips[first + conn] or ""].add(replica)
+    for conn, group in coordinated:
+        nodes = coordinators.get(group, set())
+        if len(nodes) == 1:
+            evidence.confirmed[ends[conn]].reported[next(iter(nodes))] += 1
+
+
+def _note_brokers(askers: Askers, evidence: Evidence) -> None:
+    """Notes whose clients call themselves a broker's."""
+    for code, client_id in enumerate(askers.client_ids.values):
+        node_id = broker_of(client_id)
+        if node_id is not None:
+            for client in np.unique(askers.client_ips.codes[askers.client_ids.codes == code]).tolist():
+                evidence.replicas[askers.client_ips.values[client] or ""].add(node_id)
+
+
+def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> set[tuple[int, Any]]:
+    """Distinct (connection, value of the column) of the chosen rows."""
+    pairs = rows.select(["conn", name]).filter(chosen)  # few: what names nodes is rare, or once a beat
+    return set(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True))

@@ -1,0 +1,144 @@
+"""How each connection was used: one row per connection and kind of request, with the first request of the kind."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.events import USAGE_FIRST, USAGE_KEYS
+from kafkascope_analyzer.resolve.distinct_rows import group_codes
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
+
+_FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
+"""Keys that are true or false; bit i of the column `flags` is the i-th of them."""
+_FOLLOWING = ("api_name", "status")
+"""Keys that follow from another column (api_key, status_code), so that they need not be distinguished by it."""
+_TEXT_KEYS = ("status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING))
+_FIRST = (*_FOLLOWING, "client_ip", "conn_id", *USAGE_FIRST, "number")
+_KEPT = ["conn", *_TEXT_KEYS, *_FIRST]
+_REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partitions", "fetch_session_epoch")
+USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]
+"""The columns of `requests` that are needed, conn and number among them."""
+_SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions")
+_LARGEST = ("last_ns", "last_answered_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
+_LEAST = ("least_wait_ms", "least_min_bytes", "lowest_generation")
+"""What is kept of all requests of a kind besides the first: sums, largest and least values. A least value is kept
+negated, as the largest of the negated values."""
+_UNKNOWN = np.iinfo(np.int64).min
+_MOST_ROWS = 1 << 16
+"""Rows that wait to be added up."""
+
+
+class UsageTable:
+    """Adds up requests, batch by batch. Memory: a row per connection and kind of request."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+        self._n_rows = self._n_added = 0
+
+    def add(self, requests: pa.Table, failed: NDArray[np.bool_]) -> None:
+        """Adds rows of `requests`. failed: whether each went wrong (failed_requests.has_failed)."""
+        rows = requests.select(_KEPT).append_column("flags", pa.array(_flags(requests, failed)))
+        values = _values(requests)
+        self._parts.append(_added_up(rows, values))
+        self._n_rows += self._parts[-1].num_rows
+        if self._n_rows > 2 * self._n_added + _MOST_ROWS:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        if len(self._parts) > 1:
+            rows = pa.concat_tables(self._parts)
+            self._parts = [_added_up(rows, {name: rows[name].to_numpy() for name in (*_SUMS, *_LARGEST, *_LEAST)})]
+        self._n_rows = self._n_added = sum(part.num_rows for part in self._parts)
+
+    def rows(self) -> pa.Table | None:
+        """All rows: the keys of a kind, the first request's values (its number as first_number), and _SUMS, _LARGEST
+        and _LEAST of all its requests; None without a request."""
+        self._add_up()
+        if not self._parts:
+            return None
+        rows = self._parts[0].rename_columns({"number": "first_number"})
+        flags = rows["flags"].to_numpy()
+        for bit, name in enumerate(_FLAGS):
+            rows = rows.append_column(name, pa.array((flags >> bit & 1).astype(np.bool_)))
+        for name in (*_LARGEST, *_LEAST):
+            values = rows[name].to_numpy()
+            known = -values if name in _LEAST else values
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(known, mask=values == _UNKNOWN))
+        return rows.drop_columns(["flags"])
+
+
+def _flags(requests: pa.Table, failed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The flags of each request, one a bit, in the order of _FLAGS."""
+    n_records = int_column(requests, "n_records", 0)
+    flags = (
+        int_column(requests, "replica_id", -1) >= 0,
+        (n_records > 0) & ~failed,
+        failed,
+        (n_records > 0) | (int_column(requests, "record_bytes", 0) > 0),
+        int_column(requests, "acks", -1) == 0,
+    )
+    code = np.zeros(requests.num_rows, np.int64)
+    for bit, flag in enumerate(flags):
+        code |= flag.astype(np.int64) << bit
+    return code
+
+
+def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
+    """What each request adds to _SUMS, _LARGEST and _LEAST."""
+    correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
+    producer_id = int_column(requests, "producer_id", -1)
+    generation = int_column(requests, "generation_or_epoch", 0)
+    return {
+        "n": np.ones(requests.num_rows, np.int64),
+        "total_records": int_column(requests, "n_records", 0),
+        "total_record_bytes": int_column(requests, "record_bytes", 0),
+        "total_partitions": int_column(requests, "n_partitions", 0),
+        "n_new_fetch_sessions": (int_column(requests, "fetch_session_epoch", -1) == 0).astype(np.int64),
+        "last_ns": int_column(requests, "ts_ns", 0),
+        "last_answered_ns": int_column(requests, "response_last_ns", _UNKNOWN),
+        "max_wait_ms": int_column(requests, "max_wait_ms", _UNKNOWN),
+        "last_correlation_id": np.where(correlation_id < FIRST_RESERVED_CORRELATION_ID, correlation_id, _UNKNOWN),
+        "producer_id": np.where(producer_id >= 0, producer_id, _UNKNOWN),
+        "highest_generation": np.where(generation > 0, generation, _UNKNOWN),
+        "least_wait_ms": _negated(int_column(requests, "max_wait_ms", _UNKNOWN)),
+        "least_min_bytes": _negated(int_column(requests, "min_bytes", _UNKNOWN)),
+        "lowest_generation": np.where(generation > 0, -generation, _UNKNOWN),
+    }
+
+
+def _negated(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values negated; what is unknown stays so."""
+    return np.where(values == _UNKNOWN, _UNKNOWN, -values)
+
+
+def _added_up(rows: pa.Table, values: dict[str, NDArray[np.int64]]) -> pa.Table:
+    """One row per kind of request: that with the least number, with the sums and the largest of `values`."""
+    columns = [flat(rows[name]) for name in _TEXT_KEYS]
+    codes, n = group_codes([int_column(rows, "conn", 0), int_column(rows, "flags", 0), *columns])
+    number = int_column(rows, "number", 0)
+    least = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(least, codes, number)
+    hit = np.flatnonzero(least[codes] == number)
+    first = np.zeros(n, np.int64)
+    first[codes[hit]] = hit
+    out = rows.take(pa.array(first))
+    for name, each in values.items():
+        total = _sum(codes, each, n) if name in _SUMS else _largest(codes, each, n)
+        out = out.drop_columns([name]) if name in out.column_names else out
+        out = out.append_column(name, pa.array(total))
+    return out
+
+
+def _sum(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The sum of the values of each code, of which there are n. As double: sums stay below 2**53."""
+    return np.bincount(codes, weights=values, minlength=n).astype(np.int64)
+
+
+def _largest(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The largest known value of each code; _UNKNOWN where it has none."""
+    largest = np.full(n, _UNKNOWN)
+    chosen = np.flatnonzero(values != _UNKNOWN)
+    np.maximum.at(largest, codes[chosen], values[chosen])
+    return largest

@@ -1,0 +1,38 @@
+"""Events of the kinds produce_slice and fetch_slice: what flowed through topic-partitions, slice by slice of time.
+
+Everything is counted before, for the connections of all buckets (flow_facts); here the counts of the bucket are
+written.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.scan.spill import read_spill
+
+
+class FlowEvents(EventSource):
+    """EventSource of the kinds produce_slice and fetch_slice."""
+
+    def __init__(self, context: BucketContext) -> None:
+        self._spill = context.spill
+        self._connections = context.connections.select(["conn_id", "client_ip", "node_id"])
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """The slices of the connections of this bucket."""
+        for kind, name in (("produce_slice", PRODUCE_SLICES), ("fetch_slice", FETCH_SLICES)):
+            for rows in read_spill(self._spill, name):
+                yield self._events(kind, rows)
+
+    def _events(self, kind: str, rows: pa.Table) -> pa.Table:
+        columns = {name: flat(rows[name]) for name in rows.column_names}
+        known = self._connections.take(columns["conn"])
+        columns |= {name: flat(known[name]) for name in known.column_names}
+        key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        place = EventPlace("flow", key, columns["client_ip"], columns["conn_id"], columns["ts_ns"])
+        return event_table(kind, place, columns)

@@ -1,0 +1,100 @@
+"""When offsets of topic-partitions were accepted or readable, as far as any message of the capture shows it.
+
+A point is a topic-partition and an offset that is looked for. Points are found first, from all buckets; then Produce
+and Fetch responses of all buckets are read once. Memory: four numbers for each point.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
+
+Longs = NDArray[np.int64]
+NEVER = np.iinfo(np.int64).max
+
+
+class OffsetTimes:
+    """The times of points. topics: text, partitions, offsets: of each point."""
+
+    def __init__(self, topics: pa.Array, partitions: Longs, offsets: Longs) -> None:
+        self._topic_partitions = KnownPlaces(topics, partitions)
+        self._offsets = np.unique(offsets)
+        keys = self._topic_partitions.of_rows * len(self._offsets) + np.searchsorted(self._offsets, offsets)
+        self._keys, self._point_slots = np.unique(keys, return_inverse=True)
+        self._places = self._keys // max(len(self._offsets), 1)
+        self._first_ns = np.full(len(self._keys), NEVER)
+        self._blocked_ns = np.zeros(len(self._keys), np.int64)
+        self._is_written = np.zeros(len(self._topic_partitions), np.bool_)
+        """By topic-partition: whether the capture shows who writes it."""
+
+    def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes batches that brokers accepted (partition, partition_offset: that of the first record, ts_ns)."""
+        self._is_written[self._known(topics, rows, "partition_offset")[0]] = True
+        slots, chosen = self._up_to(topics, rows, "partition_offset")
+        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
+
+    def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes records and when they were created (partition, partition_offset, ts_ns), after all batches: they count
+        for topic-partitions whose producers the capture does not show."""
+        slots, chosen = self._up_to(topics, rows, "partition_offset")
+        is_other = ~self._is_written[self._places[slots]]
+        np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
+
+    def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
+        """Takes ends of partitions (partition, column: the offset after the last one that is there, ts_ns)."""
+        before_end = pc.subtract(rows[column], 1)
+        rows = rows.set_column(rows.column_names.index(column), column, before_end)
+        slots, chosen = self._up_to(topics, rows, column)
+        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
+
+    def take_stable(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to
+        transactions that are open, or come after such."""
+        places, chosen, offsets = self._known(topics, rows, "last_stable_offset")
+        rank = np.searchsorted(self._offsets, offsets)
+        slots = np.searchsorted(self._keys, places * len(self._offsets) + rank)
+        is_there = slots < len(self._keys)
+        is_there[is_there] = self._places[slots[is_there]] == places[is_there]
+        np.maximum.at(self._blocked_ns, slots[is_there], rows["ts_ns"].to_numpy()[chosen[is_there]])
+
+    def blocked_ns(self) -> Longs:
+        """Until when responses show that the last stable offset is not beyond each point; 0 where none does."""
+        distinct, ranks = np.unique(self._blocked_ns, return_inverse=True)
+        _, group = np.unique(self._places, return_inverse=True)
+        latest = np.maximum.accumulate(group * len(distinct) + ranks) % max(len(distinct), 1)
+        return np.asarray(distinct[latest][self._point_slots])
+
+    def first_ns(self) -> Longs:
+        """Since when a record at the offset of each point, or at a later one, is there: it was accepted, or a response
+        shows that the partition is so long; NEVER where the capture does not show it. Records with acks=1 are accepted
+        before earlier ones with acks=all."""
+        return _least_from_here(self._places, self._first_ns)[self._point_slots]
+
+    def _up_to(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs]:
+        """For each row the slot of the last point of its topic-partition with an offset up to that of the column, and
+        the rows that have one."""
+        places, chosen, offsets = self._known(topics, rows, column)
+        rank = np.searchsorted(self._offsets, offsets, side="right") - 1
+        slots = np.searchsorted(self._keys, places * len(self._offsets) + rank, side="right") - 1
+        is_there = (slots >= 0) & (rank >= 0)
+        is_there[is_there] = self._places[slots[is_there]] == places[is_there]
+        return slots[is_there], chosen[is_there]
+
+    def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
+        """Of the rows that are about a topic-partition with points and have an offset in the column: the
+        topic-partition, the row, and the offset."""
+        places = self._topic_partitions.find(topics, rows["partition"])
+        offsets = flat(rows[column]).fill_null(-1).to_numpy()
+        chosen = np.flatnonzero((places >= 0) & (offsets >= 0))
+        return places[chosen], chosen, offsets[chosen]
+
+
+def _least_from_here(groups: Longs, times: Longs) -> Longs:
+    """The least time of each slot and of those after it in its group."""
+    distinct, ranks = np.unique(times, return_inverse=True)
+    _, group = np.unique(groups, return_inverse=True)
+    joint = np.minimum.accumulate((group * len(distinct) + ranks)[::-1])[::-1]
+    return np.asarray(distinct[joint % max(len(distinct), 1)]) if len(times) else times

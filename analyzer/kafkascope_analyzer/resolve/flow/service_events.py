@@ -1,0 +1,84 @@
+"""Events of the kinds produce_wait and fetch_run: how producers and consumers of topic-partitions were served.
+
+Both are found before, for the connections of all buckets (produce_facts, fetch_facts); here those of the bucket are
+written, and the first batches that were accepted after a failure, on each connection of the client.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FollowCounter
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.errors import error_names
+from kafkascope_parsers.api_keys import PRODUCE
+
+
+class ServiceEvents(EventSource):
+    """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps."""
+
+    def __init__(self, context: BucketContext) -> None:
+        self._connections = context.connections
+        self._conn_ids = flat(context.connections["conn_id"])
+        self._runs, self._waits = context.shared.fetch_runs, context.shared.produce_waits
+        self._failures = context.shared.partition_failures.partitions
+        self._clients = self._failures.clients(context.connections["client_ip"])
+        self._counter = FollowCounter(len(self._failures.starts), 1)
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """The first batch of a topic-partition that is accepted after each failure there of the same client."""
+        if (api_key, direction) != (PRODUCE, "response") or not len(self._failures):
+            return
+        rows = rows.filter(pa.array(int_column(rows, "error_code", -1) == 0))
+        conn, ts_ns = int_column(rows, "conn", 0), int_column(rows, "ts_ns", 0)
+        subjects = self._failures.subjects(self._clients[conn], [rows["topic"], rows["partition"]])
+        failed = np.flatnonzero(subjects != NO_SUBJECT)
+        since = self._failures.last(subjects[failed], ts_ns[failed]) if len(failed) else failed
+        failed, since = failed[since != NO_SUBJECT], since[since != NO_SUBJECT]
+        if not len(failed):
+            return
+        chosen = rows.take(pa.array(failed[self._counter.take(conn[failed], subjects[failed], since)]))
+        columns = {name: chosen[name] for name in ("conn", "number", "ts_ns", "topic", "partition", "request_id")}
+        columns["accepted_ns"] = chosen["ts_ns"]
+        columns["n"] = pa.repeat(1, chosen.num_rows)
+        yield self._events("produce_wait", columns)
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """The waits and runs of the connections of this bucket."""
+        waits = self._mine(self._waits, "sent_ns")
+        waits["error_name"] = _failures(waits["error_code"])
+        yield self._events("produce_wait", waits)
+        yield self._events("fetch_run", self._mine(self._runs, "first_ns"))
+
+    def _mine(self, rows: pa.Table, time: str) -> dict[str, pa.Array]:
+        """The rows of connections of this bucket, with number of the connection, time and requests."""
+        conn = pc.index_in(rows["conn_id"], self._conn_ids)
+        rows = rows.filter(conn.is_valid())
+        columns = {name: flat(rows[name]) for name in rows.column_names}
+        columns["conn"] = flat(conn.drop_null()).cast(pa.int64())
+        numbers = columns["conn"].to_numpy()
+        for name, number in (("request_id", "number"), ("last_request_id", "last_number")):
+            columns[name] = request_ids(self._conn_ids, numbers, columns[number].to_numpy())
+        return columns | {"ts_ns": columns[time]}
+
+    def _events(self, kind: str, columns: dict[str, pa.Array]) -> pa.Table:
+        columns = {name: flat(values) for name, values in columns.items()}
+        known = self._connections.select(["conn_id", "client_ip", "node_id"]).take(columns["conn"])
+        columns |= {name: flat(known[name]) for name in known.column_names}
+        columns["topic"] = columns["topic"].cast(pa.string())
+        key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        seq = columns["number"].cast(pa.int32(), safe=False)
+        client_ip, conn_id = columns["client_ip"], columns["conn_id"]
+        place = EventPlace("partition", key, client_ip, conn_id, columns["ts_ns"], seq=seq)
+        return event_table(kind, place, columns)
+
+
+def _failures(error_codes: pa.Array) -> pa.Array:
+    """The names of error codes; null for none."""
+    return error_names(pc.if_else(pc.equal(error_codes, 0), None, error_codes))

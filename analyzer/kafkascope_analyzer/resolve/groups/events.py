@@ -1,0 +1,117 @@
+"""Events of groups: requests that form or change a group, members that keep their place, offsets committed.
+
+Specification of the kinds: dataset/tables/group_events.py. Bodies of messages are read once, for the relevant requests
+only.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.group_events import (
+    GROUP_REQUEST_BODY,
+    GROUP_RESPONSE_BODY,
+    GROUP_SECTIONS,
+)
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.groups.messages import (
+    HEARTBEAT_APIS,
+    MEMBERSHIP_APIS,
+    relevant_heartbeats,
+    request_bodies,
+    response_bodies,
+)
+from kafkascope_analyzer.resolve.groups.requests import API_KEYS, MemberActivity, forming_requests, requests_of_groups
+
+
+class GroupEvents(EventSource):
+    """EventSource of the kinds of groups."""
+
+    def __init__(self, context: BucketContext) -> None:
+        self._topics = context.topics
+        self._heartbeats = {api: relevant_heartbeats(context.read_messages, api) for api in HEARTBEAT_APIS}
+        self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
+        self._forming: list[pa.Table] = []
+        self._members = MemberActivity()
+        self._connections = context.connections
+        self._lag_points = context.shared.lag_points
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """None yet: members are rolled up, and requests are completed at the end."""
+        mine = requests_of_groups(rows)
+        if mine.num_rows:
+            forming = forming_requests(mine, self._heartbeat_ids)
+            if forming.num_rows:
+                self._forming.append(forming)
+            self._members.add(mine)
+        yield from ()
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """All events of groups."""
+        if self._forming:
+            yield self._requests(pa.concat_tables(self._forming).combine_chunks(), connections, read_messages)
+        members = self._members.total()
+        if members is not None:
+            yield _events("group_member", members)
+        yield self._lag(connections)
+
+    def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
+        requests, responses = self._bodies(rows, read)
+        closes = pc.index_in(rows["conn_id"], flat(connections["conn_id"]))
+        columns = {
+            "request": _body(rows, requests, GROUP_REQUEST_BODY),
+            "response": _body(rows, responses, GROUP_RESPONSE_BODY),
+            "response_ns": pc.max_element_wise(rows["response_ns"], rows["response_last_ns"]),
+            "close_ns": connections["close_ns"].take(closes),
+            "close_kind": connections["close_kind"].take(closes),
+        }
+        return _events("group_request", rows, columns)
+
+    def _bodies(self, rows: pa.Table, read: MessageReader) -> tuple[pa.Table, pa.Table]:
+        """Bodies of the relevant requests, and of the responses to them."""
+        present = set(rows["api_key"].unique().to_pylist())
+        wanted: dict[str, pa.Array | None] = dict.fromkeys(MEMBERSHIP_APIS) | self._heartbeats
+        apis = {api: ids for api, ids in wanted.items() if API_KEYS[api] in present}
+        requests = [request_bodies(read, api, ids) for api, ids in apis.items()]
+        responses = [response_bodies(read, api, self._topics, ids) for api, ids in apis.items()]
+        return _all(requests), _all(responses)
+
+    def _lag(self, connections: pa.Table) -> pa.Table:
+        """The commits on connections of this bucket that are lag points."""
+        at = pc.index_in(self._lag_points["conn_id"], flat(connections["conn_id"]))
+        rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
+        return _events(
+            "group_lag",
+            rows.filter(at.is_valid()),
+            {"committed_offset": rows["partition_offset"].filter(at.is_valid())},
+        )
+
+
+def _all(bodies: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(bodies) if bodies else pa.table({"request_id": pa.array([], pa.string())})
+
+
+def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
+    """The body of each row's message; null where there is none."""
+    if not bodies.num_rows:
+        return pa.nulls(rows.num_rows, kind)
+    return flat(bodies["body"]).take(flat(pc.index_in(rows["request_id"], flat(bodies["request_id"]))))
+
+
+def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
+    """Rows of `events`. more: columns of the struct that the rows do not have."""
+    columns = {name: rows[name] for name in rows.column_names} | dict(more or {})
+    place = EventPlace(
+        key_kind="group",
+        key=columns["group_id"],
+        client_ip=columns["client_ip"],
+        conn_id=columns["conn_id"],
+        ts_ns=columns["ts_ns"],
+        packet_no=columns.get("packet_no"),
+        seq=columns["number"],
+        section=GROUP_SECTIONS[kind],
+    )
+    return event_table(kind, place, columns)

@@ -1,0 +1,165 @@
+"""How far the offsets that a group's generations committed were behind the high watermarks of their partitions.
+
+First pass: each bucket spills which of its commits were accepted. Between the passes (`LagPoints`) the last
+offset of each group, generation and topic-partition of the whole capture is found, and the highest high watermark that
+responses to Fetch had reported by the end of the second of that commit: consumers, followers and other groups fetch on
+connections of any bucket.
+Second pass: each bucket writes the events of the commits on its own connections.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.resolve.flow.blocks import NamedRows
+from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
+from kafkascope_analyzer.resolve.groups.requests import API_KEYS, COMMIT_APIS
+from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
+from kafkascope_analyzer.scan.partitions import spill_name
+from kafkascope_analyzer.scan.spill import read_spill
+
+SECOND_NS = 1_000_000_000
+NOT_REPORTED = -1
+"""As a high watermark."""
+LAST_COMMITS = pa.schema(
+    [
+        ("group_id", pa.string()),
+        ("generation_or_epoch", pa.int32()),
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("ts_ns", pa.int64()),
+        ("partition_offset", pa.int64()),
+        ("conn_id", pa.string()),
+        ("number", pa.int64()),
+    ]
+)
+LAG_POINTS = pa.schema(
+    [
+        *(field for field in LAST_COMMITS if field.name not in ("topic_id", "number")),
+        ("high_watermark", pa.int64()),
+        ("number", pa.int64()),
+    ]
+)
+"""The last commit of each group, generation and topic-partition of the capture, with its connection and the high
+watermark that it is compared with; sorted, and numbered."""
+_SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
+
+
+class LagPoints:
+    """The last commits of the capture, from what the buckets spilled, and the high watermarks of their time
+    (flow_facts.Responses). connections: by the directory of a bucket's spill, with conn_id."""
+
+    def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
+        commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
+        self._points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
+        self._watermarks = HighWatermarks(self._points) if self._points.num_rows else None
+
+    def take_accepted(self, named: NamedRows) -> None:
+        """Needs no responses to Produce."""
+
+    def take_fetched(self, named: NamedRows) -> None:
+        """Takes responses to Fetch."""
+        if self._watermarks is not None:
+            self._watermarks.take(named.topics, named.rows)
+
+    def points(self) -> pa.Table:
+        """The last commits (LAG_POINTS), when all responses were taken; those of partitions whose high watermark no
+        response had reported by then are left out."""
+        if self._watermarks is None:
+            return LAG_POINTS.empty_table()
+        points = self._points.append_column("high_watermark", self._watermarks.of_points())
+        points = points.filter(points["high_watermark"].is_valid())
+        numbered = points.append_column("number", pa.array(np.arange(points.num_rows)))
+        return numbered.select(LAG_POINTS.names).cast(LAG_POINTS).combine_chunks()
+
+
+def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
+    """The last offset of each group, generation and topic-partition that a bucket's connections committed."""
+    parts = list(read_spill(directory, ACCEPTED_COMMITS))
+    latest = LAST_COMMITS.empty_table()
+    if not parts:
+        return latest
+    commits = pa.concat_tables(parts)
+    commits = commits.filter(pc.fill_null(pc.greater_equal(commits["generation_or_epoch"], 0), False))
+    commits = commits.append_column("conn_id", conn_ids.take(commits["conn"]))
+    for name in COMMIT_APIS:
+        for offsets in read_spill(directory, spill_name(API_KEYS[name], "request")):
+            latest = _latest(pa.concat_tables([latest, _of_groups(offsets, commits)]))
+    return latest
+
+
+def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
+    """The committed offsets of accepted commits."""
+    known = offsets.filter(pc.fill_null(pc.greater_equal(offsets["partition_offset"], 0), False))
+    columns = {name: known[name] for name in ("conn", "number", "partition", "partition_offset", "ts_ns")}
+    for name in ("topic", "topic_id"):
+        columns[name] = known[name].cast(pa.string())
+    joined = pa.table(columns).join(commits, keys=["conn", "number"], join_type="inner", use_threads=False)
+    return joined.select(LAST_COMMITS.names).cast(LAST_COMMITS)
+
+
+def _latest(rows: pa.Table) -> pa.Table:
+    """Of each group, generation and topic-partition the row that is last by time, then offset, then request."""
+    subject = [name for name in _SUBJECT if name in rows.column_names]
+    order = ["ts_ns", "partition_offset", "conn_id", "number"]
+    ordered = rows.sort_by([(name, "ascending") for name in order])
+    last = ordered.group_by(subject, use_threads=False).aggregate([(name, "last") for name in order])
+    return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(rows.column_names)
+
+
+def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
+    """The last commits by the names of the topics, sorted; those of topics whose names the capture lacks are left
+    out."""
+    names = topics.complete(commits["topic"], commits["topic_id"])
+    named = commits.drop_columns(["topic", "topic_id"]).append_column("topic", names)
+    latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")
+    order = ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")
+    return latest.sort_by([(name, "ascending") for name in order])
+
+
+class HighWatermarks:
+    """The highest high watermark of the partition of each lag point that had been reported by the end of its second.
+
+    A place is a topic-partition, a slot a place and the second of a commit for it. Memory: one number for each slot.
+    """
+
+    def __init__(self, points: pa.Table) -> None:
+        self._known = KnownPlaces(points["topic"].combine_chunks(), points["partition"].to_numpy())
+        seconds = points["ts_ns"].to_numpy() // SECOND_NS
+        self._first_second = int(seconds.min())
+        self._span = int(seconds.max()) - self._first_second + 1
+        slots = self._known.of_rows * self._span + (seconds - self._first_second)
+        self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
+        self._highest = np.full(len(self._slots), NOT_REPORTED)
+        """Of the watermarks that were reported after the slot before, up to the end of this one."""
+
+    def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes partitions of the responses to Fetch, and the names of their topics."""
+        places = self._known.find(topics, rows["partition"])
+        high_watermark = pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
+        known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
+        seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
+        slots = np.searchsorted(self._slots, places[known] * self._span + np.minimum(seconds, self._span - 1))
+        before_end = (seconds < self._span) & (slots < len(self._slots))
+        known, slots = known[before_end], slots[before_end]
+        same_place = self._slots[slots] // self._span == places[known]
+        np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
+
+    def of_points(self) -> pa.Array:
+        """The high watermark of each lag point, int64; null where none was reported by then."""
+        highest = _running_maximum(self._slots // self._span, self._highest)[self._slot_of_point]
+        return pa.array(highest, mask=highest == NOT_REPORTED)
+
+
+def _running_maximum(groups: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The maximum of the values so far, within each group; groups are sorted."""
+    distinct, ranks = np.unique(values, return_inverse=True)
+    _, group = np.unique(groups, return_inverse=True)
+    joint = np.maximum.accumulate(group * len(distinct) + ranks)
+    return np.asarray(distinct[joint % len(distinct)])

@@ -1,0 +1,1 @@
+"""Which single requests, errors and topic-partitions decide a client's story."""

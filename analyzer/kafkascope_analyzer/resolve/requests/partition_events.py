@@ -1,0 +1,159 @@
+"""Events of the kind partition: the topic-partitions that requests and answers name after an error on them.
+
+After each failure of a topic-partition, as its client saw it on any connection, the first AFTER_ERROR requests that
+name it in each message of each connection are events, if they do not fail themselves; also the errors that name the
+leader (KIP-951), and what was asked in requests that were never answered because their connection failed. A request
+whose own answer fails next is left out: the error stands for both. Of a topic that failed as a whole, all partitions
+are followed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.client_event import client_place
+from kafkascope_analyzer.resolve.event_source import EventSource, event_table
+from kafkascope_analyzer.resolve.requests.error_runs import NO_RUN
+from kafkascope_analyzer.resolve.requests.failed_answers import FailedAnswers
+from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
+from kafkascope_analyzer.scan.apis import PARTITION_APIS, RECORD_APIS, int_column
+from kafkascope_analyzer.scan.unanswered import (
+    UNANSWERED_COLUMNS,
+    is_one_of,
+    of_failed_connections,
+    only_for_records,
+    request_numbers,
+)
+
+AFTER_ERROR = 16
+"""Mentions of a topic-partition that are kept after each failure, of each message on each connection: those in flight,
+and the first success. A client may ask for Metadata hundreds of times before it gets on."""
+_MESSAGE_SEQ = 1 << 22
+"""More partitions than a frame can name."""
+_NO_UNANSWERED = pa.schema(
+    [("conn", pa.int64()), ("number", pa.int64()), ("api_key", pa.int16()), ("request_last_ns", pa.int64())]
+).empty_table()
+
+
+class PartitionEvents(EventSource):
+    """Makes events of the kind partition. Memory: what FollowCounter and FailedAnswers keep."""
+
+    def __init__(self, context: BucketContext) -> None:
+        failures = context.shared.partition_failures
+        self._connections, self._runs = context.connections, context.runs
+        self._partitions, self._topics = failures.partitions, failures.topics
+        self._clients = {
+            id(times): times.clients(context.connections["client_ip"]) for times in (self._partitions, self._topics)
+        }
+        self._is_needed = bool(len(self._partitions) or len(self._topics))
+        self._waiting: list[pa.Table] = [_NO_UNANSWERED]
+        self._unanswered: NDArray[np.int64] | None = None
+        self._answers = FailedAnswers(self._partitions, self._clients[id(self._partitions)])
+        self._message: tuple[int, str] | None = None
+        self._counters: list[FollowCounter] = []
+
+    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Notes which requests fail on which topic-partition."""
+        if self._is_needed:
+            self._answers.add_errors(self._runs.without_middles(rows))
+        yield from ()
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Notes requests that were never answered, and what was sent after those that failed."""
+        if not self._is_needed:
+            return
+        self._answers.add_requests(rows)
+        waits = np.asarray(pc.equal(rows["status"], "unanswered"))
+        unanswered = only_for_records(rows, waits) if waits.any() else None
+        if unanswered is not None:
+            self._waiting.append(pa.table(unanswered.columns, UNANSWERED_COLUMNS).cast(_NO_UNANSWERED.schema))
+        yield from ()
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """The rows that follow an error closely."""
+        if not self._is_needed or api_key not in PARTITION_APIS:
+            return
+        if self._message != (api_key, direction):
+            self._message = (api_key, direction)
+            self._counters = [
+                FollowCounter(len(times.starts), AFTER_ERROR) for times in (self._partitions, self._topics)
+            ]
+        conn = int_column(rows, "conn", 0)
+        subjects = self._subjects(self._partitions, conn, [rows["topic"], rows["partition"]])
+        topics = self._subjects(self._topics, conn, [rows["topic"]])
+        if len(self._runs):
+            is_single = self._runs.run_of(request_numbers(rows)) == NO_RUN
+            subjects, topics = np.where(is_single, subjects, NO_SUBJECT), np.where(is_single, topics, NO_SUBJECT)
+        near = np.flatnonzero((subjects != NO_SUBJECT) | (topics != NO_SUBJECT))
+        if len(near):
+            rows = rows.take(pa.array(near))
+            yield from self._events(rows, conn[near], subjects[near], topics[near])
+
+    def _subjects(
+        self, times: FailureTimes, conn: NDArray[np.int64], columns: list[pa.ChunkedArray]
+    ) -> NDArray[np.int64]:
+        if not len(times):
+            return np.full(len(conn), NO_SUBJECT)
+        return times.subjects(self._clients[id(times)][conn], columns)
+
+    def _events(
+        self, rows: pa.Table, conn: NDArray[np.int64], subjects: NDArray[np.int64], topics: NDArray[np.int64]
+    ) -> Iterator[pa.Table]:
+        """Events of rows whose topic-partition or topic has failed for their client."""
+        failed = int_column(rows, "error_code", 0) != 0
+        leaders = pc.coalesce(flat(rows["leader_id"]), flat(rows["current_leader_id"]))
+        hints = failed & (leaders.fill_null(-1).to_numpy() >= 0)
+        unanswered = self._are_unanswered(rows)
+        ts_ns = int_column(rows, "ts_ns", 0)
+        follows, by_topic = np.zeros(len(conn), np.bool_), np.empty(0, np.int64)
+        known = (self._partitions, subjects), (self._topics, topics)
+        for counter, (times, which) in zip(self._counters, known, strict=True):
+            mine = np.flatnonzero((which != NO_SUBJECT) & ~failed)
+            since = times.last(which[mine], ts_ns[mine]) if len(mine) else mine
+            mine, since = mine[since != NO_SUBJECT], since[since != NO_SUBJECT]
+            by_topic = mine[counter.take(conn[mine], which[mine], since)]
+            follows[by_topic] = True
+        kept = follows | hints | unanswered
+        marks = {"leader_id": leaders, "hints": pa.array(hints), "unanswered": pa.array(unanswered)}
+        if self._message is not None and self._message[1] == "request":
+            fails = self._answers.fail_next(rows, subjects) & ~unanswered
+            fails[by_topic] = False  # another partition of the topic may come before the answer
+            kept &= ~fails
+        if kept.any():
+            columns = {name: pc.filter(values, pa.array(kept)) for name, values in marks.items()}
+            yield self._table(rows.filter(pa.array(kept)), columns)
+
+    def _are_unanswered(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Whether each row is of a request that was never answered, as its connection failed."""
+        if self._message is None or self._message[1] != "request" or self._message[0] not in RECORD_APIS:
+            return np.zeros(rows.num_rows, np.bool_)
+        if self._unanswered is None:
+            self._unanswered = of_failed_connections(pa.concat_tables(self._waiting), self._connections)
+        return is_one_of(request_numbers(rows), self._unanswered)
+
+    def _table(self, rows: pa.Table, marks: dict[str, pa.Array]) -> pa.Table:
+        """The rows as events, those of one connection and time in order of request, topic and partition."""
+        api_key, direction = self._message or (0, "")
+        n = rows.num_rows
+        keys = rows.select(["conn", "ts_ns", "number"]).append_column("topic", rows["topic"].cast(pa.string()))
+        keys = keys.append_column("partition", rows["partition"].cast(pa.string()))
+        order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+        rows, marks = rows.take(order), {name: values.take(order) for name, values in marks.items()}
+        conn = int_column(rows, "conn", 0)
+        place = rank_in_group(conn, int_column(rows, "ts_ns", 0))
+        seq = (2 * api_key + (direction == "response")) * _MESSAGE_SEQ + place
+        known = self._connections.select(["client_ip", "conn_id"]).take(pa.array(conn))
+        is_answer = direction == "response"
+        body = {
+            **{name: rows[name] for name in ("request_id", "api_key", "partition")},
+            "topic": rows["topic"].cast(pa.string()),
+            "answered": pa.repeat(is_answer, n),
+            **marks,
+        }
+        where = client_place(known["client_ip"], known["conn_id"], rows["ts_ns"], seq=pa.array(seq))
+        return event_table("partition", where, body)

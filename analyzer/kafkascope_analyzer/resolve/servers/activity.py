@@ -1,0 +1,164 @@
+"""How servers looked to the hosts that talked to them: what happened while somebody waited for one.
+
+Each bucket spills when the sides of its connections sent packets (runs) and when they waited (waits); most of that
+says nothing. Between the passes it is reduced to windows, times in which somebody waited for a server or lost a
+connection to it, and to what is known of these: who waited, which connections ended, and when the server sent packets
+by each host concerned and by anybody. So a healthy capture adds one row per server and host.
+
+Memory: runs of servers as wholes, and those of hosts that waited, put together over all connections.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
+from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
+from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
+from kafkascope_analyzer.resolve.servers.rows import ServerRows, host_rows, sign_rows
+from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
+from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
+from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, Activity, spilled_runs
+from kafkascope_analyzer.resolve.servers.waits import (
+    DELIVERY,
+    LostConnections,
+    Waits,
+    gather_waits,
+    hosts_that_did_not_acknowledge,
+    lost_connections,
+)
+from kafkascope_parsers.tcp.spans import PACKETS, PAYLOAD
+
+MARGIN_NS = 1_000_000_000
+"""A window begins so much before what happened in it, and ends so much after."""
+LEAST_GAP_NS = 1_000_000_000
+"""A wait for an application is of interest when the whole process sent nothing for so long of it."""
+SOON_NS = (500_000_000, 3_000_000_000)
+"""A host that does not acknowledge is reachable when other connections had packets of it in this time after it should
+have."""
+BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
+"""Whose runs: of a server to one host, to all hosts, all that the process sends; of one host to the server; and of all
+servers of the process (SCOPES)."""
+
+
+def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered) -> ServerRows:
+    """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS); uncovered:
+    times that no file covers, over which nobody is known to wait."""
+    if not connections:
+        return ServerRows()
+    hosts = ServerHosts(connections, cluster)
+    if not len(hosts.pair_server):
+        return ServerRows()
+    activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
+    for runs in spilled_runs(hosts):
+        activity.take(runs)
+    waits = cut_waits(gather_waits(hosts, activity.first_payload_ns), uncovered)
+    waits = with_slow_responses(waits, hosts)
+    waits = _of_interest(waits, activity, hosts)
+    lost = lost_connections(hosts, activity.first_payload_ns)
+    windows = _windows(waits, lost, activity)
+    concerned = np.zeros(len(hosts.pair_server), np.bool_)
+    concerned[waits.pair] = True
+    concerned[lost.pair] = True
+    unions = _pairs_concerned(hosts, concerned)
+    signs = [
+        *(
+            (scope, layer, in_windows(union.runs(), hosts.pair_server, windows))
+            for (scope, layer), union in unions.items()
+        ),
+        (BY_SERVER, PAYLOAD, in_windows(activity.served.runs(), np.arange(len(hosts.servers)), windows)),
+        (BY_LISTENERS, PAYLOAD, _of_processes(activity.listeners.runs(), hosts, windows)),
+        *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
+    ]
+    met = host_rows(hosts, activity.contacts)
+    silences = gather_silences(hosts, activity.capture_ns[1], uncovered)
+    return ServerRows(met, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
+
+
+def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:
+    """The runs of the pairs concerned, both ways, by scope and layer."""
+    unions = {(BY_HOST, PACKETS): RunUnion(), (BY_HOST, PAYLOAD): RunUnion(), (FROM_HOST, PACKETS): RunUnion()}
+    for runs in spilled_runs(hosts):
+        mine = (runs.pair >= 0) & concerned[runs.pair]
+        for (scope, layer), union in unions.items():
+            union.add(runs.of(runs.pair, mine & (runs.layer == layer) & (runs.by_server == (scope == BY_HOST))))
+    return unions
+
+
+def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
+    """All waits for packets; of those for the application, the slow ones and those in which the process sent no payload
+    for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host sent packets."""
+    gaps = activity.gaps(activity.sent[PAYLOAD].runs())
+    until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
+    at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
+    known = np.flatnonzero(at >= 0)
+    inside = np.zeros(len(at), np.bool_)
+    gap = at[known]
+    begins = np.maximum(gaps.first_ns[gap], waits.due_ns[known])
+    inside[known] = np.minimum(gaps.last_ns[gap], until[known]) - begins >= LEAST_GAP_NS
+    never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
+    soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
+    has_packets = _has_packets(activity.of_hosts.runs(), hosts.host[waits.conn], soon)
+    application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
+    return waits.taken(
+        np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & has_packets))
+    )
+
+
+def _has_packets(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArray[np.bool_]:
+    """Whether each subject has a run in the time between."""
+    at = first_ending_after(runs, subject, between[0])
+    return np.asarray((at >= 0) & (runs.first_ns[at] <= between[1]) if len(runs.subject) else at >= 0)
+
+
+def _windows(waits: Waits, lost: LostConnections, activity: Activity) -> Runs:
+    """The windows of each server, sorted; packets are 0. A window with a lost connection ends when the server serves
+    again."""
+    end = activity.capture_ns[1]
+    until = np.where(waits.until_ns > 0, waits.until_ns, end)
+    gaps = activity.gaps(activity.served.runs())
+    gap = first_ending_after(gaps, lost.server, lost.ended_ns + MARGIN_NS)
+    soon = (gap >= 0) & (gaps.first_ns[gap] <= lost.ended_ns + 2 * MARGIN_NS) if len(gaps.subject) else gap >= 0
+    over = lost.ended_ns.copy()
+    over[soon] = np.maximum(over[soon], gaps.last_ns[gap[soon]])
+    server = np.concatenate([waits.server, lost.server])
+    zeros = np.zeros(len(server), np.int64)
+    first = np.concatenate([waits.asked_ns, lost.began_ns]) - MARGIN_NS
+    last = np.concatenate([until, over]) + MARGIN_NS
+    return united(Runs(server, first, zeros, last, zeros))
+
+
+def in_windows(runs: Runs, server_of_subject: Ints, windows: Runs) -> Runs:
+    """The runs of subjects that are in a window of their server, and the last before and the first after each."""
+    if not len(runs.subject) or not len(windows.subject):
+        return runs.taken(np.empty(0, np.int64))
+    server = server_of_subject[runs.subject]
+    at = first_ending_after(windows, server, runs.first_ns)
+    inside = at >= 0
+    inside[inside] = runs.last_ns[inside] >= windows.first_ns[at[inside]]
+    window = np.where(inside, 2 * at + 1, np.where(at >= 0, 2 * at, NONE))
+    """Odd in a window, even before it; NONE after the last one."""
+    same = runs.subject[1:] == runs.subject[:-1]
+    moved = window[1:] != window[:-1]
+    kept = inside.copy()
+    kept[:-1] |= same & moved
+    kept[1:] |= same & moved
+    kept |= np.append(~same, True) & (window >= 0)
+    kept |= np.append(True, ~same)
+    return runs.taken(np.flatnonzero(kept))
+
+
+def _of_processes(runs: Runs, hosts: ServerHosts, windows: Runs) -> Runs:
+    """The runs of processes by each of their servers, in its windows."""
+    parts = []
+    for server in np.unique(windows.subject).tolist():
+        first, last = np.searchsorted(runs.subject, hosts.server_process[server] + np.arange(2))
+        mine = runs.taken(np.arange(first, last))
+        parts.append(mine._replace(subject=np.full(last - first, server)))
+    whole = Runs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else runs
+    return in_windows(whole, np.arange(len(hosts.servers)), windows)

@@ -1,0 +1,173 @@
+"""When clients were silent although they owed their group a heartbeat: what the buckets spilled about who waited, seen
+from the servers' side.
+
+A server that sent payload waits for the client's next payload, and most such waits say nothing: a client is idle, or
+its next heartbeat is not due yet. Here those are chosen that are unusually long for a connection on which a member
+talks to its group, with what all other connections from the same address did while the next payload was overdue.
+Whether a client was silent on all its connections is decided where it is known which connections are its own (Spark).
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined
+from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
+from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.tcp.spans import ENDED_BY, PACKETS, PAYLOAD
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
+
+LATE_FACTOR, SLACK_NS = 1.5, 1_000_000_000
+"""A member's next payload is overdue when it takes so many times as long as usual, and so much longer."""
+MOST_OVERDUE = 32
+"""Longest silences that are chosen of one connection."""
+NO_SILENCES = pa.schema(
+    [
+        ("conn_id", pa.string()),
+        ("first_ns", pa.int64()),
+        ("first_packet", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("last_packet", pa.int64()),
+        ("ended_by", pa.string()),
+        ("last_sent_ns", pa.int64()),
+        ("acknowledged", pa.bool_()),
+    ]
+).empty_table()
+
+
+def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> pa.Table:
+    """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
+    sent something.
+
+    Columns: conn_id; first_ns, first_packet: the client's last payload before; last_ns, last_packet, ended_by: what
+    ended the silence (null and `open` where nothing did by the end of the capture); last_sent_ns: the client's last
+    packet of any kind before that; acknowledged: whether the client's kernel acknowledged what the server sent
+    meanwhile.
+    """
+    waits = joined([spans for spans, _ in _server_waits(hosts, PAYLOAD)])
+    ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
+    known = np.flatnonzero(~uncovered.lie_in(waits.first_ns, _until(waits, end_ns)))
+    waits, ended_by = waits.taken(known), ended_by[known]
+    chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns))
+    waits, ended_by = waits.taken(chosen), ended_by[chosen]
+    before = _last_before(_client_runs(hosts, PAYLOAD, waits.subject), waits.subject, waits.first_ns)
+    known = np.flatnonzero(before.last_packet > 0)
+    waits, ended_by, before = waits.taken(known), ended_by[known], before.taken(known)
+    until = _until(waits, end_ns)
+    sent = _last_before(_client_runs(hosts, PACKETS, waits.subject), waits.subject, until)
+    is_open = waits.last_ns == 0
+    return pa.table(
+        {
+            "conn_id": hosts.connections["conn_id"].combine_chunks().take(pa.array(waits.subject)),
+            "first_ns": before.last_ns,
+            "first_packet": before.last_packet,
+            "last_ns": pa.array(waits.last_ns, mask=is_open),
+            "last_packet": pa.array(waits.last_packet, mask=is_open),
+            "ended_by": pa.array(ENDED_BY).take(pa.array(ended_by)),
+            "last_sent_ns": np.maximum(sent.last_ns, before.last_ns),
+            "acknowledged": ~_is_unacknowledged(waits, hosts, end_ns),
+        },
+        NO_SILENCES.schema,
+    )
+
+
+def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints]]:
+    """The waits of servers for clients, by connection, with what ended each: first: the server's first packet that was
+    to be responded to, last: the packet that ended the wait, 0 where none did."""
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, WAITS):
+            conn = rows["conn"].to_numpy() + first
+            by_server = (rows["side"].to_numpy() != hosts.client_side[conn]) & (hosts.pair[conn] >= 0)
+            mine = np.flatnonzero(by_server & (rows["layer"].to_numpy() == layer))
+            columns = (rows[name].to_numpy() for name in ("first_ns", "first_packet", "until_ns", "until_packet"))
+            yield Runs(conn, *columns).taken(mine), rows["ended_by"].to_numpy().astype(np.int64)[mine]
+
+
+def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
+    """Whether each wait is an overdue one of a group's member, or goes on in the middle of the time for which another
+    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent."""
+    until = _until(waits, end_ns)
+    host = hosts.host[waits.subject]
+    overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts)[waits.subject])
+    middle = due + (until[overdue] - due) // 2
+    moments = Runs(host[overdue], middle, middle, middle, middle)
+    moments = moments.taken(np.lexsort((moments.last_ns, moments.subject)))
+    at = first_ending_after(moments, host, waits.first_ns)
+    chosen = at >= 0
+    chosen[chosen] = moments.first_ns[at[chosen]] <= until[chosen]
+    return chosen
+
+
+def _overdue(conn: Ints, first_ns: Ints, until_ns: Ints, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """The waits of members that took much longer than is usual on their connection, and when each became overdue. Of
+    each connection at most MOST_OVERDUE, the longest ones."""
+    mine = np.flatnonzero(is_member)
+    length = (until_ns - first_ns)[mine]
+    order = np.lexsort((length, conn[mine]))
+    mine, length = mine[order], length[order]
+    _, start, n = np.unique(conn[mine], return_index=True, return_counts=True)
+    usual = np.where(n > 1, length[start + (n - 1) // 2] if len(n) else 0, 0)
+    allowed = np.repeat((usual * LATE_FACTOR).astype(np.int64) + SLACK_NS, n)
+    from_end = np.repeat(start + n, n) - np.arange(len(mine))
+    rows = np.flatnonzero((length > allowed) & (from_end <= MOST_OVERDUE))
+    return mine[rows], first_ns[mine[rows]] + allowed[rows]
+
+
+def _of_members(hosts: "ServerHosts") -> NDArray[np.bool_]:
+    """Whether somebody acted as a member of a group on each connection."""
+    found = np.zeros(hosts.connections.num_rows, np.bool_)
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, GROUP_CLIENTS):
+            found[rows["conn"].to_numpy() + first] = True
+    return found
+
+
+def _client_runs(hosts: "ServerHosts", layer: int, conn: Ints) -> Runs:
+    """What the clients of some connections sent, by connection and time."""
+    wanted = np.zeros(hosts.connections.num_rows, np.bool_)
+    wanted[conn] = True
+    parts = []
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, RUNS):
+            of_conn = rows["conn"].to_numpy() + first
+            by_client = rows["side"].to_numpy() == hosts.client_side[of_conn]
+            mine = np.flatnonzero(wanted[of_conn] & by_client & (rows["layer"].to_numpy() == layer))
+            parts.append(Runs(of_conn, *(rows[name].to_numpy() for name in RUN_COLUMNS)).taken(mine))
+    runs = joined(parts)
+    return runs.taken(np.lexsort((runs.last_ns, runs.subject)))
+
+
+def _last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
+    """The last run of each subject that ends before a time; zeros where there is none."""
+    n = len(runs.subject)
+    if not n:
+        return Runs(subject, *(np.zeros(len(subject), np.int64) for _ in range(4)))
+    following = first_ending_after(runs, subject, at_ns)
+    after_all = np.searchsorted(runs.subject, subject, side="right")
+    row = np.where(following >= 0, following, after_all) - 1
+    found = (row >= 0) & (runs.subject[np.maximum(row, 0)] == subject)
+    taken = runs.taken(np.maximum(row, 0))
+    return Runs(subject, *(np.where(found, column, 0) for column in taken[1:]))
+
+
+def _is_unacknowledged(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
+    """Whether the server waited long for an acknowledgment in each wait."""
+    unacknowledged = joined([spans for spans, _ in _server_waits(hosts, PACKETS)])
+    unacknowledged = unacknowledged._replace(last_ns=_until(unacknowledged, end_ns))
+    unacknowledged = unacknowledged.taken(np.lexsort((unacknowledged.last_ns, unacknowledged.subject)))
+    at = first_ending_after(unacknowledged, waits.subject, waits.first_ns)
+    found = at >= 0
+    found[found] = unacknowledged.first_ns[at[found]] < _until(waits, end_ns)[found]
+    return found
+
+
+def _until(waits: Runs, end_ns: int) -> Ints:
+    """When each wait ended; the end of the capture where it did not."""
+    return np.where(waits.last_ns > 0, waits.last_ns, end_ns)

@@ -1,0 +1,99 @@
+"""The rows about servers that the second pass writes as events: each bucket those of its own connections."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.resolve.servers.client_silences import NO_SILENCES
+from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
+    from kafkascope_analyzer.resolve.servers.spilled_runs import Contacts
+
+SCOPES = ("host", "server", "process", "from_host", "listeners")
+_OF_PAIRS = ("host", "from_host")
+_LAYERS = ("packet", "payload")
+
+
+def _nothing() -> pa.Table:
+    return pa.table({"conn_id": pa.array([], pa.string())})
+
+
+def _no_silences() -> pa.Table:
+    return NO_SILENCES
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRows:
+    """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
+
+    hosts: who talked to a server; waits: who waited for it; lost: which connections it ended or did not accept; signs:
+    when it sent packets. silences, which have conn_id only: when clients were silent, who are hosts like servers
+    (client_silences).
+    """
+
+    hosts: pa.Table = field(default_factory=_nothing)
+    waits: pa.Table = field(default_factory=_nothing)
+    lost: pa.Table = field(default_factory=_nothing)
+    signs: pa.Table = field(default_factory=_nothing)
+    silences: pa.Table = field(default_factory=_no_silences)
+
+
+def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
+    """One row per server and host: who they are, when the server sent packets, whether it sent payload."""
+    server, has_packets = hosts.pair_server, contacts.last_ns >= 0
+    first, conn_ids = _first_connections(hosts, hosts.pair, len(server))
+    columns = {
+        "key": hosts.keys.take(pa.array(server)),
+        "conn_id": conn_ids,
+        "host": pa.array(hosts.hosts, pa.string()).take(pa.array(hosts.pair_host)),
+        "host_kind": pa.array(hosts.host_kinds, pa.string()).take(pa.array(hosts.pair_host)),
+        "server_ip": pa.array([end[0] for end in hosts.servers], pa.string()).take(pa.array(server)),
+        "server_port": pa.array([end[1] for end in hosts.servers], pa.int32()).take(pa.array(server)),
+        "node_id": pa.array(hosts.node_ids, pa.int32()).take(pa.array(server)),
+        "met_ns": pa.array(first),
+        "is_client": pa.array(np.isin(hosts.server_process, hosts.client_process)[server]),
+        "served": pa.array(contacts.served),
+    }
+    for name in ("first_ns", "first_packet", "last_ns"):
+        columns[name] = pa.array(getattr(contacts, name), mask=~has_packets)
+    return pa.table(columns)
+
+
+def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Ints, pa.Array]:
+    """The first connection of each of n subjects: when it began, and its id. subject: of each connection, or NONE."""
+    began = hosts.connections["first_ns"].to_numpy()
+    conn_ids = hosts.connections["conn_id"].combine_chunks()
+    ranks = pc.rank(conn_ids).to_numpy()
+    order = np.lexsort((ranks, began, subject))
+    order = order[subject[order] >= 0]
+    found, at = np.unique(subject[order], return_index=True)
+    first = np.zeros(n, np.int64)
+    first[found] = order[at]
+    return began[first] if len(began) else first, conn_ids.take(pa.array(first)) if len(began) else pa.nulls(n)
+
+
+def sign_rows(hosts: "ServerHosts", signs: list[tuple[int, int, Runs]]) -> pa.Table:
+    """Runs of servers' packets. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server."""
+    parts = []
+    of_pair = _first_connections(hosts, hosts.pair, len(hosts.pair_server))[1]
+    of_server = _first_connections(hosts, hosts.server, len(hosts.servers))[1]
+    texts = pa.array(hosts.hosts, pa.string())
+    for scope, layer, runs in signs:
+        n, subject = len(runs.subject), pa.array(runs.subject)
+        is_host = SCOPES[scope] in _OF_PAIRS
+        columns = {
+            "key": hosts.keys.take(pa.array(hosts.pair_server[runs.subject] if is_host else runs.subject)),
+            "conn_id": (of_pair if is_host else of_server).take(subject),
+            "host": texts.take(pa.array(hosts.pair_host[runs.subject])) if is_host else pa.nulls(n, pa.string()),
+            "scope": pa.repeat(SCOPES[scope], n),
+            "layer": pa.repeat(_LAYERS[layer], n),
+            "order": pa.repeat(pa.scalar(scope * len(_LAYERS) + layer, pa.int32()), n),
+            **{name: pa.array(getattr(runs, name)) for name in Runs._fields[1:]},
+        }
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)

@@ -1,0 +1,47 @@
+"""Which late responses make a server look slow: they took ten times as long as usual, on several connections."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
+from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.resolve.servers.usual_latency import usual_latency_ns
+from kafkascope_analyzer.resolve.servers.waits import REQUEST, Waits
+from kafkascope_parsers.tcp.spans import BY_DATA
+
+TIMES_USUAL = 10
+_TOGETHER_NS = 2_000_000_000
+"""Responses that are late within so much of each other belong together."""
+
+
+def with_slow_responses(waits: Waits, hosts: ServerHosts) -> Waits:
+    """The waits with is_slow. Responses that the server could have given by itself decide whether it is slow; of such
+    a server all responses that are late say how long."""
+    answered = (waits.layer == REQUEST) & (waits.ended_by == BY_DATA)
+    proofs = np.flatnonzero(answered & (waits.is_proof > 0))
+    proofs = proofs[_beside_others(waits.taken(proofs))]
+    if not len(proofs):
+        return waits
+    in_question = np.zeros(len(hosts.servers), np.bool_)
+    in_question[waits.server[proofs]] = True
+    others = np.flatnonzero(answered & (waits.is_proof == 0) & in_question[waits.server])
+    rows = np.concatenate([proofs, others])
+    usual = usual_latency_ns(hosts, in_question)[waits.server[rows], waits.api_key[rows]]
+    is_slow: Ints = np.zeros(len(waits.conn), np.int64)
+    is_slow[rows] = waits.until_ns[rows] - waits.due_ns[rows] >= TIMES_USUAL * usual
+    return replace(waits, is_slow=is_slow)
+
+
+def _beside_others(waits: Waits) -> NDArray[np.bool_]:
+    """Whether another connection of the same server had a late response at nearly the same time."""
+    order = np.lexsort((waits.conn, waits.asked_ns, waits.server))
+    server, conn = waits.server[order], waits.conn[order]
+    asked, until = waits.asked_ns[order], waits.until_ns[order]
+    beside = np.zeros(len(order), np.bool_)
+    near = (server[1:] == server[:-1]) & (asked[1:] <= until[:-1] + _TOGETHER_NS)
+    group = np.concatenate([[0], np.cumsum(~near)])[: len(order)]
+    pairs = np.unique(np.stack([group, conn], 1), axis=0)[:, 0] if len(order) else group
+    beside[order] = np.bincount(pairs, minlength=1)[group] > 1
+    return beside

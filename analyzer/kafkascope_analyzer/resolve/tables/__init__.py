@@ -1,0 +1,1 @@
+"""What rows of the contract's tables a bucket's spill becomes."""

@@ -1,0 +1,243 @@
+"""Second pass over a bucket: reads its spill and writes the contract's tables."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
+from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import (
+    CONNECTIONS,
+    DNS,
+    ERRORS,
+    EVENTS,
+    OUT_OF_RANGE,
+    PARTITIONS,
+    RECORD_BATCHES,
+    RECORDS,
+    REQUESTS,
+    ROLE_ROWS,
+    TCP_EVENTS,
+    TOPOLOGY,
+    UNDECODED,
+)
+from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
+from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.memory.free_memory import stay_below
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents
+from kafkascope_analyzer.resolve.cluster.partition_answers import COUNTS, FollowerFetches, with_topics
+from kafkascope_analyzer.resolve.connections.events import lookup_events
+from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers, without_unknown_idle
+from kafkascope_analyzer.resolve.requests.error_runs import find_error_runs
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.resolve.tables import contract_rows
+from kafkascope_analyzer.resolve.tables.contract_rows import Names
+from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles, FinishedFiles
+from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
+from kafkascope_analyzer.scan.partitions import message_of_spill
+from kafkascope_analyzer.scan.record_batches import read_record_sets
+from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
+
+_SORT = {
+    "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
+    "topology": ("ts_ns",),
+    "tcp_events": ("ts_ns",),
+}
+_LONG_LISTS = ("api_versions_offered", "api_versions_used")
+"""Columns of `connections` that no event needs."""
+_PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
+    (RECORDS, contract_rows.record_rows),
+    (TCP_EVENTS, contract_rows.event_rows),
+    (OUT_OF_RANGE, contract_rows.out_of_range_rows),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, what may
+    be held at a time, and the messages of earlier runs where captures are appended.
+    """
+
+    spill: Path
+    dataset: Path
+    part: str
+    limits: Limits = field(default_factory=Limits)
+    earlier: EarlierFiles | None = None
+
+    @property
+    def finished(self) -> FinishedFiles:
+        """What was written of the bucket."""
+        return FinishedFiles(self.dataset, self.part, self.earlier)
+
+    def of_series(self, n_series: int) -> "list[Bucket]":
+        """The bucket of each series of files: this one for the first, one beside it for each further one."""
+        return [self, *(self._beside(number) for number in range(1, n_series))]
+
+    def _beside(self, number: int) -> "Bucket":
+        spill, part = self.spill.with_name(f"{self.spill.name}-{number}"), self.part.replace("part-0", f"part-{number}")
+        return replace(self, spill=spill, part=part)
+
+
+class BucketTables:
+    """Writes one bucket's tables."""
+
+    def __init__(self, bucket: Bucket, learned: tuple[Cluster, SharedFacts], events: TableWriter) -> None:
+        self._bucket = bucket
+        cluster, shared = learned
+        self._cluster = cluster
+        self._uncovered = shared.uncovered
+        raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
+        self._facts = ConnectionFacts(raw, cluster, shared.network_times)
+        self._names = Names(self._facts.names(), cluster.topics)
+        connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
+        runs = find_error_runs(bucket.spill)
+        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, bucket.finished)
+        self._events = BucketEvents(context, events)
+        self._roles = RoleCounts()
+        self.rows: dict[str, int] = {}
+
+    def write(self) -> dict[str, int]:
+        """Writes all tables of the bucket. Returns rows per table."""
+        for table, make in _PLAIN:
+            with self._writer(table) as writer:
+                for batch in self._batches(table.name):
+                    writer.write(make(batch, self._names))
+            self.rows[table.name] = writer.n_rows
+        self._write(TOPOLOGY, contract_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
+        self._undecoded()
+        self._errors()
+        self._requests()
+        self._partitions()
+        self._record_batches()
+        self._partition_roles()
+        self._roles.add([bootstrap_roles(self._cluster.bootstrap[self._bucket.spill])])
+        roles = self._roles.total()
+        self._write_all(ROLE_ROWS, (contract_rows.role_rows(part, self._names) for part in _parts(roles)))
+        self._connections(roles)
+        return self.rows
+
+    def _batches(self, name: str) -> Iterator[pa.Table]:
+        """The rows of a spilled table, batch by batch."""
+        for batch in read_spill(self._bucket.spill, name):
+            yield batch
+            stay_below(self._bucket.limits.kept_bytes)
+
+    def _undecoded(self) -> None:
+        stretches = OpenStretches()
+        with self._writer(UNDECODED) as writer:
+            for batch in self._batches(UNDECODED.name):
+                writer.write(contract_rows.undecoded_rows(stretches.take(batch), self._names))
+            writer.write(contract_rows.undecoded_rows(stretches.rest(), self._names))
+        self.rows[UNDECODED.name] = writer.n_rows
+
+    def _errors(self) -> None:
+        with self._writer(ERRORS) as writer:
+            for batch in self._batches(ERRORS.name):
+                rows = contract_rows.error_table_rows(batch, self._names)
+                writer.write(rows)
+                rows = rows.append_column("sent_ns", batch["sent_ns"])
+                self._events.take_errors(_with_numbers(rows, batch))
+        self.rows[ERRORS.name] = writer.n_rows
+
+    def _requests(self) -> None:
+        for notes in read_spill(self._bucket.spill, "connection_notes"):
+            self._facts.note(notes)
+        with self._writer(REQUESTS) as writer:
+            for spilled in self._batches("requests"):
+                batch = with_unknown_answers(spilled, self._facts.raw["close_ns"], self._uncovered)
+                rows = contract_rows.request_rows(batch, self._names)
+                writer.write(rows)
+                rows = rows.append_column("status_code", batch["status"])
+                self._events.take_requests(_with_numbers(rows, batch))
+                self._facts.note_requests(batch)
+                self._roles.add(request_roles(batch))
+        self.rows[REQUESTS.name] = writer.n_rows
+
+    def _partitions(self) -> None:
+        with self._writer(PARTITIONS) as writer:
+            for name in spilled_tables(self._bucket.spill):
+                message = message_of_spill(name)
+                if message is None:
+                    continue
+                for batch in self._batches(name):
+                    rows = contract_rows.partition_rows(batch, message, self._names)
+                    writer.write(rows)
+                    self._events.take_partitions(_with_numbers(rows, batch), *message)
+        self.rows[PARTITIONS.name] = writer.n_rows
+
+    def _record_batches(self) -> None:
+        with self._writer(RECORD_BATCHES) as writer:
+            for sets, batches in read_record_sets(self._bucket.spill):
+                writer.write(contract_rows.record_batch_rows(sets, batches, self._names))
+        self.rows[RECORD_BATCHES.name] = writer.n_rows
+
+    def _partition_roles(self) -> None:
+        connections = pa.table({name: self._names.conn[name] for name in ("node_id", "client_ip")})
+        follower_fetches = FollowerFetches(self._bucket.spill, self._cluster, connections)
+        for counts in self._batches(COUNTS):
+            counts = with_topics(counts, self._names.topics)
+            self._roles.add(partition_roles(counts, *follower_fetches.of(counts)))
+
+    def _connections(self, roles: pa.Table) -> None:
+        """Writes the connections, then the events that need all that is known of them."""
+        kept: list[pa.Table] = []
+        with self._writer(CONNECTIONS) as writer:
+            for rows in connection_rows(self._facts, roles):
+                writer.write(rows)
+                kept.append(rows.drop_columns(list(_LONG_LISTS)))
+                stay_below(self._bucket.limits.kept_bytes)
+        self.rows[CONNECTIONS.name] = writer.n_rows
+        self._events.finish(pa.concat_tables(kept), self._bucket.finished)
+
+    def _writer(self, table: Table) -> TableWriter:
+        path = self._bucket.dataset / table.name / self._bucket.part
+        return TableWriter(path, table.schema, sort_by=_SORT.get(table.name, ()), group=self._bucket.limits.row_group)
+
+    def _write(self, table: Table, rows: pa.Table) -> None:
+        self._write_all(table, [rows])
+
+    def _write_all(self, table: Table, parts: Iterable[pa.Table]) -> None:
+        with self._writer(table) as writer:
+            for rows in parts:
+                writer.write(rows)
+                stay_below(self._bucket.limits.kept_bytes)
+        self.rows[table.name] = writer.n_rows
+
+
+def _parts(roles: pa.Table) -> Iterator[pa.Table]:
+    """Role counts, some thousands at a time."""
+    for first in range(0, roles.num_rows, SLICE_ROWS):
+        yield roles.take(pa.array(np.arange(first, min(first + SLICE_ROWS, roles.num_rows))))
+
+
+def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:
+    """The rows with the numbers of their connections and requests, which sources of events go by."""
+    return rows.append_column("conn", spilled["conn"]).append_column("number", spilled["number"])
+
+
+def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict[str, int]:
+    """Writes the tables of a scanned bucket. Returns rows per table."""
+    path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
+    with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
+        rows = _write_dns(bucket, events)
+        if is_spilled(bucket.spill, "connections"):
+            rows |= BucketTables(bucket, (cluster, shared), events).write()
+    return rows | {EVENTS.name: events.n_rows}
+
+
+def _write_dns(bucket: Bucket, events: TableWriter) -> dict[str, int]:
+    """Names may have been asked for where no connection is."""
+    if not is_spilled(bucket.spill, DNS.name):
+        return {}
+    with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
+        for batch in read_spill(bucket.spill, DNS.name):
+            writer.write(batch)
+            events.write(lookup_events(batch))
+    return {DNS.name: writer.n_rows}

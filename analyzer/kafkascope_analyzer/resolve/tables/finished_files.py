@@ -1,0 +1,67 @@
+"""Reads the Parquet files that a bucket has written: messages of the first pass, and tables of the second."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafkascope_analyzer.dataset.manifest import MESSAGES, Files
+from kafkascope_analyzer.dataset.parquet_files import batches_of, open_parquet
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.resolve.tables.checked_messages import checked_batch
+
+OPEN_PART = "part-open-"
+"""The beginning of the name of a file of `open_part`."""
+
+
+def open_part(part: str) -> str:
+    """The file of the messages that a scan's end has read, beside the bucket's other file: later captures may continue
+    what was given up there, and then it is made anew."""
+    return part.replace("part-", OPEN_PART, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFiles:
+    """Files that earlier runs have written into a dataset, by table."""
+
+    storage: Storage
+    files: Files
+
+    def batches(self, table: str, part: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
+        UsageError."""
+        beginning = f"{table}/{part.rpartition('-')[0]}-"
+        for file in self.files.get(table, ()):
+            if file.path.startswith(beginning):
+                with open_parquet(self.storage, file) as opened:
+                    yield from batches_of(opened, columns)
+
+
+class FinishedFiles:
+    """Reads what the bucket has written, in this run and, where captures are appended, in earlier ones.
+
+    part: place of the bucket's file below a table's folder; earlier: files of earlier runs.
+    """
+
+    def __init__(self, dataset: Path, part: str, earlier: EarlierFiles | None = None) -> None:
+        self._dataset, self._part, self._earlier = dataset, part, earlier
+
+    def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
+        batch by batch; none where there are no rows. Numbers of messages that are out of range are null."""
+        table = f"{MESSAGES}/{name}" if "/" in name else name
+        for batch in self._batches(table, columns):
+            yield batch if table == name else checked_batch(batch)
+
+    def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if self._earlier is not None:
+            yield from self._earlier.batches(table, self._part, columns)
+        for path in self._own_files(table):
+            with pq.ParquetFile(path) as file:
+                yield from batches_of(file, columns)
+
+    def _own_files(self, table: str) -> list[Path]:
+        parts = (self._part, open_part(self._part))
+        return [path for part in parts if (path := self._dataset / table / part).exists()]

@@ -1,0 +1,1 @@
+"""What became of each transactional id's transactions, and whom they blocked."""

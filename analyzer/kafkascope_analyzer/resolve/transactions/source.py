@@ -1,0 +1,73 @@
+"""Events of transactional ids: what producers ask their coordinators, what they write, what leaders and coordinators
+send about it, and which consumers a transaction blocks."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.transactions.brokers import leaders_requests, markers
+from kafkascope_analyzer.resolve.transactions.requests import CoordinatorRequests
+from kafkascope_analyzer.resolve.transactions.rows import SLICE_ROWS, events_of_kind, with_seq
+from kafkascope_analyzer.resolve.transactions.written import WrittenStretches
+
+_REQUEST = "transaction_request"
+
+
+class TransactionEvents(EventSource):
+    """Makes the events of transactional ids."""
+
+    def __init__(self, context: BucketContext) -> None:
+        self._facts = context.shared.transactions
+        self._conn_ids = context.connections["conn_id"].combine_chunks()
+        self._requests = CoordinatorRequests()
+        self._written = WrittenStretches(self._facts, self._conn_ids)
+
+    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Keeps the errors in answers about transactions."""
+        self._requests.take_errors(rows)
+        yield from ()
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Events of requests to coordinators. Keeps those that need a message, and what transactional producers
+        write."""
+        if rows["transactional_id"].null_count < rows.num_rows:
+            yield from _in_slices(_REQUEST, [self._requests.take_requests(rows)], None)
+            self._written.take_requests(rows)
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """Keeps what transactional producers write."""
+        self._written.take_partitions(rows, api_key, direction)
+        yield from ()
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """All other events."""
+        tables: dict[str, Iterable[pa.Table]] = {
+            _REQUEST: self._requests.finish(read_messages),
+            "transaction_markers": markers(read_messages, self._facts),
+            "transaction_seen": leaders_requests(read_messages),
+            "transaction_written": [self._written.rows()],
+            "transaction_blocked_by_lso": [self._blocked_rows()],
+        }
+        for kind, parts in tables.items():
+            yield from _in_slices(kind, parts, connections)
+
+    def _blocked_rows(self) -> pa.Table:
+        """Consumers of this bucket that a last stable offset blocks."""
+        blocked = self._facts.blocked
+        conn = pc.index_in(blocked["conn_id"], self._conn_ids)
+        here = blocked.filter(conn.is_valid())
+        ids = request_ids(self._conn_ids, conn.drop_null().to_numpy().astype(np.int64), here["number"].to_numpy())
+        here = here.append_column("request_id", ids).append_column("key", here["transactional_id"])
+        return with_seq(here, ["partition", "last_stable_offset"])
+
+
+def _in_slices(kind: str, tables: Iterable[pa.Table], connections: pa.Table | None) -> Iterator[pa.Table]:
+    """Rows of `events` of one kind, not too many at a time."""
+    for rows in tables:
+        for first in range(0, rows.num_rows, SLICE_ROWS):
+            yield events_of_kind(kind, rows.slice(first, SLICE_ROWS).combine_chunks(), connections)

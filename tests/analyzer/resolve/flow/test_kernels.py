@@ -1,0 +1,179 @@
+"""The kernel that follows records through topic-partitions, against plain Python that keeps every offset."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, lowest_us, width_us
+from kafkascope_analyzer.resolve.flow.kernels import (
+    ACCEPTANCE,
+    ACCEPTED,
+    CELL,
+    FETCHED,
+    MOST_PIECES,
+    NONE,
+    READER,
+    FlowState,
+    follow_flow,
+    latency_class,
+    match_requests,
+)
+
+MS = 1_000_000
+SLICE_NS = 10**15
+"""Longer than any of these examples."""
+
+
+def state_of(n_cells, n_places, n_readers):
+    readers = np.zeros(n_readers, READER)
+    readers["position"] = NONE
+    return FlowState(
+        np.zeros(n_cells, CELL),
+        np.zeros((n_cells, N_CLASSES), np.int32),
+        np.zeros(n_cells, CELL),
+        np.zeros((n_cells, N_CLASSES), np.int32),
+        readers,
+        np.zeros((n_places, MOST_PIECES), ACCEPTANCE),
+        np.zeros(n_places, np.int64),
+        np.full(2, NONE),
+    )
+
+
+def follow(accepted, fetched, state, slice_ns=SLICE_NS, late_ns=0):
+    rows = np.array(accepted, ACCEPTED), np.array(fetched, FETCHED)
+    places = np.zeros(2, np.int64)
+    ended = follow_flow(*rows, np.array([slice_ns, late_ns], np.int64), places, state)
+    return ended, places.tolist()
+
+
+def histogram(counts):
+    return {lowest_us(int(number)): int(counts[number]) for number in np.flatnonzero(counts)}
+
+
+def class_of(us):
+    """The lowest latency of the class that has it, found by looking through all classes."""
+    return max(lowest_us(number) for number in range(N_CLASSES) if lowest_us(number) <= us)
+
+
+BATCH = st.tuples(st.integers(0, 1), st.integers(1, 5), st.integers(0, 400))
+"""Topic-partition, records, milliseconds since the batch before."""
+FETCH = st.tuples(
+    st.integers(0, 1),  # topic-partition
+    st.integers(0, 1),  # reader
+    st.integers(0, 3000),  # milliseconds since the beginning
+    st.integers(-4, 4),  # first offset, from where the reader is
+    st.integers(0, 12),  # offsets, 0 for none
+)
+
+
+@settings(deadline=None)
+@given(st.lists(BATCH, max_size=12), st.lists(FETCH, max_size=12))
+def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
+    accepted_at, end, accepted, now = {}, [0, 0], [], 0
+    for place, n, pause in batches:
+        now += pause * MS
+        accepted.append((now, place, place, end[place], n, 100 * n, NONE, NONE))
+        accepted_at |= {(place, offset): now for offset in range(end[place], end[place] + n)}
+        end[place] += n
+    fetched, latencies, lags = [], defaultdict(Counter), defaultdict(list)
+    has, position = defaultdict(set), {}
+    for place, reader, ms, step, n in sorted(fetches, key=lambda each: each[2]):
+        key, now = 2 * place + reader, ms * MS
+        first = max(position.get(key, 0) + step, 0)
+        high = sum(1 for (of, _), at in accepted_at.items() if of == place and at <= now)
+        offsets = [offset for offset in range(first, first + n) if offset < high]
+        if offsets:
+            for offset in offsets:
+                if offset >= max(has[key], default=-1) + 1:
+                    latencies[key][class_of((now - accepted_at[place, offset]) // 1000)] += 1
+            has[key] |= set(range(max(offsets) + 1))
+            position[key] = offsets[-1] + 1
+        bounds = (offsets[0], offsets[-1]) if offsets else (NONE, NONE)
+        fetched.append((now, key, place, key, *bounds, len(offsets), 10, high))
+        if key in position:
+            lags[key].append(max(high - position[key], 0))
+    state = state_of(4, 2, 4)
+    assert follow(accepted, fetched, state) == (0, [len(accepted), len(fetched)])
+    for key in range(4):
+        cell = state.fetch_cells[key]
+        assert histogram(state.fetch_counts[key]) == latencies[key]
+        assert cell["n_records"] == sum(latencies[key].values())
+        if lags[key]:
+            assert (cell["lag_first"], cell["lag_last"], cell["lag_max"]) == (
+                lags[key][0],
+                lags[key][-1],
+                max(lags[key]),
+            )
+
+
+def test_a_batch_is_spread_from_its_oldest_record_to_its_youngest():
+    state = state_of(1, 1, 0)
+    follow([(1000 * MS, 0, 0, 0, 4, 100, 80_000, 0)], [], state)
+    expected = Counter(class_of(us) for us in (70_000, 50_000, 30_000, 10_000))
+    assert histogram(state.produce_counts[0]) == expected
+    assert state.produce_cells[0]["end_offset"] == 4
+
+
+def test_a_batch_that_is_accepted_twice_was_accepted_the_first_time():
+    state = state_of(1, 1, 1)
+    again = [(t * MS, 0, 0, 0, 2, 100, NONE, NONE) for t in (1000, 4000)]
+    follow(again, [(5000 * MS, 0, 0, 0, 0, 1, 2, 10, 2)], state)
+    assert histogram(state.fetch_counts[0]) == {class_of(4_000_000): 2}
+
+
+def test_a_response_of_the_consumer_may_come_before_that_of_the_producer():
+    state = state_of(1, 1, 1)
+    accepted, fetched = [(1002 * MS, 0, 0, 0, 1, 100, NONE, NONE)], [(1000 * MS, 0, 0, 0, 0, 0, 1, 10, 1)]
+    follow(accepted, fetched, state, late_ns=250 * MS)
+    assert histogram(state.fetch_counts[0]) == {0: 1}
+
+
+def test_the_end_of_a_slice_stops_the_count_of_that_side():
+    state = state_of(1, 1, 1)
+    accepted = [(t * MS, 0, 0, i, 1, 1, NONE, NONE) for i, t in enumerate((100, 900, 1100))]
+    fetched = [(950 * MS, 0, 0, 0, 0, 1, 2, 10, 2)]
+    assert follow(accepted, fetched, state, slice_ns=1000 * MS) == (1, [2, 1])
+    assert state.slices.tolist() == [0, 0]
+    assert state.produce_cells[0]["n_records"] == 2
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+def test_more_batches_than_pieces_keep_their_latency_within_a_class(n):
+    """A group that comes an hour late to a partition with a batch each 20 ms."""
+    state = state_of(1, 1, 1)
+    step = 20 * MS
+    accepted = [(i * step, 0, 0, 3 * i, 3, 1, NONE, NONE) for i in range(n)]
+    now = n * step + 3600 * 1000 * MS
+    follow(accepted, [], state)
+    assert state.n_pieces[0] <= MOST_PIECES
+    follow([], [(now, 0, 0, 0, 0, 3 * n - 1, 3 * n, 10, 3 * n)], state)
+    found = histogram(state.fetch_counts[0])
+    expected = Counter()
+    for i in range(n):
+        expected[class_of((now - i * step) // 1000)] += 3
+    assert sum(found.values()) == 3 * n
+    near = {us + side * width_us(us) for us in expected for side in (-1, 0, 1)}
+    assert set(found) <= {class_of(us) for us in near}
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 37))
+def test_the_kernel_has_the_classes_of_the_contract(us):
+    number = int(latency_class(us))
+    assert lowest_us(number) <= us < lowest_us(number) + width_us(lowest_us(number))
+
+
+PAIR = st.tuples(st.integers(0, 1 << 40), st.integers(0, 6))
+
+
+@settings(deadline=None)
+@given(st.lists(PAIR, unique=True, max_size=40), st.lists(PAIR, max_size=20))
+def test_responses_find_their_requests(sent, others):
+    answered = [*sent[::2], *others]
+    table, matches = np.full(128, NONE), np.empty(len(answered), np.int64)
+    as_rows = (np.array(rows, np.int64).reshape(-1, 2) for rows in (sent, answered))
+    match_requests(*as_rows, table, matches)
+    assert matches.tolist() == [sent.index(pair) if pair in sent else NONE for pair in answered]
