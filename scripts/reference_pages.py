@@ -19,8 +19,8 @@ from reference.tables import tables_page
 
 from kafkascope_analyzer.report.schema import schema_text
 from kafkascope_analyzer.report.schema.typescript import story_types
-from kafkascope_spark.findings.pages import index_page, rule_page
-from kafkascope_spark.findings.rules import RULES
+from kafkascope_spark.stories.findings.pages import index_page, rule_page
+from kafkascope_spark.stories.findings.registry import RULES
 
 Page = Callable[[], str]
 

@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import CaptureError, UsageError
-from kafkascope_spark.stories import write_stories
+from kafkascope_spark.write_stories import write_stories
 
 STRICT = ("healthy_basic", "leader_move", "txn")
 PROCESSES = 2

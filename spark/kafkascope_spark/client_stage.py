@@ -13,20 +13,20 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
-from kafkascope_spark.event_decoder import event_rows
-from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
-from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
-from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.model import Row
-from kafkascope_spark.recoveries.causes import affected_ns
-from kafkascope_spark.stage_rows import BODY, packed
-from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, service_key
-from kafkascope_spark.stalls.machine import FETCH_RUN
-from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.stories.clients.machine import ClientStories, Owner, TableRow
+from kafkascope_spark.stories.event_decoder import event_rows
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, use_id
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.recoveries.causes import affected_ns
+from kafkascope_spark.stories.stage_rows import BODY, packed
+from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient, service_key
+from kafkascope_spark.stories.stalls.machine import FETCH_RUN
+from kafkascope_spark.stories.stalls.stall import STALL
+from kafkascope_spark.stories.transactions.machine import CLIENT_END
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
-from kafkascope_spark.transactions.machine import CLIENT_END
 
 Batches = Iterable[pa.RecordBatch]
 Columns = dict[str, pa.Array]

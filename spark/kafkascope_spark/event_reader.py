@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
-from kafkascope_spark.stage_rows import BODY, packed
+from kafkascope_spark.stories.stage_rows import BODY, packed
 
 KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 EVENT_ROWS = pa.schema([*(pa.field(name, EVENTS.column(name).type) for name in KEYS), (BODY, pa.binary())])

@@ -19,14 +19,14 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
     TRANSACTIONS,
 )
-from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.listener_use import LISTENER_USE
-from kafkascope_spark.incidents.machine import Incidents
-from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
-from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.model import Row
-from kafkascope_spark.stage_rows import BODY, packed, unpacked
-from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.stage_rows import BODY, packed, unpacked
+from kafkascope_spark.stories.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 
 Batches = Iterable[pa.RecordBatch]

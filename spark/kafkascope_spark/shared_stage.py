@@ -16,26 +16,26 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.broker_states.machine import BrokerStates
 from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
-from kafkascope_spark.event_decoder import shared_event
 from kafkascope_spark.event_reader import values_of
-from kafkascope_spark.flow.machine import FLOW, PartitionFlow
-from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
-from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.listener_use import LISTENER_USE, use_id
-from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
-from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.keyed_machine import KeyedMachine
-from kafkascope_spark.model import Row
-from kafkascope_spark.recoveries.causes import Causes, affected_ns
-from kafkascope_spark.stage_rows import BODY, unpacked
-from kafkascope_spark.stalls.clients import GROUP, SERVICE
-from kafkascope_spark.stalls.machine import Stalls
-from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.flow.machine import FLOW, PartitionFlow
+from kafkascope_spark.stories.groups.stories import GroupStories, TableRow
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, use_id
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.keyed_machine import KeyedMachine
+from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.recoveries.causes import Causes, affected_ns
+from kafkascope_spark.stories.servers.machine import BrokerStates
+from kafkascope_spark.stories.stage_rows import BODY, unpacked
+from kafkascope_spark.stories.stalls.clients import GROUP, SERVICE
+from kafkascope_spark.stories.stalls.machine import Stalls
+from kafkascope_spark.stories.stalls.stall import STALL
+from kafkascope_spark.stories.transactions.machine import Transactions
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
-from kafkascope_spark.transactions.machine import Transactions
 
 _WRITTEN = (TRANSACTIONS, PARTITION_FLOW)
 _NOT_FAILED = frozenset({"committed", "cut"})

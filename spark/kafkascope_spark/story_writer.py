@@ -18,7 +18,7 @@ from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, jo
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.uncovered import Uncovered
-from kafkascope_spark.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.stall import StallLimits
 
 Row = dict[str, Any]
 

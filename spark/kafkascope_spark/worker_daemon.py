@@ -12,8 +12,8 @@ import gc
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import kafkascope_spark.stories
-import kafkascope_spark.story_job  # noqa: F401
+import kafkascope_spark.story_job
+import kafkascope_spark.write_stories  # noqa: F401
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
-from kafkascope_spark.identity.grouping import Group
-from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.identity.kinds import kind_of
-from kafkascope_spark.model import Connection, Request
 from kafkascope_spark.session import class_archive, open_session
+from kafkascope_spark.stories.clients.identity.grouping import Group
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.identity.kinds import kind_of
+from kafkascope_spark.stories.model import Connection, Request
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
@@ -33,7 +33,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def every_rule() -> tuple[str, ...]:
     """The names of all rules. Stories that ignore them take a third of the processor time of those with findings."""
-    from kafkascope_spark.findings.rules import RULES
+    from kafkascope_spark.stories.findings.registry import RULES
 
     return tuple(rule.name for rule in RULES)
 
@@ -46,7 +46,7 @@ def dataset_of(
 
     `findings=True` where a test reads the table findings: without it, the dataset may have none.
     """
-    from kafkascope_spark.stories import write_stories
+    from kafkascope_spark.write_stories import write_stories
 
     folder = shared_folder / "dataset_of"
     folder.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark import event_reader as reader
 from kafkascope_spark.event_reader import KEYS, event_reader, splits_of
-from kafkascope_spark.stage_rows import BODY, unpacked
+from kafkascope_spark.stories.stage_rows import BODY, unpacked
 
 CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
 GROUP_ROWS, SPLIT_ROWS = 100, 250

@@ -17,11 +17,11 @@ from kafkascope_analyzer.dataset.failed_parts import MOST_NAMES, FailedPart, Fai
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import event_reader, splits_of
-from kafkascope_spark.findings.causes import Causes
-from kafkascope_spark.findings.finding_rows import finding_writer
-from kafkascope_spark.findings.rules import RULES
 from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
+from kafkascope_spark.queries.finding_rows import finding_writer
 from kafkascope_spark.shared_stage import shared_stage
+from kafkascope_spark.stories.findings.causes import Causes
+from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.story_job import CLIENT_ORDER
 from kafkascope_spark.story_writer import StoryRun, failed_parts_of
 
@@ -108,7 +108,7 @@ def check_record(part: FailedPart, kind: str, name: str | None = None) -> None:
 def test_a_client_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkascope_spark.client_stories import Client
+    from kafkascope_spark.stories.clients.machine import Client
 
     every = sorted(whole.ids("clients", "client_instance_id"))
     victim = sorted(whole.ids("recoveries", "client_instance_id"))[0]
@@ -126,7 +126,7 @@ def test_a_client_that_fails_costs_no_other(
 def test_a_section_of_a_client_that_fails_costs_no_other_section(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkascope_spark.cadences.tracker import Cadences
+    from kafkascope_spark.stories.cadences.tracker import Cadences
 
     monkeypatch.setattr(Cadences, "finish", failing_where(lambda _: True, Cadences.finish))
     stories = job()
@@ -141,7 +141,7 @@ def test_a_section_of_a_client_that_fails_costs_no_other_section(
 def test_an_address_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.client_stories as module
+    import kafkascope_spark.stories.clients.machine as module
 
     addresses = sorted(whole.ids("clients", "client_ip"))
     assert len(addresses) > 1
@@ -155,7 +155,7 @@ def test_an_address_that_fails_costs_no_other(
 def test_a_group_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkascope_spark.groups.stories import Group
+    from kafkascope_spark.stories.groups.stories import Group
 
     victim = sorted(whole.ids("rebalances", "group_id"))[0]
     monkeypatch.setattr(Group, "finish", failing_where(lambda group: group.group_id == victim, Group.finish))
@@ -170,7 +170,7 @@ def test_a_group_that_fails_costs_no_other(
 def test_a_detector_of_incidents_that_fails_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch, detector: str
 ) -> None:
-    import kafkascope_spark.incidents.machine as module
+    import kafkascope_spark.stories.incidents.machine as module
 
     monkeypatch.setattr(module, detector, failing_where(lambda *_: True, getattr(module, detector)))
     stories = job()
@@ -184,7 +184,7 @@ def test_a_detector_of_incidents_that_fails_costs_no_other(
 def test_an_incident_that_cannot_be_described_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.incidents.incident_rows as module
+    import kafkascope_spark.stories.incidents.incident_rows as module
 
     victim = whole.rows("incidents")[0]
     failing = failing_where(lambda failure, *_: failure.subject == victim["subject"], module.sentence_of)
@@ -201,7 +201,7 @@ def test_an_incident_that_cannot_be_described_costs_no_other(
 def test_a_row_that_no_column_can_hold_costs_no_other(
     job: Callable[[], Stories], whole: Stories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kafkascope_spark.client_stories as module
+    import kafkascope_spark.stories.clients.machine as module
 
     def row_of(*args: Any) -> dict[str, Any]:
         row = made(*args)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_spark.stories import write_stories
+from kafkascope_spark.write_stories import write_stories
 
 TESTS = Path(__file__).parents[1]
 

@@ -20,8 +20,8 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.stories import write_stories
 from kafkascope_spark.story_writer import SORTED_BY, StoryRun, StoryWriter
+from kafkascope_spark.write_stories import write_stories
 
 pytestmark = pytest.mark.spark
 
@@ -312,7 +312,7 @@ def test_interrupted_stories_leave_the_dataset_as_it_was(
         assert list((place / "stories" / "clients").iterdir())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafkascope_spark.stories.write_findings", interrupt)
+    monkeypatch.setattr("kafkascope_spark.write_stories.write_findings", interrupt)
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     done = CliRunner().invoke(app, ["stories", str(place), "-q"])
     assert (done.exit_code, done.stderr) == (130, "kafkascope: interrupted: nothing was written\n")

@@ -30,7 +30,7 @@ def explain(
         from kafkascope_analyzer.report.commands import at_place
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id
         from kafkascope_analyzer.report.plain import plain
-        from kafkascope_spark.findings.rules import RULES
+        from kafkascope_spark.stories.findings.registry import RULES
 
         titles = {rule.name: rule.title for rule in RULES}
         found = at_place(explain_id(Dataset.open(dataset), name, titles), dataset)

@@ -25,7 +25,7 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     """The rules named, all of which there are. Raises UsageError, with names that are alike, for one that is not."""
     if not names:
         return frozenset()
-    from kafkascope_spark.findings.rules import RULES
+    from kafkascope_spark.stories.findings.registry import RULES
 
     known = [rule.name for rule in RULES]
     for name in names:

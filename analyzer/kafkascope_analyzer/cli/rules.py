@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
-    from kafkascope_spark.findings.rule import Rule
+    from kafkascope_spark.stories.findings.rule import Rule
 
 Name = Annotated[
     str | None,
@@ -23,7 +23,7 @@ Name = Annotated[
 def rules(rule: Name = None) -> None:
     """Print the rules behind the findings: name, severity, title; of one rule its page."""
     with exit_codes():
-        from kafkascope_spark.findings.rules import RULES
+        from kafkascope_spark.stories.findings.registry import RULES
 
         if rule is not None:
             print("\n".join(rule_text(_named(rule, RULES))))
@@ -40,7 +40,7 @@ def rule_table(known: "tuple[Rule, ...]") -> list[tuple[str, str, str]]:
 
 def rule_text(rule: "Rule") -> list[str]:
     """The page of a rule, wrapped for a terminal."""
-    from kafkascope_spark.findings.pages import page_parts
+    from kafkascope_spark.stories.findings.pages import page_parts
 
     width = min(100, max(40, shutil.get_terminal_size().columns))
     out = [f"{rule.name} ({rule.severity}): {rule.title}"]

@@ -108,7 +108,7 @@ def make_stories(
     """
     from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.session import cancel_jobs, open_session
-    from kafkascope_spark.stories import make_stories as run_stories
+    from kafkascope_spark.write_stories import make_stories as run_stories
 
     master, remote = where
     with (

@@ -138,7 +138,7 @@ def failed_part(kind: str, name: str, error: Exception) -> FailedPart:
 
 
 def _places(error: Exception) -> Iterator[str]:
-    """Where in our source the exception passed: `kafkascope_spark/stories.py:12 make_stories`."""
+    """Where in our source the exception passed: `kafkascope_spark/write_stories.py:12 make_stories`."""
     for frame in traceback.extract_tb(error.__traceback__):
         parts = PurePath(frame.filename).parts
         package = next((part for part in parts if part in _PACKAGES), None)

@@ -36,7 +36,7 @@ def _run_empty_job(context: "SparkContext") -> None:
 
 def _load_stories(rows: "Iterable[int]") -> None:
     """Loads the modules of the stories into a worker."""
-    import kafkascope_spark.stories  # noqa: F401
+    import kafkascope_spark.write_stories  # noqa: F401
 
 
 def check_executors(session: "SparkSession") -> None:

@@ -166,14 +166,14 @@ def test_a_failure_of_spark_keeps_the_tables_and_their_report(here: Path, monkey
 
 A_JVM_THAT_ENDS = f"""
 import sys
-import kafkascope_spark.stories
+import kafkascope_spark.write_stories
 import kafkascope_analyzer.ingest.run
 from kafkascope_spark.session import open_session
 
 def exhaust_the_heap(*_, **__):
     open_session().range(4).selectExpr("length(repeat(cast(id as string), 2000000000)) as n").toArrow()
 
-kafkascope_spark.stories.make_stories = exhaust_the_heap
+kafkascope_spark.write_stories.make_stories = exhaust_the_heap
 kafkascope_analyzer.ingest.run.BYTES_PER_WORKER = 1 << 18
 from kafkascope_analyzer.cli import main
 sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "-q", "--jobs", "2", "--format", "json"]
@@ -222,7 +222,7 @@ def heed_interrupts() -> None:
 STOPPED_IN_THE_STORIES = f"""
 import os, signal, sys, time
 from pathlib import Path
-import kafkascope_spark.stories
+import kafkascope_spark.write_stories
 from kafkascope_spark.session import open_session
 
 sign, command = getattr(signal, sys.argv[1]), os.getpid()
@@ -237,7 +237,7 @@ def run_a_job(*_, **__):
     assert list(Path("healthy_basic.kscope/stories/clients").iterdir())
     open_session().range(0, 1, 1, 1).mapInArrow(stops_the_command, "id long").toArrow()
 
-kafkascope_spark.stories.write_findings = run_a_job
+kafkascope_spark.write_stories.write_findings = run_a_job
 from kafkascope_analyzer.cli import main
 sys.argv[1:] = ["analyze", {str(CAPTURE)!r}, "-q"]
 main()

@@ -18,7 +18,7 @@ from kafkascope_analyzer.report.model.failed_sections import empty
 from kafkascope_analyzer.report.model.incidents.model import Headline, Judged
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.findings.rules import RULES
+from kafkascope_spark.stories.findings.registry import RULES
 
 
 def run(*args: str):

@@ -1,1 +1,0 @@
-"""Findings: one rule a module, all of them in `rules`."""

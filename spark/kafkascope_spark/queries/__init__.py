@@ -1,0 +1,1 @@
+"""The queries of finding rules as Spark runs them."""

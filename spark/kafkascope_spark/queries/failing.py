@@ -1,0 +1,90 @@
+"""Which detectors fail, where their queries cannot all be run together: each is run alone, which is rare and slow."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_parsers.errors import SparkError
+from kafkascope_spark.stories.findings.preconditions import Preconditions
+from kafkascope_spark.stories.findings.rule import Detector, Rule
+from kafkascope_spark.stories.model import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+RULE = "rule"
+"""Kind of a rule that failed."""
+Detectors = Mapping[str, tuple[Rule, Detector]]
+"""Key -> a detector and its rule."""
+
+
+def satisfied_detectors(dataset: Dataset, detectors: Detectors, failed_parts: FailedParts) -> dict[str, bool]:
+    """Of each detector, whether the dataset satisfies its precondition; of one whose precondition fails, that it does
+    not."""
+    together = FailedParts()
+    found = together.value(
+        RULE, "preconditions", None, lambda: Preconditions(dataset).satisfied([d for _, d in detectors.values()])
+    )
+    if found is None:
+        alone = FailedParts()
+        found = [alone.value(RULE, rule.name, False, _satisfied(dataset, one)) for rule, one in detectors.values()]
+        for part in alone.taken() or together.taken():
+            failed_parts.record(part)
+    return dict(zip(detectors, found, strict=True))
+
+
+def _satisfied(dataset: Dataset, detector: Detector) -> "Callable[[], bool]":
+    return lambda: Preconditions(dataset).satisfied([detector])[0]
+
+
+def rows_of_working(
+    detectors: Detectors, frame_of: "Callable[[Detectors], DataFrame]", failed_parts: FailedParts
+) -> list[Row]:
+    """The rows of the frame over all detectors, or over those that do not fail. Raises what Spark raises where the
+    failure is none of a query, and where no detector fails alone."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        with _system_failures():
+            return _rows(frame_of(detectors))
+    except (PySparkException, Py4JJavaError):
+        working = {key: one for key, one in detectors.items() if not _fails(key, one, frame_of, failed_parts)}
+        if len(working) == len(detectors):
+            raise
+    return _rows(frame_of(working)) if working else []
+
+
+def _fails(
+    key: str, one: tuple[Rule, Detector], frame_of: "Callable[[Detectors], DataFrame]", failed_parts: FailedParts
+) -> bool:
+    """Whether the detector's query fails alone."""
+    part = failed_parts.part(RULE, one[0].name)
+    with part, _system_failures():
+        _rows(frame_of({key: one}))
+    return part.has_failed
+
+
+def _rows(frame: "DataFrame") -> list[Row]:
+    rows: list[Row] = frame.toArrow().to_pylist()
+    return rows
+
+
+@contextmanager
+def _system_failures() -> Iterator[None]:
+    """Raises SparkError where Spark fails for another reason than the query: no memory, a full disk, a lost JVM."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from kafkascope_spark.failures import failure_sentence, is_of_system
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if is_of_system(error):
+            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+        raise

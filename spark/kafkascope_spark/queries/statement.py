@@ -1,0 +1,133 @@
+"""The queries of detectors as DataFrames: one SQL statement for each detector and for each shared query that it needs.
+
+Tables, messages and shared queries are temporary views, each made once and only where a query selects from it: Spark
+analyzes a shared query once, whoever selects from it. One statement for all detectors would be analyzed as a whole,
+again and again: that takes several times as long.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_spark.stories.findings.read import Events, Read, Source, source_columns
+from kafkascope_spark.stories.findings.rule import REQUIRED_FACTS, Detector
+from kafkascope_spark.stories.findings.shared_queries import EVENTS_BY_NAME, MESSAGES, SHARED_QUERIES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafkascope_spark.tables import Tables
+
+TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
+VIEW_PREFIX = "kafkascope_"
+"""Of the names of the views: the session may be the user's, with tables and views of the same names."""
+_SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
+_NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner|full|cross|join|lateral|limit")
+"""Words that may follow a table's name in a query and are no alias of it."""
+_WORD = re.compile(r"[a-z_][a-z_0-9]*")
+REQUIRED_COLUMNS = frozenset(REQUIRED_FACTS)
+_SPAN = (":capture_first_ns", ":capture_last_ns")
+AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+"""All columns of a row."""
+
+
+def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
+    """The facts of all detectors: detector (its key in detectors), client_instance_id, facts (the row of the
+    detector's query as JSON). Lazy."""
+    views = QueryViews(tables, words_of(detectors.values()))
+    each = [views.facts_of(key, detector) for key, detector in detectors.items()]
+    return reduce(lambda one, other: one.union(other), each)
+
+
+class QueryViews:
+    """The tables, messages and shared queries of one dataset as temporary views of the session."""
+
+    def __init__(self, tables: "Tables", words: frozenset[str]) -> None:
+        self._tables = tables
+        self._words = words
+        """Words of all queries that will be run: a view has the columns among them, as Spark's time to plan grows with
+        the columns of a table."""
+        self._made: set[str] = set()
+
+    def facts_of(self, key: str, detector: Detector) -> "DataFrame":
+        """The facts of one detector (see `facts`)."""
+        selected = selected_names(detector.query)
+        reads = [
+            f"{name} as ({read.query(_name_of(read.source))})"
+            for name, read in detector.reads.items()
+            if name in selected and name not in SHARED_QUERIES
+        ]
+        first = f"with {', '.join(reads)} " if reads else ""
+        select = f"select '{key}' as detector, client_instance_id, {AS_JSON} as facts from ({detector.query})"
+        return self._run(first + select)
+
+    def _run(self, query: str) -> "DataFrame":
+        """The result of a query, whose tables are views."""
+        for name in selected_names(query):
+            if name not in self._made and (frame := self._frame(name)) is not None:
+                frame.createOrReplaceTempView(f"{VIEW_PREFIX}{name}")
+                self._made.add(name)
+        first_ns, last_ns = self._tables.capture_ns
+        args = {"capture_first_ns": first_ns, "capture_last_ns": last_ns} if any(s in query for s in _SPAN) else None
+        return self._tables.session.sql(self._of_views(query), args=args)
+
+    def _frame(self, name: str) -> "DataFrame | None":
+        """The table, messages, events or shared query of that name; None where there is none."""
+        if name in SHARED_QUERIES:
+            return self._run(SHARED_QUERIES[name])
+        if name in MESSAGES:
+            return self._tables.messages(MESSAGES[name].name, MESSAGES[name].columns)
+        if name in EVENTS_BY_NAME:
+            return self._tables.events(name, self._columns_of(EVENTS_BY_NAME[name]))
+        return self._tables.columns(TABLES[name], self._columns_of(TABLES[name])) if name in TABLES else None
+
+    def _columns_of(self, source: Source) -> list[str]:
+        """The columns of a source that a query may name; the first one where none does."""
+        columns = source_columns(source)
+        return [column for column in columns if column in self._words] or columns[:1]
+
+    def _of_views(self, query: str) -> str:
+        """The query with each table's name replaced by that of its view; the name becomes the alias where the query
+        gives none."""
+
+        def renamed(match: re.Match[str]) -> str:
+            word, name, alias = match.groups()
+            if name not in self._made:
+                return match[0]
+            has_alias = alias is not None and not _NO_ALIAS.fullmatch(alias)
+            return f"{word} {VIEW_PREFIX}{name}{'' if has_alias else f' {name}'}"
+
+        return _SELECTED.sub(renamed, query)
+
+
+def selected_names(query: str) -> list[str]:
+    """The names after `from` and `join` in a query, each once."""
+    return list(dict.fromkeys(match[2] for match in _SELECTED.finditer(query)))
+
+
+def words_of(detectors: Iterable[Detector]) -> frozenset[str]:
+    """The words of the detectors' queries and of all queries that these select from."""
+    texts = [text for d in detectors for text in (d.query, *(_text_of(read) for read in d.reads.values()))]
+    words: set[str] = set()
+    while texts:
+        new = set(_WORD.findall(texts.pop())) - words
+        words |= new
+        texts += [SHARED_QUERIES[name] for name in new if name in SHARED_QUERIES]
+    return frozenset(words | REQUIRED_COLUMNS)
+
+
+def _text_of(read: Read) -> str:
+    return f"{read.where} {read.per} {read.aggregates} {read.having}"
+
+
+def _name_of(source: Source) -> str:
+    """The name of the table, of the events, or of the messages among MESSAGES, in a statement."""
+    if isinstance(source, Table):
+        return source.name
+    if isinstance(source, Events):
+        return source.kind
+    return next(name for name, messages in MESSAGES.items() if messages is source)

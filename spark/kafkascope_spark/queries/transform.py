@@ -1,0 +1,72 @@
+"""`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs finds nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
+from kafkascope_spark.queries.failing import satisfied_detectors
+from kafkascope_spark.queries.finding_rows import SCHEMA, finding_writer
+from kafkascope_spark.queries.statement import facts
+from kafkascope_spark.stories.findings.causes import causes_in
+from kafkascope_spark.stories.findings.rule import Detector, Rule
+from kafkascope_spark.stories.findings.sql import literals
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafkascope_spark.tables import Tables
+
+FINDING_TASKS = 8
+"""Tasks that run the detectors' queries to their ends. Every detector has partitions of its own, and every task is sent
+the plan of all: their number, not the rows, would take the time."""
+
+
+def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
+    """The rows of the table findings (without its `*_ts` columns). Lazy."""
+    from kafkascope_spark.read import spark_schema
+
+    detectors = detectors_to_run(tables, rules, FailedParts())
+    if not detectors:
+        return tables.empty(FINDINGS)
+    write = finding_writer(detectors, tables.capture_ns[0], partial(causes_in, tables.dataset))
+    return found_facts(tables, detectors).mapInArrow(write, spark_schema(SCHEMA))
+
+
+def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame":
+    """The facts of these detectors (statement.facts) without those that another rule explains, with the software name
+    of their client, in one partition: a finding may be a consequence of any incident. Lazy."""
+    found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
+    explained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
+    software = tables.columns(CLIENTS, ["client_instance_id", "software_name"])
+    joined = explained.join(software, on="client_instance_id", how="left")
+    return joined.select("detector", "software_name", "facts").coalesce(FINDING_TASKS).repartition(1)
+
+
+def detectors_to_run(
+    tables: "Tables", rules: Iterable[Rule], failed_parts: FailedParts
+) -> dict[str, tuple[Rule, Detector]]:
+    """The detectors whose preconditions the dataset satisfies, with their rules, by a key. failed_parts: takes the
+    rules whose preconditions fail."""
+    every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
+    satisfied = satisfied_detectors(tables.dataset, every, failed_parts)
+    return {key: found for key, found in every.items() if satisfied[key]}
+
+
+def _without_explained(found: "DataFrame", rules: dict[str, Rule]) -> "DataFrame":
+    """The facts without those that another rule's facts about the same client explain (Rule.unless).
+
+    rules: the key of each detector, and its rule.
+    """
+    for rule in {rule.name: rule for rule in rules.values()}.values():
+        mine = [key for key, other in rules.items() if other.name == rule.name]
+        explaining = [key for key, other in rules.items() if other.name in rule.unless]
+        if not explaining:
+            continue
+        explained = f"max(detector in {literals(explaining)}) over (partition by client_instance_id)"
+        found = found.selectExpr(
+            "*", f"detector in {literals(mine)} and client_instance_id is not null and {explained} as is_explained"
+        )
+        found = found.where("not is_explained").drop("is_explained")
+    return found

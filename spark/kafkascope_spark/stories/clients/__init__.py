@@ -1,0 +1,1 @@
+"""What the events of one client address tell: which connections are of one client, and what it did."""

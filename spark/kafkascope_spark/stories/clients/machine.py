@@ -1,0 +1,335 @@
+"""The state machines over the clients of one address after the other: they group its connections into clients, follow
+their starts and their episodes, and give rows of the story tables.
+
+`feed(batch)` takes rows in the order of `events` (and asserts that), any number at a time; `finish()` gives what is
+left. Memory is that of one address: its connections, and per client what a start and its open episodes hold.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
+from kafkascope_spark.stories.cadences.tracker import Cadences
+from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request
+from kafkascope_spark.stories.clients.identity.client_rows import client_row
+from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
+from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
+from kafkascope_spark.stories.error_codes import REFUSED_CREDENTIALS
+from kafkascope_spark.stories.event_decoder import (
+    CONNECTION,
+    ERROR_RUN,
+    LOOKUP,
+    PARTITION,
+    REQUEST,
+    USAGE,
+    EventRow,
+    Key,
+)
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, affected_client
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, listener_use_rows
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, silent_client_rows
+from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION, session_row
+from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request, Row
+from kafkascope_spark.stories.recoveries.tracker import Recoveries
+from kafkascope_spark.stories.stalls.calls import Calls
+from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, group_of, service_clients
+from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
+from kafkascope_spark.stories.startups.lifecycle import Startups
+from kafkascope_spark.stories.startups.lookups import client_lookups
+from kafkascope_spark.stories.transactions.machine import CLIENT_END
+
+TableRow = tuple[str, Row]
+"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
+ZOOKEEPER_SESSION or STALL, and a row."""
+ADDRESS = "client address"
+"""What fails where the clients of an address cannot be told apart."""
+GONE = ("closed", "died", "evicted")
+"""Ends of a client whose connections have all ended."""
+
+
+class Owner(NamedTuple):
+    """The client that a connection belongs to, and the group that it reads in."""
+
+    client_instance_id: str | None
+    group_id: str | None
+
+
+class ClientStories:
+    """Rows of events in, rows of story tables out. capture_ns: first and last packet of the capture; limits: which
+    waits are stalls; failed_parts: takes the addresses and the clients that fail, which the others outlast."""
+
+    def __init__(
+        self, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts | None = None
+    ) -> None:
+        self._capture_ns = capture_ns
+        self._limits = limits
+        self._failed_parts = FailedParts() if failed_parts is None else failed_parts
+        self._part = self._failed_parts.part(ADDRESS)
+        """The boundary around the address."""
+        self._address: Address | None = None
+        self._last: Key = ("", 0, 0, 0)
+        self._owners: dict[str, Owner] = {}
+
+    def feed(self, batch: Iterable[EventRow]) -> Iterator[TableRow]:
+        """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
+        for client_ip, events in groupby(self._in_order(batch), key=_address_of):
+            if self._address is None or self._address.client_ip != client_ip:
+                yield from self.finish()
+                self._address = Address(client_ip, self._capture_ns, self._limits, self._failed_parts)
+                self._part = self._failed_parts.part(ADDRESS, client_ip)
+            self._take(self._address, list(events))
+        if self._address is not None:
+            yield from self._part.rows(self._address.ready)
+
+    def _in_order(self, batch: Iterable[EventRow]) -> Iterator[EventRow]:
+        """The rows of the batch. Raises ValueError when they are out of order."""
+        for event in batch:
+            if event[0] < self._last:
+                raise ValueError(f"events out of order: {event[0]} after {self._last}")
+            self._last = event[0]
+            yield event
+
+    def _take(self, address: "Address", events: list[EventRow]) -> None:
+        if not self._part.has_failed:
+            with self._part:
+                for key, body in events:
+                    address.take(key, body)
+
+    def take_owners(self) -> dict[str, Owner]:
+        """conn_id -> client_instance_id and group, of the addresses that were fed since this was last asked for, and of
+        the one that goes on."""
+        owners, self._owners = self._owners, {}
+        return owners | self._owners_so_far()
+
+    def finish(self) -> Iterator[TableRow]:
+        """Story rows of the last address."""
+        if self._address is not None:
+            yield from self._part.rows(self._address.finish)
+            self._owners |= self._owners_so_far()
+            self._address = None
+
+    def _owners_so_far(self) -> dict[str, Owner]:
+        """The owners of the address's connections; none where that fails."""
+        if self._address is not None:
+            with self._part:
+                return self._address.owners()
+        return {}
+
+
+def _address_of(event: EventRow) -> str:
+    return event[0][0]
+
+
+class Client:
+    """One instance and what follows it. failed_parts: takes what fails of it."""
+
+    def __init__(
+        self, instance: Instance, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
+    ) -> None:
+        self.instance = instance
+        self._failed_parts = failed_parts
+        self._part = failed_parts.part("client", instance.instance_id)
+        """The boundary around its machines."""
+        self.startups = Startups(instance, capture_ns, limits.uncovered)
+        self.cadences = Cadences(instance, limits.uncovered)
+        self.recoveries = Recoveries(instance, capture_ns, limits.uncovered)
+        self.calls = Calls(instance, limits)
+        self.member_ids: list[str] = []
+        self.evicted_ns = 0
+
+    def take(self, event: Event, timeline: Timeline) -> None:
+        """Hand the event to the machines. Once one of them has failed, they are left alone."""
+        if not self._part.has_failed:
+            with self._part:
+                self._take(event, timeline)
+
+    def _take(self, event: Event, timeline: Timeline) -> None:
+        what = event.what
+        if event.kind is Kind.REQUEST:
+            self._on_request(what)
+        elif event.kind is Kind.ANSWER:
+            errors = timeline.errors_of(what)
+            self.startups.on_answer(what, errors)
+            self.recoveries.on_answer(what, errors)
+            self.calls.on_answer(what, errors)
+        elif event.kind is Kind.LATE_ANSWER:
+            self.recoveries.on_late_answer(what, event.ts_ns, timeline.errors_of(what))
+        elif event.kind is Kind.ERROR_RUN:
+            self._on_error_run(what)
+        elif event.kind is Kind.OPEN:
+            self.startups.on_open(what)
+            self.recoveries.on_open(what)
+        elif event.kind is Kind.UP:
+            self.recoveries.on_up(what)
+        elif event.kind is Kind.ACCESS:
+            self.recoveries.on_access(what)
+        else:
+            self.startups.on_close(what, event.ts_ns)
+            self.recoveries.on_close(what, event.ts_ns)
+
+    def _on_error_run(self, run: ErrorRun) -> None:
+        """The same error again and again: the requests before and after the run are events of their own, so that a
+        start learns nothing from it."""
+        if run.error_name in EVICTIONS:
+            self.evicted_ns = run.last_sent_ns
+        if run.request is not None:
+            self.cadences.on_repeated(run.request, run.n, run.last_sent_ns)
+            self.recoveries.on_error_run(run, run.request)
+            self.calls.on_error_run(run, run.request)
+
+    def _on_request(self, request: Request) -> None:
+        if request.member_id and request.member_id not in self.member_ids:
+            self.member_ids.append(request.member_id)
+        if request.error_name in EVICTIONS:
+            self.evicted_ns = request.ts_ns
+        self.startups.on_request(request)
+        self.cadences.on_request(request)
+        if request.status == "no_response_expected":
+            self.startups.on_request_without_response(request)
+        self.recoveries.on_request(request)
+        self.calls.on_request(request)
+
+    def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
+        """The client's rows; those of CLIENT_END, one for each transactional id that it used, of
+        SERVICE_CLIENT, of AFFECTED_CLIENT and of SILENT_CLIENT."""
+        row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
+        yield "clients", row
+        left_ns = row["last_ns"] if row["end_state"] in GONE else None
+        for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
+            ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
+            yield CLIENT_END, ended
+        for key, client in service_clients(self.instance, left_ns, row["end_state"]):
+            yield SERVICE_CLIENT, {"key_kind": key.kind, "key": key.key} | client
+        if row["kind"] != "broker":
+            yield AFFECTED_CLIENT, affected_client(self.instance, row)
+            yield from ((SILENT_CLIENT, each) for each in silent_client_rows(self.instance, capture_ns[1]))
+        if self._part.has_failed:
+            return
+        sections: dict[str, Callable[[], Iterable[TableRow]]] = {
+            "stalls of client": lambda: ((STALL, stall) for stall in self.calls.finish(left_ns)),
+            "starts of client": self.startups.finish,
+            "cadences of client": self.cadences.finish,
+            "recoveries of client": lambda: self.recoveries.finish(left_ns),
+        }
+        for kind, rows in sections.items():
+            yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
+
+    def ready(self) -> Iterator[TableRow]:
+        """The rows that are complete before the client is."""
+        return self._part.rows(self.recoveries.ready)
+
+
+class Address:
+    """The events of one client address: first all its connections, then what happened on them."""
+
+    def __init__(
+        self, client_ip: str, capture_ns: tuple[int, int], limits: StallLimits, failed_parts: FailedParts
+    ) -> None:
+        self.client_ip = client_ip
+        self._failed_parts = failed_parts
+        self._capture_ns = capture_ns
+        self._limits = limits
+        self._connections: dict[str, Connection] = {}
+        self._clients: dict[str, Client] = {}
+        self._timeline: Timeline | None = None
+        self._facts: dict[int, list[Row]] = {rank: [] for rank in ADDERS}
+        self._lookups: list[Lookup] = []
+        self._to_zookeeper: list[Row] = []
+        self._refused: dict[str, str] = {}
+        """Connections on which SASL was refused -> the error."""
+        self._first_ids: set[str] = set()
+        """The first requests of each kind: some have an event of their own too."""
+
+    def take(self, key: Key, body: Any) -> None:
+        """The next row."""
+        _, section, ts_ns, rank = key
+        if section == 0:
+            self._add_fact(rank, body)
+            return
+        timeline = self._timeline or self._begin()
+        self._follow(timeline.events_before(ts_ns))
+        if rank == REQUEST:
+            if body.request_id not in self._first_ids:
+                timeline.add_request(body)
+        elif rank == ERROR_RUN:
+            timeline.add_error_run(body)
+            if body.error_name in REFUSED_CREDENTIALS:
+                self._refused.setdefault(body.conn_id, body.error_name)
+        elif rank == PARTITION:
+            timeline.add_access(body)
+
+    def _add_fact(self, rank: int, body: Any) -> None:
+        if rank == CONNECTION:
+            connection = connection_of(body)
+            if connection.protocol == ZOOKEEPER_PROTOCOL:
+                self._to_zookeeper.append(body | {"client_ip": self.client_ip})
+            self._connections[connection.conn_id] = connection
+        elif rank == LOOKUP:
+            self._lookups.append(body)
+        elif rank in self._facts:
+            self._facts[rank].append(body)
+
+    def _begin(self) -> Timeline:
+        """Once all connections are known: which belong to which client."""
+        if self._timeline is None:
+            for rank, add in ADDERS.items():
+                for row in self._facts[rank]:
+                    if row["conn_id"] in self._connections:
+                        add(self._connections[row["conn_id"]], row)
+            connections = list(self._connections.values())
+            clients = {}
+            for conn_id, instance in instances_of(self.client_ip, connections).items():
+                if instance.instance_id not in clients:
+                    clients[instance.instance_id] = Client(instance, self._capture_ns, self._limits, self._failed_parts)
+                self._clients[conn_id] = clients[instance.instance_id]
+            for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
+                clients[lookup.instance_id].startups.lookups.append(lookup)
+            self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
+            self._add_first_requests(self._timeline)
+            self._facts = {}
+        return self._timeline
+
+    def _add_first_requests(self, timeline: Timeline) -> None:
+        for row in self._facts[USAGE]:
+            request = first_request(row)
+            if request is not None:
+                self._first_ids.add(request.request_id)
+                timeline.add_request(request)
+
+    def _follow(self, events: Iterable[Event]) -> None:
+        timeline = self._begin()
+        for event in events:
+            client = self._clients.get(event.what.conn_id)
+            if client is not None:
+                client.take(event, timeline)
+
+    def owners(self) -> dict[str, Owner]:
+        """conn_id -> client_instance_id and group; empty as long as not all connections are known."""
+        groups = {client: group_of(client.instance) for client in dict.fromkeys(self._clients.values())}
+        return {conn_id: Owner(c.instance.instance_id, groups[c]) for conn_id, c in self._clients.items()}
+
+    def ready(self) -> Iterator[TableRow]:
+        """The rows that are complete before the address is."""
+        for client in dict.fromkeys(self._clients.values()):
+            yield from client.ready()
+
+    def finish(self) -> Iterator[TableRow]:
+        """The rows of all clients of the address, of its ZooKeeper sessions, and of how it used listeners."""
+        self._follow(self._begin().rest())
+        for client in dict.fromkeys(self._clients.values()):
+            finish = partial(client.finish, self._capture_ns)
+            yield from self._failed_parts.rows("client", client.instance.instance_id, finish)
+        instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
+        used = listener_use_rows(
+            self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1]
+        )
+        yield from ((LISTENER_USE, use) for use in used)
+        for session in sessions_of(self._to_zookeeper, self._capture_ns[1]):
+            yield ZOOKEEPER_SESSION, session_row(session)
+
+
+EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
+"""Errors by which a group says that somebody is no member of it any more."""

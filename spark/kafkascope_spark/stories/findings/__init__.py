@@ -1,0 +1,1 @@
+"""Findings: one rule a module, in `rules`; `registry` lists them."""

@@ -1,0 +1,137 @@
+"""Which incident each finding is a consequence of.
+
+A family is an incident that followed from no other, with all that followed from it. A finding belongs to a family with
+an incident of the kinds that its rule names (`Follows`), which shares a client, a group or a broker with it: to the one
+that it has the longest time in common with. It never belongs to a family that is less severe than itself, nor to one in
+which nobody stood still: reports do not list those one by one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_spark.stories.findings.rule import Facts, Follows
+
+Row = dict[str, Any]
+
+INCIDENT_COLUMNS = (
+    "incident_id",
+    "root_incident_id",
+    "kind",
+    "node_id",
+    "start_ns",
+    "end_ns",
+    "severity",
+    "clients",
+)
+STALL_COLUMNS = ("incident_id", "group_id", "to_ns")
+"""The columns of incidents and stalls that decide."""
+_ROUTINE = SEVERITIES.index("info")
+
+
+@dataclass(slots=True)
+class _Family:
+    """incident_id: of the incident that the others followed from; severity: the place of the worst in SEVERITIES;
+    end_ns: when nobody stood still any more, FOREVER where the capture does not show that."""
+
+    incident_id: str
+    start_ns: int = FOREVER
+    end_ns: int = 0
+    severity: int = _ROUTINE
+    kinds: set[str] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    nodes: set[int] = field(default_factory=set)
+
+    def take(self, incident: Row) -> None:
+        """Add an incident."""
+        self.start_ns = min(self.start_ns, incident["start_ns"])
+        self.take_end(incident["end_ns"])
+        self.severity = max(self.severity, SEVERITIES.index(incident["severity"]))
+        self.kinds.add(incident["kind"])
+        self.clients.update(incident["clients"] or ())
+        self.nodes.update([] if incident["node_id"] is None else [incident["node_id"]])
+
+    def take_end(self, end_ns: int | None) -> None:
+        """The family does not end before this."""
+        self.end_ns = max(self.end_ns, FOREVER if end_ns is None else end_ns)
+
+
+class Causes:
+    """Takes all incidents, then all stalls, and says of findings which incident they are consequences of."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, _Family] = {}
+        """By the incident that the others followed from."""
+        self._family_of: dict[str, _Family] = {}
+        """By each incident."""
+        self._able: dict[tuple[frozenset[str], str], Stretches[_Family]] = {}
+
+    def take_incident(self, row: Row) -> None:
+        """Take a row of incidents (INCIDENT_COLUMNS)."""
+        identity = row["root_incident_id"] or row["incident_id"]
+        family = self._families.setdefault(identity, _Family(identity))
+        family.take(row)
+        self._family_of[row["incident_id"]] = family
+
+    def take_stall(self, row: Row) -> None:
+        """Take a row of stalls (STALL_COLUMNS)."""
+        family = self._family_of[row["incident_id"]]
+        family.take_end(row["to_ns"])
+        family.groups.update([] if row["group_id"] is None else [row["group_id"]])
+
+    def incident_of(self, follows: Follows | None, finding: Row, facts: Facts) -> str | None:
+        """The incident_id for a row of findings; None where it stands alone. follows: of its rule; facts: those that
+        the finding was made of."""
+        if facts.get("incident_id") is not None:
+            family = self._family_of[facts.incident_id]
+            return family.incident_id if _is_as_severe(family, finding["severity"]) else None
+        if follows is None or finding["first_ns"] is None:
+            return None
+        start_ns = min(finding["first_ns"], facts.get("since_ns") or finding["first_ns"])
+        end_ns = finding["last_ns"] or finding["first_ns"]
+        client, group, nodes = finding["client_instance_id"], facts.get("group_id"), set(facts.get("node_ids") or ())
+
+        def concerns(family: _Family) -> bool:
+            of_broker = family.nodes if follows.any_broker else family.nodes & nodes
+            return client in family.clients or group in family.groups or bool(of_broker)
+
+        found = self._stretches(follows.kinds, finding["severity"]).longest(start_ns, end_ns, concerns)
+        if found is None or (follows.half_of_time and 2 * found[0] < end_ns - start_ns):
+            return None
+        return found[1].incident_id
+
+    def _stretches(self, kinds: frozenset[str], severity: str) -> Stretches[_Family]:
+        """The families of which a finding of that severity may be a consequence, the worst first, then by time."""
+        key = kinds, severity
+        if key not in self._able:
+            able = (f for f in self._families.values() if f.kinds & kinds and _is_as_severe(f, severity))
+            self._able[key] = Stretches(_in_order(able))
+        return self._able[key]
+
+
+def causes_in(dataset: Dataset) -> Causes:
+    """The causes that the incidents and stalls of a dataset can be. Raises UsageError where they cannot be read."""
+    causes = Causes()
+    for batch in dataset.batches(f"{STORIES}/{INCIDENTS.name}", INCIDENT_COLUMNS):
+        for incident in batch.to_pylist():
+            causes.take_incident(incident)
+    for batch in dataset.batches(f"{STORIES}/{STALLS.name}", STALL_COLUMNS):
+        for stall in batch.to_pylist():
+            causes.take_stall(stall)
+    return causes
+
+
+def _is_as_severe(family: _Family, severity: str) -> bool:
+    """Whether reports list the family, and it is as severe as a finding or more."""
+    return family.severity > _ROUTINE and family.severity >= SEVERITIES.index(severity)
+
+
+def _in_order(families: Iterable[_Family]) -> list[tuple[int, int, _Family]]:
+    ordered = sorted(families, key=lambda f: (-f.severity, f.start_ns, f.incident_id))
+    return [(family.start_ns, family.end_ns, family) for family in ordered]

@@ -1,0 +1,29 @@
+"""The findings about clients that are themselves at fault: what their incident says, for each client."""
+
+from kafkascope_analyzer.dataset.stories import INCIDENTS
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
+from kafkascope_spark.stories.findings.wording import first_sentence
+
+# One finding per incident and client; one for all clients of which no request could be read. A client that is served in
+# another way still tries in vain.
+_QUERY = """
+select client_instance_id, if(severity = 'info', 'warning', severity) as severity, incident_id, subject,
+    sentence, advice, 1 as n,
+    start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
+from faults lateral view outer explode(clients) as client_instance_id"""
+
+
+def client_fault_detector(client_fault: str) -> Detector:
+    """The detector of incidents in which clients had that fault (CLIENT_FAULTS)."""
+    return Detector(
+        reads={"faults": Read(INCIDENTS, f"client_fault = '{client_fault}'")},
+        query=_QUERY,
+        subject=fact("subject"),
+        sentence=_sentence,
+        advice=fact("advice"),
+    )
+
+
+def _sentence(f: Facts) -> str:
+    return first_sentence(f.sentence)

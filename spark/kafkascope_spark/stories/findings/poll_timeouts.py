@@ -1,0 +1,92 @@
+"""Members that leave their group because the application does not poll them for max.poll.interval.ms (Java name).
+
+Java clients give the reason in LeaveGroup (KIP-800); others only leave, and join again at the next poll. A member that
+leaves once without a reason may have changed its subscription, so that is not reported.
+"""
+
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.wording import client, times
+from kafkascope_spark.stories.settings import setting
+
+KIP_800 = "poll timeout"
+_EVENT = "conn_id, request_id, ts_ns, group_id"
+_WHO = "client_instance_id, client_id, client_ip, group_id"
+# One finding per client and group. Leaving and joining count on one connection: an application that closes a consumer
+# and opens the next one under the same name has another.
+_QUERY = f"""
+with joins_and_leaves as (
+    select {_EVENT}, true as leaves, get(members, 0).reason as reason, cast(null as bigint) as poll_ms
+    from leave_group_requests
+    union all
+    select {_EVENT}, false, cast(null as string), rebalance_timeout_ms from join_group_requests
+    union all
+    select {_EVENT}, member_epoch = -1, cast(null as string), nullif(rebalance_timeout_ms, -1)
+    from consumer_heartbeat_requests where member_epoch in (-1, 0)
+), by_connection as (
+    select {_WHO}, conn_id, max(poll_ms) as poll_ms, max(if(leaves, null, ts_ns)) as joined_ns,
+        collect_set(if(leaves, struct(ts_ns, request_id, reason), null)) as departures
+    from joins_and_leaves join (
+        select explode(conn_ids) as conn_id, client_instance_id, client_id, client_ip, kind from rejoining_clients
+    ) using (conn_id)
+    where {NO_BROKER}
+    group by {_WHO}, conn_id
+), by_client as (
+    select {_WHO}, max(poll_ms) as poll_ms, collect_set(conn_id) as conn_ids,
+        array_sort(flatten(collect_list(
+            filter(departures, d -> d.reason like '%{KIP_800}%' and d.ts_ns < joined_ns)))) as timeouts,
+        array_sort(flatten(collect_list(
+            filter(departures, d -> coalesce(d.reason, '') = '' and d.ts_ns < joined_ns)))) as unexplained
+    from by_connection group by {_WHO}
+), departures as (
+    select *, if(size(unexplained) >= {limit.LEAVES}, array_sort(concat(timeouts, unexplained)), timeouts) as departed
+    from by_client
+)
+select {_WHO}, poll_ms, conn_ids, size(departed) as n, size(timeouts) as n_timeouts, departed[0].ts_ns as first_ns,
+    element_at(departed, -1).ts_ns as last_ns, departed.request_id as evidence
+from departures where size(departed) > 0"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} left group {f.group_id} {times(f.n)}{_reason(f)}, "
+        f"first at {f.begin(f.first_ns)}"
+    )
+
+
+def _reason(f: Facts) -> str:
+    if f.n_timeouts > 0:
+        return f" as nobody had polled it for {_limit(f)}"
+    return f" and joined it again each time, as clients do that nobody polls for {_limit(f)}"
+
+
+def _limit(f: Facts) -> str:
+    return "the time that it allows" if f.poll_ms is None else f"the {f.poll_ms} ms that it allows"
+
+
+def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
+    """What to change where polls take longer than a member may take. poll_ms: how long it may."""
+    fewer = setting("poll_records", libraries)
+    smaller = f"a smaller {fewer}, or " if fewer else ""
+    longer = f"{setting('poll_interval', libraries)}{now(poll_ms)}"
+    return f"Let the application poll more often: {smaller}a larger {longer}; move slow work out of the poll loop."
+
+
+def now(value_ms: int | None) -> str:
+    """The value that a setting has, for a text; empty where it is not known."""
+    return "" if value_ms is None else f" (now {value_ms})"
+
+
+LEAVES_AND_REJOINS = Detector(
+    # A client that joins a classic group again after it left gets another member id; with KIP-848 it keeps its own.
+    reads={"rejoining_clients": Read(CLIENTS, "size(member_ids) > 1 or group_protocol = 'consumer'")},
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+    advice=lambda f: slow_polls(f.libraries, f.poll_ms),
+)

@@ -1,0 +1,1 @@
+"""One module a rule: its texts, and one or several detectors. `findings/registry.py` lists them."""

@@ -1,0 +1,51 @@
+"""`acks_zero`: a producer does not want to know whether its records arrived."""
+
+from collections.abc import Collection
+
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.shared_queries import USAGE
+from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
+from kafkascope_spark.stories.findings.wording import clients_with_id, counted
+from kafkascope_spark.stories.settings import setting
+
+# One finding per client id, as all its processes have the same settings.
+_QUERY = f"""
+select client_id, {SEVERAL_CLIENTS}, sum(n_requests) as n, coalesce(sum(n_records), 0) as n_records
+from (
+    select conn_id, sum(n) as n_requests, sum(total_records) as n_records, min(ts_ns) as first_ns,
+        max(last_ns) as last_ns, min({FIRST_OF_KIND}) as sample
+    from unacknowledged group by conn_id
+) left join connection_clients using (conn_id)
+group by client_id"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {counted(f.n_records, 'record')} with acks=0 "
+        f"from {f.begin(f.first_ns)}: no broker says whether they were written"
+    )
+
+
+def _advice(libraries: Collection[str]) -> str:
+    return f"Set {setting('acks', libraries)} (it is 0), unless the records may be lost."
+
+
+DETECTOR = Detector(
+    reads={"unacknowledged": Read(USAGE, "is_unacknowledged")},
+    query=_QUERY,
+    subject=fact("client_id"),
+    sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
+)
+RULE = Rule(
+    name="acks_zero",
+    title="A producer asks for no answers",
+    severity="info",
+    meaning="With acks=0 the broker answers nothing. Records are lost without a word when a leader moves, a broker "
+    "dies or a batch is refused.",
+    looks_at="Produce requests with acks 0.",
+    advice=_advice(()),
+    sources=("KIP-679", "acks of the producer settings"),
+    detectors=(DETECTOR,),
+)

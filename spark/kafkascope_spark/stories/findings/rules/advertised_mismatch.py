@@ -1,0 +1,47 @@
+"""`advertised_mismatch`: the address that is advertised for one broker answers as another."""
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.wording import counted
+
+ANOTHER = ", but answers for "
+"""What connections.node_id_why says of such an address."""
+# One finding per address.
+_QUERY = f"""
+select concat(server_ip, ':', server_port) as server, node_id_why, null as client_instance_id, count(*) as n,
+    count(distinct client_instance_id) as n_clients, {first_ids("conn_id", "first_ns")} as evidence,
+    collect_set(conn_id) as conn_ids, min(first_ns) as first_ns, max(last_ns) as last_ns
+from mismatches left join (select conn_id, client_instance_id from connection_clients) using (conn_id)
+group by server_ip, server_port, node_id_why"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{f.server} is {f.node_id_why} ({counted(f.n, 'connection')} of {counted(f.n_clients, 'client')}, "
+        f"first at {f.begin(f.first_ns)})"
+    )
+
+
+DETECTOR = Detector(
+    reads={"mismatches": Read(CONNECTIONS, f"node_id is null and contains(node_id_why, '{ANOTHER}')")},
+    query=_QUERY,
+    subject=fact("server"),
+    sentence=_sentence,
+)
+RULE = Rule(
+    name="advertised_mismatch",
+    title="The address of one broker answers as another",
+    severity="error",
+    meaning="Clients go to this address for what one broker leads or coordinates, and another broker is behind it: "
+    "a wrong advertised.listeners, a wrong DNS record, or port forwardings that are mixed up. Nearly every "
+    "request is refused there.",
+    looks_at="Addresses that Metadata names for one node id and that answer for topic-partitions and groups which "
+    "the cluster says another node leads or coordinates (nine in ten answers). It says nothing of TLS that is not "
+    "decrypted.",
+    advice="Compare advertised.listeners of the two brokers with DNS and with the port forwardings or load "
+    "balancer on the way; each must lead to the broker that advertises it.",
+    sources=("KIP-103",),
+    detectors=(DETECTOR,),
+)

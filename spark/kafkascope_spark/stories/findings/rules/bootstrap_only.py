@@ -1,0 +1,90 @@
+"""`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
+
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
+from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
+from kafkascope_spark.stories.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
+from kafkascope_spark.stories.findings.wording import client, duration, listed
+
+_ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
+_GREETS = (
+    "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry', "
+    "'InitProducerId')"
+)
+"""Requests that any broker serves: InitProducerId too, where there is no transactional id."""
+_WORKERS = ("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect")
+# One finding per client.
+_QUERY = f"""
+with stuck as (
+    select {CLIENT}, {sorted_set("server")} as servers
+    from owned_connections left semi join asking_clients on from_ip = asking_clients.client_ip
+    where kind in {literals(_WORKERS)}
+    group by {CLIENT}
+    having sum(if(primary_role = 'bootstrap', n_requests, 0)) >= {ASKED_AGAIN}
+        and size(array_except(flatten(collect_list(roles)), array('bootstrap', 'telemetry'))) = 0
+), calls as (
+    select stuck.*, r.conn_id, r.request_id, r.ts_ns, r.n_errors, r.api_name, {_ASKS} as asks
+    from requests r join (select conn_id, client_instance_id from connection_clients) o on r.conn_id = o.conn_id
+    join stuck on o.client_instance_id = stuck.client_instance_id
+    where r.status = 'ok'
+)
+select {CLIENT}, servers, count_if(asks) as n, {sorted_set("if(asks, api_name, null)")} as apis,
+    min(if(asks, ts_ns, null)) as first_ns, max(if(asks, ts_ns, null)) as last_ns,
+    {first_ids("if(asks, request_id, null)")} as evidence, null as conn_ids
+from calls
+group by {CLIENT}, servers
+having count_if(asks) >= {ASKED_AGAIN} and sum(if(asks, n_errors, 0)) = 0
+    and count_if(not asks and not {_GREETS}) = 0
+    and (max(if(asks, ts_ns, null)) - min(if(asks, ts_ns, null))) div 1000000 <= count_if(asks) * {ASKED_AGAIN_MS}L"""
+
+# All that the client was answered is where to go, at least so often.
+_CANDIDATES = f"""
+select 1 from answered join (select unnest(conn_ids) as conn_id, client_instance_id from workers) using (conn_id)
+group by client_instance_id
+having coalesce(sum(n) filter ({_ASKS}), 0) >= {ASKED_AGAIN} and count_if(not ({_ASKS}) and not ({_GREETS})) = 0"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} ({f.kind}) asked {listed(f.servers)} where to go {f.n} times "
+        f"({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} on, was answered, and "
+        "never went there"
+    )
+
+
+DETECTOR = Detector(
+    # A client may open one bootstrap connection after the other, as librdkafka does.
+    reads={
+        "asking_clients": Read(
+            CONNECTIONS,
+            "primary_role = 'bootstrap'",
+            per="client_ip, client_ids",
+            having=f"sum(n_requests) >= {ASKED_AGAIN}",
+        ),
+        "workers": Read(CLIENTS, f"kind in {literals(_WORKERS)}"),
+        "answered": Read(USAGE, "status = 'ok'"),
+    },
+    candidates=_CANDIDATES,
+    query=_QUERY,
+    subject=lambda f: ", ".join(f.servers[:10]),
+    sentence=_sentence,
+)
+RULE = Rule(
+    name="bootstrap_only",
+    title="A client never leaves its bootstrap server",
+    severity="warning",
+    meaning="The client gets answers at its bootstrap address, and does none of the work it is there for: it "
+    "cannot go where the answers send it, or goes by a way that was not captured.",
+    looks_at="Clients that are consumers or producers by what they asked, whose connections did nothing but ask "
+    "for Metadata and coordinators, without an error, at least ten times with at most ten seconds between on the "
+    "average. A producer that has nothing to send asks once in minutes.",
+    advice="See where advertised.listeners send it, whether it can resolve and reach that, and whether the capture "
+    "was made where that traffic passes (loopback, another interface, a service mesh).",
+    sources=("KIP-899", "org.apache.kafka.clients.NetworkClient"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"listener"})),
+    unless=("advertised_unreachable",),
+)

@@ -1,0 +1,45 @@
+"""`broker_lost`: a broker died, left, or could not be reached any more."""
+
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.shared_queries import LOST_BROKERS
+from kafkascope_spark.stories.findings.wording import counted, first_sentence
+
+# One finding per incident.
+_QUERY = """
+select if(size(clients) = 1, clients[0], null) as client_instance_id, incident_id, subject, sentence,
+    advice, 1 as n,
+    size(clients) as n_clients, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns,
+    evidence, null as conn_ids
+from lost_brokers"""
+
+
+def _sentence(f: Facts) -> str:
+    """What failed, as the incident says it; who stood still is told there."""
+    affected = counted(f.n_clients, "client or broker", "clients and brokers")
+    return f"{first_sentence(f.sentence)}. It affected {affected}"
+
+
+DETECTOR = Detector(
+    reads={"lost_brokers": LOST_BROKERS},
+    query=_QUERY,
+    subject=fact("subject"),
+    sentence=_sentence,
+    advice=fact("advice"),
+)
+RULE = Rule(
+    name="broker_lost",
+    title="A broker died, left, or could not be reached any more",
+    severity="warning",
+    meaning="Clients that had connections to a broker lost them and could not open new ones, or got no answers any "
+    "more, until it came back or its work had moved. Everything that it led or coordinated stood still meanwhile.",
+    looks_at="Incidents in which a broker was down, silent or frozen, or in which some hosts did not reach it while it "
+    "served others, and which clients noticed: their connections broke, or their requests had no answers. A connection "
+    "that breaks alone and is opened again at once is none. It says nothing of an address that never served anybody, "
+    "nor where only one direction of the traffic was captured.",
+    advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
+    "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Where others "
+    "reached it all the while, look for a firewall rule, security group, route or proxy between these clients and its "
+    "address.",
+    sources=("org.apache.kafka.clients.NetworkClient", "KIP-144", "KIP-601"),
+    detectors=(DETECTOR,),
+)

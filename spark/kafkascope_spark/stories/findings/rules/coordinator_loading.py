@@ -1,0 +1,82 @@
+"""`coordinator_loading`: a broker was still reading the state of groups or transactions that clients asked it about."""
+
+from kafkascope_analyzer.dataset.tables import ERRORS
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.sql import SEEN, joined_lists
+from kafkascope_spark.stories.findings.wording import broker, counted, duration, times
+
+LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
+# One finding per broker and load. InitProducerId of an idempotent producer asks no coordinator: there the broker waits
+# for a block of producer ids, so responses without a group or transactional id do not count.
+_QUERY = f"""
+with responses as (
+    select *, coalesce(group_id, transactional_id) as coordinated
+    from loading_responses left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+    where {NO_BROKER}
+), loads as (
+    select node_id, coordinated, session_window.start as window_start, {SEEN},
+        collect_set(client_instance_id) as clients, bool_or(group_id is null) as has_transactions
+    from responses group by node_id, coordinated, session_window(ts, '{limit.LOAD_APART_S} seconds')
+)
+select node_id, array(node_id) as node_ids, sum(n) as n, bool_or(has_transactions) as has_transactions,
+    max(last_ns - first_ns) as longest_ns,
+    max_by(coordinated, struct(last_ns - first_ns, coordinated)) as slowest,
+    count(distinct coordinated) as n_coordinated, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    size(array_distinct(flatten(collect_list(clients)))) as n_clients,
+    if(size(array_distinct(flatten(collect_list(clients)))) = 1, flatten(collect_list(clients))[0], null)
+        as client_instance_id,
+    flatten(collect_list(conn_ids)) as conn_ids, {joined_lists("evidence", "first_ns, coordinated")} as evidence
+from loads
+group by node_id, session_window(window_start, '{limit.LOAD_APART_S} seconds')
+having max(last_ns - first_ns) >= {limit.LOAD_MS} * 1000000 or max(n) > {limit.STORM}"""
+
+
+def _sentence(f: Facts) -> str:
+    who = "A broker" if f.node_id is None else f"Broker {f.node_id}"
+    what = counted(f.n_coordinated, "group or transactional id" if f.has_transactions else "group")
+    return (
+        f"{who} was still loading {what} at {f.begin(f.first_ns)}: for {duration(f.longest_ns)} it answered "
+        f"{f.slowest} {LOADING}, {times(f.n)} in all to {counted(f.n_clients, 'client')}"
+    )
+
+
+_IS_LOADING = f"error_name = '{LOADING}' and (group_id is not null or transactional_id is not null)"
+DETECTOR = Detector(
+    reads={
+        "loading_responses": Read(ERRORS, _IS_LOADING),
+        "long_loads": Read(
+            ERRORS,
+            _IS_LOADING,
+            per="node_id, coalesce(group_id, transactional_id)",
+            having=f"max(ts_ns) - min(ts_ns) >= {limit.LOAD_MS} * 1000000 or count(*) > {limit.STORM}",
+        ),
+    },
+    query=_QUERY,
+    subject=lambda f: broker(f.node_id) or f.slowest,
+    sentence=_sentence,
+)
+RULE = Rule(
+    name="coordinator_loading",
+    title="A coordinator was still loading its state",
+    severity="warning",
+    meaning="A broker that becomes the coordinator of a group or of a transactional id first reads the whole "
+    "partition of __consumer_offsets or __transaction_state that holds it. Until then it answers "
+    "COORDINATOR_LOAD_IN_PROGRESS: nobody commits offsets, joins, or begins and ends transactions there.",
+    looks_at=f"{LOADING} from the same broker about the same group or transactional id, from the first answer to the "
+    f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should "
+    "be. InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",
+    advice="Make the partitions of __consumer_offsets small: log.cleaner.enable=true and a cleaner that keeps up "
+    "(log.cleaner.threads, log.cleaner.dedupe.buffer.size; the metric max-compaction-delay-secs), a smaller "
+    "offsets.topic.segment.bytes, fewer commits and "
+    "offsets.retention.minutes. offsets.load.buffer.size makes each read larger. Clients only need to try again.",
+    sources=(
+        "KIP-447",
+        "org.apache.kafka.coordinator.common.runtime.CoordinatorLoaderImpl",
+        "kafka.server metric partition-load-time-max of group-coordinator-metrics",
+    ),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES),
+)

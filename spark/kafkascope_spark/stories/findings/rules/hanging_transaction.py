@@ -1,0 +1,72 @@
+"""`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
+
+from kafkascope_analyzer.dataset.stories import TRANSACTIONS
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.wording import client, counted
+from kafkascope_spark.stories.settings import setting
+
+# One finding per transaction that hung, or that the coordinator had to abort.
+_QUERY = """
+select t.client_instance_id, t.transactional_id, t.evidence, null as conn_ids, 1 as n, t.left_ns, t.begin_ns,
+    t.begin_ns as since_ns,
+    t.end_ns, t.transaction_timeout_ms, t.end_kind <=> 'coordinator' as was_aborted,
+    if(t.end_kind <=> 'coordinator', 'warning', 'error') as severity,
+    size(array_distinct(transform(coalesce(t.held_back, array()), each -> each.client_instance_id))) as n_readers,
+    coalesce(t.left_ns, t.begin_ns, :capture_first_ns) as first_ns, coalesce(t.end_ns, :capture_last_ns) as last_ns,
+    c.client_instance_id is not null as has_client, c.client_id, c.client_ip
+from hanging t left join clients c on t.client_instance_id = c.client_instance_id"""
+
+
+def _sentence(f: Facts) -> str:
+    name = client(f.client_id, f.client_ip) if f.has_client else "A producer"
+    begun_at = f.begin if f.left_ns is None else f.at
+    begun = "" if f.begin_ns is None else f", begun at {begun_at(f.begin_ns)}"
+    end = f"the coordinator aborted it at {f.at(f.end_ns)}" if f.was_aborted else "the capture shows no end of it"
+    waiting = f"; {counted(f.n_readers, 'read_committed consumer')} waited behind it" if f.n_readers else ""
+    return f"{name}{_left_open(f)} {f.transactional_id}{begun}: {end}{waiting}"
+
+
+def _left_open(f: Facts) -> str:
+    if f.left_ns is None:
+        return " kept a transaction open for longer than its timeout, that of"
+    return f" went away at {f.begin(f.left_ns)} and left a transaction open, that of"
+
+
+def _advice(f: Facts) -> str:
+    now = "" if f.transaction_timeout_ms is None else f" (now {f.transaction_timeout_ms})"
+    lower = setting("transaction_timeout", f.libraries)
+    sooner = (
+        f"Lower {lower} of the producer{now} so that the coordinator aborts sooner what a dead producer leaves, or "
+    )
+    return (
+        f"{sooner if lower else ''}commit more often; start the producer again with the same transactional id, which "
+        "aborts it at once. What stays open after its timeout: kafka-transactions.sh find-hanging, then abort."
+    )
+
+
+DETECTOR = Detector(
+    reads={"hanging": Read(TRANSACTIONS, "outcome = 'hanging' or end_kind = 'coordinator'")},
+    query=_QUERY,
+    subject=fact("transactional_id"),
+    sentence=_sentence,
+    advice=_advice,
+)
+RULE = Rule(
+    name="hanging_transaction",
+    title="A transaction stays open after its client went away, or for longer than its timeout",
+    severity="error",
+    meaning="Nobody who reads committed data gets past the first record of an open transaction. The coordinator "
+    "aborts it when the producer's transaction timeout is over (it looks every "
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms, 10 s); until then the partitions' last stable offset "
+    "does not move. A warning where the coordinator did so in the capture, else an error.",
+    looks_at="A transaction that was begun and not ended: all connections of its client ended; or it is older than the "
+    "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
+    "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
+    "partitions which it leads itself go over its loopback: no capture of the network has them.",
+    advice=f"Lower {setting('transaction_timeout')} of the producer so that the coordinator aborts sooner what a dead "
+    "producer leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort.",
+    sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | {"client"}),
+)

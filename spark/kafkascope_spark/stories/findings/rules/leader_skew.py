@@ -1,0 +1,69 @@
+"""`leader_skew`: one broker has far more to do than the others."""
+
+from kafkascope_analyzer.dataset.tables import TOPOLOGY
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.stories.findings.shared_queries import USAGE
+from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, literals
+from kafkascope_spark.stories.findings.wording import broker, percent, size
+
+# One finding, of the busiest broker.
+_QUERY = f"""
+with nodes as (
+    select node_id, sum(n) as n, sum(total_record_bytes) as moved_bytes, min(ts_ns) as first_ns,
+        max(last_ns) as last_ns, min({FIRST_OF_KIND}).request_id as request_id
+    from transfers group by node_id
+), busiest as (
+    select max(struct(moved_bytes, node_id, n, first_ns, last_ns, request_id)) as node, sum(moved_bytes) as all_bytes
+    from nodes
+)
+select null as client_instance_id, null as conn_ids, node.*, all_bytes, n_brokers, array(node.request_id) as evidence
+from busiest cross join (select count(distinct node_id) as n_brokers from brokers)
+where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
+    and node.moved_bytes * 1e0 * n_brokers >= all_bytes * {limit.SKEW_TIMES}e0"""
+
+_CANDIDATES = f"""
+select 1 from (select node_id, sum(total_record_bytes) as moved_bytes from transfers group by node_id)
+having max(moved_bytes) * 1e0 * (select count(distinct node_id) from brokers)
+    >= sum(moved_bytes) * {limit.SKEW_TIMES}e0"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"Broker {f.node_id} moved {percent(f.moved_bytes, f.all_bytes)} of all records ({size(f.moved_bytes)} of "
+        f"{size(f.all_bytes)}), with {f.n_brokers} brokers in the cluster, from {f.begin(f.first_ns)}"
+    )
+
+
+DETECTOR = Detector(
+    reads={
+        "transfers": Read(
+            USAGE,
+            f"api_key in {literals((api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH))} and has_records "
+            "and node_id is not null and not is_replica",
+            having=f"sum(total_record_bytes) >= {limit.SKEW_BYTES}",
+        ),
+        "brokers": Read(TOPOLOGY, "kind = 'broker'", having="count(distinct node_id) > 1"),
+    },
+    candidates=_CANDIDATES,
+    query=_QUERY,
+    subject=lambda f: broker(f.node_id),
+    sentence=_sentence,
+)
+RULE = Rule(
+    name="leader_skew",
+    title="One broker has most of the traffic",
+    severity="info",
+    meaning="Producers and consumers talk to the leader of each partition. When one broker leads the busy ones, it "
+    "limits the whole cluster while others are idle.",
+    looks_at=f"Bytes of records in Produce and in answers to clients' Fetch, by broker: the busiest one has "
+    f"{limit.SKEW_TIMES} times its even share or more, of at least {limit.SKEW_BYTES // 1024} KiB. Brokers are counted "
+    "from the cluster's metadata. A capture taken on one broker shows its own traffic only.",
+    advice="Bring the leaders home with kafka-leader-election.sh --election-type preferred "
+    "(auto.leader.rebalance.enable); move partitions with kafka-reassign-partitions.sh; where one partition is the "
+    "busy one, give the topic more partitions and the records keys that spread.",
+    sources=("auto.leader.rebalance.enable of the broker settings", "KIP-460"),
+    detectors=(DETECTOR,),
+)

@@ -1,0 +1,87 @@
+"""`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
+
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.shared_queries import BEHIND
+from kafkascope_spark.stories.findings.sql import joined_lists, literals, sorted_set
+from kafkascope_spark.stories.findings.wording import client, duration, listed
+from kafkascope_spark.stories.settings import settings
+
+MOVED = (
+    "NOT_LEADER_OR_FOLLOWER",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+)
+_LEADER_MOVED = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
+"""Errors beside which brokers name the new leader (KIP-951)."""
+# One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
+_QUERY = f"""
+select * from (
+    select client_instance_id, {sorted_set("resource")} as resources, {sorted_set("first_error_name")} as error_names,
+        sum(n_errors) as n_errors, greatest(sum(n_errors), sum(n_wasted_requests)) as n,
+        min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
+        min(failing_ns) as since_ns, {sorted_set("old_node_id")} as node_ids,
+        count_if(recovered_ns is null) as n_open, null as conn_ids,
+        {joined_lists("evidence", "start_ns, recovery_id")} as evidence
+    from storms group by client_instance_id
+) join (select client_instance_id, client_id, client_ip from clients) using (client_instance_id)
+left anti join (
+    select server_ip as client_ip from connections where node_id is null and contains(node_id_why, '{BEHIND}')
+) using (client_ip)"""
+
+
+def _sentence(f: Facts) -> str:
+    end = "and had not recovered at the end" if f.n_open > 0 else f"for {duration(f.last_ns - f.first_ns)}"
+    what = f"got {f.n} errors" if f.n == f.n_errors else f"sent {f.n} requests without success"
+    return (
+        f"{client(f.client_id, f.client_ip)} {what} ({listed(f.error_names)}) for {listed(f.resources)} "
+        f"from {f.begin(f.first_ns)} on, {end}"
+    )
+
+
+_LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
+"""Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
+
+
+def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) -> str:
+    """What to change. Brokers name the new leader from Kafka 3.7 on; nobody names a new coordinator."""
+    backoff = f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}"
+    why = "see why it moved (auto.leader.rebalance.enable of the brokers, a broker that was lost)"
+    if _LEADER_MOVED.isdisjoint(error_names):
+        return f"{backoff}, and {why}."
+    return (
+        f"{backoff}, use a client that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4, with "
+        f"brokers of Kafka 3.7 or newer), and {why}."
+    )
+
+
+DETECTOR = Detector(
+    reads={"storms": Read(RECOVERIES, f"storm and (first_error_name in {literals(MOVED)} or {_LOOKUPS})")},
+    query=_QUERY,
+    subject=lambda f: listed(f.resources),
+    sentence=_sentence,
+    advice=lambda f: _advice(f.libraries, f.error_names),
+)
+RULE = Rule(
+    name="leader_storm",
+    title="A client storms a broker that does not lead or coordinate what it asks for",
+    severity="warning",
+    meaning="Leadership of a topic-partition, or a group's coordinator, is elsewhere, and the client goes on "
+    "asking at the wrong broker instead of learning where. Each try costs the broker a request and the "
+    "application time. A client that lost its coordinator may ask FindCoordinator again and again without a pause: "
+    "until the cluster has noticed, the answer names the lost one.",
+    looks_at="Episodes of NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, LEADER_NOT_AVAILABLE "
+    "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50; or of a lost coordinator with more than "
+    "50 answers to FindCoordinator that did not help. A move of leadership that clients follow within a few errors is "
+    "none.",
+    advice=_advice(()),
+    sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES),
+    unless=("shared_vip",),
+)

@@ -1,0 +1,55 @@
+"""`missing_topic`: a client keeps asking for a topic that does not exist."""
+
+from kafkascope_analyzer.dataset.tables import ERRORS
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.stories.findings.wording import client, duration, times
+
+UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
+# One finding per client and topic.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
+from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+where coalesce(kind, '') not in ('broker', 'admin')
+group by client_instance_id, client_id, client_ip, topic
+having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS} * 1000000L"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it "
+        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}"
+    )
+
+
+_IS_UNKNOWN = f"error_name in {literals(UNKNOWN)} and topic is not null"
+DETECTOR = Detector(
+    reads={
+        "unknown_topics": Read(ERRORS, _IS_UNKNOWN),
+        "missing_topics": Read(
+            ERRORS,
+            _IS_UNKNOWN,
+            per="topic",
+            having=f"count(*) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS * 1_000_000}",
+        ),
+    },
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+)
+RULE = Rule(
+    name="missing_topic",
+    title="A client keeps asking for a topic that does not exist",
+    severity="warning",
+    meaning="Clients take an unknown topic for one that is about to exist: they ask for its metadata again and again, "
+    "and a producer holds the records back until their delivery timeout is over.",
+    looks_at=f"{', '.join(UNKNOWN)} about one topic to one client, more than {limit.STORM} times over "
+    f"{limit.TOPIC_MISSING_MS // 1000} s or longer; a topic that is being created is not known for less.",
+    advice="Create the topic, or correct its name in the client's settings; stop the clients of a topic before it is "
+    "deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
+    sources=("org.apache.kafka.common.errors.UnknownTopicOrPartitionException", "KIP-516"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"missing_topic"})),
+)

@@ -1,0 +1,151 @@
+"""`offset_reset`: a consumer's position was outside the log, and it went on elsewhere."""
+
+import shlex
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.tables import ERRORS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.sql import joined_lists
+from kafkascope_spark.stories.findings.wording import client, counted
+from kafkascope_spark.stories.settings import setting, settings
+
+OUTSIDE = "OFFSET_OUT_OF_RANGE"
+_WHO = "client_instance_id, client_id, client_ip, group_id, topic"
+_IS_LOST = f"api_key = {api_keys.FETCH} and request_id = lost_id"
+_IS_FETCH = f"api_key = {api_keys.FETCH}"
+_IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
+# One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
+# null where an incremental Fetch did not repeat it). A client may look up both ends of the log (sarama does), so that
+# not the answer to ListOffsets shows where it went on, but the next Fetch of the partition. `matching`: the answers
+# with its offset, which show the policy unless both ends are the same. Where no Fetch follows: all answers, if they
+# agree.
+_QUERY = f"""
+with lost as (
+    select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
+        min_by(request_id, struct(ts_ns, request_id)) as lost_id,
+        min_by(conn_id, struct(ts_ns, request_id)) as lost_conn
+    from (select * except (group_id) from outside_fetches) join (
+        select explode(conn_ids) as conn_id, conn_ids, client_instance_id, kind, group_id from clients
+    ) using (conn_id)
+    where {NO_BROKER}
+    group by {_WHO}, partition, conn_ids
+), policies as (
+    select request_id, topic.name as topic, asked.partition_index as partition,
+        case asked.timestamp when -2 then 'earliest' when -1 then 'latest' else 'by_duration' end as policy
+    from list_offsets_requests lateral view explode(topics) as topic lateral view explode(topic.partitions) as asked
+), offsets as (
+    select request_id, conn_id, ts_ns, api_key, topic, partition, partition_offset as offset, policy from partitions
+    left join policies using (request_id, topic, partition)
+    where ({_IS_FETCH} and direction = 'request') or ({_IS_LOOKUP}
+        and direction = 'response' and coalesce(error_code, 0) = 0 and partition_offset >= 0)
+), following as (
+    select /*+ broadcast(lost_by_connection) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id,
+        ts_ns, api_key, offset, policy,
+        min(if({_IS_LOOKUP}, ts_ns, null)) over (partition by client_instance_id, topic, partition) as looked_up_ns
+    from offsets join (select *, explode(own_conns) as conn_id from lost) as lost_by_connection
+        using (topic, partition, conn_id)
+    where ({_IS_LOST}) or ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L
+), resets as (
+    select {_WHO}, partition, lost_ns, lost_id, lost_conn, max(if({_IS_LOST}, offset, null)) as old_offset,
+        min(if({_IS_FETCH} and ts_ns > looked_up_ns and offset is not null, struct(ts_ns, offset), null)) as next,
+        array_sort(collect_list(
+            if({_IS_LOOKUP}, struct(ts_ns, request_id, conn_id, offset, policy), null)
+        )) as lookups
+    from following group by {_WHO}, partition, lost_ns, lost_id, lost_conn
+), moves as (
+    select *, coalesce(next.offset, get(matching, 0).offset) as new_offset,
+        coalesce(get(matching, 0), lookups[0]) as new,
+        if(size(array_distinct(matching.policy)) = 1, matching[0].policy, null) as policy
+    from (
+        select *, if(next is null, if(size(array_distinct(lookups.offset)) = 1, lookups, array()),
+            filter(lookups, l -> l.ts_ns < next.ts_ns and l.offset = next.offset)) as matching
+        from resets where size(lookups) > 0
+    )
+)
+select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
+    min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
+    try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
+    {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
+    flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
+from moves
+where new_offset is not null
+group by {_WHO}"""
+
+
+def _sentence(f: Facts) -> str:
+    group = "" if f.group_id is None else f" of group {f.group_id}"
+    return (
+        f"{client(f.client_id, f.client_ip)}{group} asked for an offset outside the log in {counted(f.n, 'partition')} "
+        f"of {f.topic}, first at {f.begin(f.first_ns)}: {_move(f)}{_effect(f)}"
+    )
+
+
+def _move(f: Facts) -> str:
+    old, new, policy = f.move["old_offset"], f.move["new_offset"], f.move["policy"]
+    moved = f"went on at {new}" if old is None else f"went from offset {old} to {new}"
+    return f"{f.topic}-{f.move['partition']} {moved}{'' if policy is None else f' ({policy})'}"
+
+
+def _effect(f: Facts) -> str:
+    if (f.n_skipped or 0) > 0:
+        return f"; it never reads {counted(f.n_skipped, 'record')}"
+    return "; its old offset lay beyond the end of the log" if _was_beyond(f) else ""
+
+
+def _was_beyond(f: Facts) -> bool:
+    old = f.move["old_offset"]
+    return old is not None and f.move["new_offset"] < old
+
+
+def _advice(f: Facts) -> str:
+    return _beyond(f) if _was_beyond(f) else _deleted(f.libraries)
+
+
+def _deleted(libraries: Collection[str]) -> str:
+    return (
+        "The records were deleted before they were read: make the consumer keep up (more partitions and members, a "
+        f"larger {settings(('poll_records', 'fetch_max'), libraries)}), or raise retention.ms and retention.bytes of "
+        f"the topic; see who calls DeleteRecords. {setting('offset_reset', libraries)} decides where it goes on."
+    )
+
+
+def _beyond(f: Facts) -> str:
+    group = "GROUP" if f.group_id is None else shlex.quote(f.group_id)
+    return (
+        "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in "
+        "an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Set the offsets "
+        f"of the group anew: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 --group {group} --topic "
+        f"{shlex.quote(f.topic)} --reset-offsets --to-latest --execute; {setting('offset_reset', f.libraries)} decides "
+        "where it goes on without."
+    )
+
+
+DETECTOR = Detector(
+    reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {api_keys.FETCH}")},
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+    advice=_advice,
+)
+RULE = Rule(
+    name="offset_reset",
+    title="A consumer lost its place in the log",
+    severity="warning",
+    meaning="The offset that a consumer asked for is not in the log. By its reset policy it goes on at the earliest "
+    "or latest offset: records are skipped, or read twice.",
+    looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
+    "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. Where it went on "
+    "is the offset of the next Fetch: some clients look up both ends of the log.",
+    advice=_deleted(()),
+    sources=(
+        "KIP-392",
+        "KIP-1106",
+        "auto.offset.reset of the consumer settings",
+        "org.apache.kafka.clients.consumer.internals.FetchCollector",
+    ),
+    detectors=(DETECTOR,),
+)

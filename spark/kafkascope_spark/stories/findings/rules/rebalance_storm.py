@@ -1,0 +1,95 @@
+"""`rebalance_storm`: a group rebalances again and again."""
+
+from collections.abc import Collection
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.shared_queries import USAGE
+from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE, literals, sorted_set
+from kafkascope_spark.stories.findings.wording import counted, duration, times
+from kafkascope_spark.stories.settings import setting
+
+_GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
+_NEAR = f"{limit.STORM_APART_S} * 1000000000L"
+# One finding per group and sequence of rebalances with less than STORM_APART_S between them.
+_QUERY = f"""
+with generations as (
+    select group_id, min(struct(ts_ns, request_id)) as seen, timestamp_micros(min(ts_ns) div 1000) as seen_at,
+        collect_set(conn_id) as conn_ids, collect_set(node_id) as node_ids
+    from requests left semi join restless_groups using (group_id)
+    where api_key in {_GENERATION_APIS} and generation_or_epoch > 0
+    group by group_id, generation_or_epoch
+), sequences as (
+    select group_id, count(*) as n, min(seen.ts_ns) as first_ns, max(seen.ts_ns) as last_ns,
+        slice(array_sort(collect_list(seen)).request_id, 1, {MOST_EVIDENCE}) as evidence,
+        array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids,
+        array_sort(array_distinct(flatten(collect_list(node_ids)))) as node_ids
+    from generations
+    group by group_id, session_window(seen_at, '{limit.STORM_APART_S} seconds')
+    having count(*) >= {limit.STORM_REBALANCES}
+), counts as (
+    select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids,
+        count_if(c.first_ns between s.first_ns - {_NEAR} and s.last_ns) as n_started,
+        count_if(c.end_state != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
+        count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members,
+        {sorted_set("c.software_name")} as software_names
+    from sequences s left join clients c on s.group_id = c.group_id
+    group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids
+)
+select *, null as client_instance_id from counts
+where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
+    or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {_NEAR})"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"Group {f.group_id} rebalanced {times(f.n)} in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, "
+        f"while {counted(f.n_started, 'member')} started and {f.n_ended} ended, of {f.n_members} in all"
+    )
+
+
+def _advice(libraries: Collection[str]) -> str:
+    polls = setting("poll_records", libraries)
+    lower = f" lower {polls} where polls take long." if polls else ""
+    timeouts = " or ".join(filter(None, (setting(c, libraries) for c in ("session_timeout", "poll_interval"))))
+    one_by_one = " or ".join(filter(None, (setting(c, libraries) for c in ("cooperative", "group_protocol"))))
+    instead = f" Use {one_by_one}, so that members do not all stop." if one_by_one else ""
+    static = setting("instance_id", libraries)
+    restarts = f" For restarts give each member a name of its own ({static})." if static else ""
+    return (
+        f"See evicted_member first: raise {timeouts} where members are thrown out;{lower}{restarts}{instead} Keep "
+        "members from restarting in a loop."
+    )
+
+
+DETECTOR = Detector(
+    reads={
+        "restless_groups": Read(
+            USAGE,
+            f"api_key in {_GENERATION_APIS} and highest_generation is not null and group_id is not null",
+            per="group_id",
+            having=f"max(highest_generation) - min(lowest_generation) >= {limit.STORM_REBALANCES - 1}",
+        )
+    },
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
+)
+RULE = Rule(
+    name="rebalance_storm",
+    title="A group rebalances again and again",
+    severity="warning",
+    meaning="With each rebalance of an eager group all members stop; in other groups those whose partitions move. A "
+    "group that never comes to rest reads little, and reads much of it twice.",
+    looks_at="Generations (member epochs with KIP-848) in heartbeats and SyncGroup, less than "
+    f"{limit.STORM_APART_S // 60} minutes from one to the next: at least {limit.STORM_REBALANCES} more than members "
+    f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes, whatever "
+    "made them.",
+    advice=_advice(()),
+    sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | {"coordinator_move", "member", "client"}),
+)

@@ -1,0 +1,102 @@
+"""`slow_handling`: a group commits records long after it fetched them."""
+
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.sql import sorted_set
+from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
+from kafkascope_spark.stories.settings import setting
+
+_LATE_NS = f"{limit.LATE_COMMIT_MS}000000L"
+# Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier. What a
+# group fetches again, because it rewinds or goes on from its last commit, counts from its last fetch.
+_LATE = """
+select c.group_id, c.topic, c.partition, c.ts_ns, min(f.ts_ns + f.slice_ms * 1000000) as fetched_ns,
+    max(f.position) - c.committed_offset as n_waiting
+from commits c join (
+    select group_id, topic, partition, ts_ns, slice_ms, min(high_watermark - lag_last) over (
+        partition by group_id, topic, partition order by ts_ns rows between current row and unbounded following
+    ) as position from fetches
+) f on c.group_id = f.group_id and c.topic = f.topic and c.partition = f.partition
+where f.position > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {late} <= c.ts_ns
+group by c.group_id, c.topic, c.partition, c.ts_ns, c.committed_offset"""
+# One finding per group. A group that always commits so late does it on purpose, in large batches for example.
+_QUERY = f"""
+with late as ({_LATE.format(late=_LATE_NS)}), groups as (
+    select group_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        max(ts_ns - fetched_ns) as longest_ns, max(n_waiting) as n_waiting,
+        {sorted_set("concat(topic, '-', partition)")} as partitions
+    from late group by group_id having count(distinct ts_ns) >= {limit.LATE_COMMITS}
+), habits as (
+    select group_id, count(*) as n_commits, count(distinct topic, partition) as n_partitions from commits
+    group by group_id
+)
+select g.group_id, n, g.first_ns, g.last_ns, longest_ns, n_waiting, partitions, n_partitions,
+    if(n = n_commits, 'info', 'warning') as severity, count(*) as n_members,
+    if(count(*) = 1, min(c.client_instance_id), null) as client_instance_id, min(c.client_id) as client_id,
+    min(c.client_ip) as client_ip, {sorted_set("c.software_name")} as software_names,
+    array_sort(flatten(collect_list(c.conn_ids))) as conn_ids,
+    array_sort(flatten(collect_list(c.conn_ids))) as evidence
+from groups g join habits h on g.group_id = h.group_id join clients c on g.group_id = c.group_id
+    and c.kind not in ('admin', 'broker') and c.first_ns <= g.last_ns and c.last_ns >= g.first_ns
+group by g.group_id, n, g.first_ns, g.last_ns, longest_ns, n_waiting, partitions, n_partitions, n_commits"""
+_CANDIDATES = f"select 1 from ({_LATE.format(late=f'{limit.LATE_COMMIT_MS}000000')}) group by group_id"
+
+
+def _sentence(f: Facts) -> str:
+    who = client(f.client_id, f.client_ip) if f.n_members == 1 else counted(f.n_members, "member")
+    return (
+        f"Group {f.group_id} ({who}) committed records of {listed(f.partitions)} up to {duration(f.longest_ns)} after "
+        f"it had fetched them, from {f.begin(f.first_ns)} to {f.at(f.last_ns)}: up to "
+        f"{counted(f.n_waiting, 'record')} of a partition waited in the client"
+    )
+
+
+def _advice(f: Facts) -> str:
+    more = f.n_partitions - f.n_members
+    members = (
+        f" {counted(f.n_members, 'member')} read {counted(f.n_partitions, 'partition')}: more members share the work."
+        if more > 0
+        else f" It has a member for each of its {counted(f.n_partitions, 'partition')}: more members need more of them."
+    )
+    return f"{_look(f.libraries)}{members}"
+
+
+def _look(libraries: Collection[str]) -> str:
+    interval = setting("commit_interval", libraries)
+    commits = f", as by {interval}" if interval else ""
+    return (
+        "The brokers delivered in time: look at what the application does with each record, and at how it commits. A "
+        f"commit that is waited for after each few records slows it down; commit once for many records{commits}."
+    )
+
+
+DETECTOR = Detector(
+    reads={
+        "commits": Read(PARTITION_FLOW, "committed_offset is not null"),
+        "fetches": Read(PARTITION_FLOW, "group_id is not null and high_watermark is not null and lag_last is not null"),
+    },
+    candidates=_CANDIDATES,
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+    advice=_advice,
+)
+RULE = Rule(
+    name="slow_handling",
+    title="A group handles records long after it fetched them",
+    severity="warning",
+    meaning="Brokers delivered the records in time, and they waited in the client: the application takes longer for "
+    "them than they take to come, or waits for its commits. By what it fetches the group keeps up; its lag by "
+    "committed offsets, as kafka-consumer-groups.sh shows it, grows.",
+    looks_at="Offsets that a group commits, against those that it had fetched by then (partition_flow): at least "
+    f"{limit.LATE_COMMITS} slices of time with commits that leave out records fetched {limit.LATE_COMMIT_MS // 1000} s "
+    "before or earlier. Information only where all its commits do: then it commits so on purpose.",
+    advice=f"{_look(())} Add members where there are more partitions than members.",
+    sources=("KIP-62", "auto.commit.interval.ms of the consumer settings"),
+    detectors=(DETECTOR,),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"member", "quota", "client"}),
+)

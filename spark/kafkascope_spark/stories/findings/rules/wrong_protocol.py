@@ -1,0 +1,19 @@
+"""`wrong_protocol`: a client speaks another protocol than the port."""
+
+from kafkascope_spark.stories.findings.client_faults import client_fault_detector
+from kafkascope_spark.stories.findings.rule import Rule
+from kafkascope_spark.stories.settings import setting
+
+RULE = Rule(
+    name="wrong_protocol",
+    title="A client speaks another protocol than the port",
+    severity="error",
+    meaning="TLS to a plain listener, plain Kafka to a TLS listener, or HTTP to either: the broker reads nonsense "
+    "and closes. Clients report a lost connection or a huge message size, not the reason.",
+    looks_at="Incidents of clients at fault: connections that begin with a TLS handshake and get no byte back from an "
+    "address that answers plain Kafka to others; Kafka requests without an answer at an address where others speak "
+    "TLS; HTTP at an address that speaks either. Where nobody shows what the port speaks, it says nothing.",
+    advice=f"Make {setting('security')} of the client fit to the port in its {setting('bootstrap')}.",
+    sources=("RFC 8446", "org.apache.kafka.common.network.NetworkReceive", "SslTransportLayer"),
+    detectors=(client_fault_detector("wrong_protocol"),),
+)

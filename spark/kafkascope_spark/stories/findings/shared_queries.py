@@ -1,0 +1,119 @@
+"""Queries that several detectors select from, by name: connections with their clients, servers, lost brokers, messages.
+
+Each is Spark SQL over the dataset's tables and over other queries of this module. A query that qualifies the columns of
+a shared query gives that an alias.
+"""
+
+from kafkascope_analyzer.dataset.stories import INCIDENTS, RECOVERIES
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.stories.findings.read import Events, Messages, Read
+
+CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
+"""The columns that connection_clients has of a client."""
+BEHIND = "more than one broker is behind"
+"""What connections.node_id_why says of an address of several brokers."""
+NO_BROKER = "coalesce(kind, '') != 'broker'"
+"""Rows whose client is not one of the brokers."""
+WHOSE = "conn_id string, request_id string, ts_ns bigint, group_id string"
+MESSAGES = {
+    "metadata_responses": Messages(
+        "Metadata/response",
+        "request_id string, conn_id string, ts_ns bigint, brokers array<struct<host: string, port: int>>",
+    ),
+    "join_group_requests": Messages(
+        "JoinGroup/request", f"{WHOSE}, session_timeout_ms bigint, rebalance_timeout_ms bigint"
+    ),
+    "leave_group_requests": Messages("LeaveGroup/request", f"{WHOSE}, members array<struct<reason: string>>"),
+    "consumer_heartbeat_requests": Messages(
+        "ConsumerGroupHeartbeat/request", f"{WHOSE}, member_epoch bigint, rebalance_timeout_ms bigint"
+    ),
+    "list_offsets_requests": Messages(
+        "ListOffsets/request",
+        "request_id string, "
+        "topics array<struct<name: string, partitions: array<struct<partition_index: bigint, timestamp: bigint>>>>",
+    ),
+}
+
+USAGE = Events("usage")
+EVENTS_BY_NAME = {USAGE.kind: USAGE}
+"""Events that queries select from, by their kind."""
+
+UNANSWERED_OR_RESET = Read(
+    RECOVERIES,
+    "resource_kind = 'connection' and first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_RESET')",
+)
+"""Episodes that begin with a request without a response, or with a reset."""
+LOST_BROKERS = Read(
+    INCIDENTS,
+    "kind in ('broker_down', 'broker_silent', 'broker_frozen', 'path', 'replication') and size(clients) > 0",
+)
+"""Incidents of brokers that served nobody, or not some hosts."""
+ANSWERING_SERVERS = Read(CONNECTIONS, "client_bytes > 0 and server_bytes > 0", per="server_ip, server_port")
+"""Servers of which both directions were captured (n_up of servers): isolated_failures are about these."""
+IS_ANSWERING = "resource = concat(server_ip, ':', server_port)"
+"""In a query of candidates: the episode of recovery is about such a server."""
+
+_CONNECTION_CLIENTS = f"""
+select explode(conn_ids) as conn_id, {CLIENT} from clients"""
+"""One row per connection of a client."""
+
+_OWNED_CONNECTIONS = """
+select * from (
+    select conn_id, concat(server_ip, ':', server_port) as server, server_ip, server_port, client_ip as from_ip,
+        node_id, node_id_why, protocol, close_kind, first_ns, last_ns, close_ns, synack_ns, sasl_mechanism,
+        session_lifetime_ms, roles, primary_role, n_requests, n_responses, client_bytes, server_bytes,
+        client_segments, server_segments
+    from connections
+) left join connection_clients using (conn_id)"""
+"""Connections with `server` (its address) and the client that each belongs to (CLIENT; null where there is none)."""
+
+_SERVERS = """
+select concat(server_ip, ':', server_port) as server,
+    count_if(synack_ns is not null or client_bytes > 0 or server_bytes > 0) as n_there,
+    count_if(client_bytes > 0 and server_bytes > 0) as n_up,
+    count_if(protocol = 'kafka' and n_responses > 0) as n_kafka,
+    count_if(protocol = 'tls' and client_bytes > 0 and server_bytes > 0) as n_tls,
+    count_if(sasl_mechanism is not null) as n_sasl,
+    count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked,
+    collect_list(struct(conn_id, first_ns as opened_ns, coalesce(close_ns, last_ns) as ended_ns)) as all_connections
+from connections group by server_ip, server_port"""
+"""One row per server address. n_there: its connections on which the server answered or data went; n_up: those with data
+both ways; n_kafka, n_tls, n_sasl, n_worked: those that answered Kafka requests, spoke TLS, used SASL, did more than ask
+for the cluster; all_connections: each of them, with its time."""
+
+_ADVERTISED_BROKERS = f"""
+select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as advertised_ns,
+    min(first).request_id as advertised_by, sum(n) as n_advertised
+from (
+    select conn_id, broker.host, broker.port, min(struct(ts_ns, request_id)) as first, count(*) as n
+    from metadata_responses lateral view explode(brokers) as broker
+    group by conn_id, broker.host, broker.port
+) join owned_connections using (conn_id)
+where client_instance_id is not null and kind <> 'broker'
+group by {CLIENT}, host, port"""
+"""One row per client and broker address that Metadata responses gave it: host, port, from_server (who gave it first),
+advertised_ns and advertised_by (when, and the request), n_advertised (how often)."""
+
+_ISOLATED_FAILURES = """
+with lost_by_client as (select * except (clients), explode(clients) as client_instance_id from lost_brokers),
+episodes as (
+    select r.*, resource as server
+    from unanswered_or_reset r left anti join lost_by_client o on o.client_instance_id = r.client_instance_id
+        and coalesce(o.node_id = r.old_node_id, o.subject = r.resource)
+        and o.start_ns <= coalesce(r.recovered_ns, r.start_ns) and r.failing_ns <= coalesce(o.end_ns, r.failing_ns)
+)
+select e.* except (client_id), c.client_id, c.client_ip, c.kind
+from episodes e join clients c on e.client_instance_id = c.client_instance_id
+left semi join (select server from servers where n_up > 0) up on e.server = up.server"""
+"""One row per episode of a connection that left a request unanswered, or was reset, while its broker was not lost: the
+columns of recoveries, and server."""
+
+SHARED_QUERIES = {
+    "unanswered_or_reset": UNANSWERED_OR_RESET.query(RECOVERIES.name),
+    "lost_brokers": LOST_BROKERS.query(INCIDENTS.name),
+    "connection_clients": _CONNECTION_CLIENTS,
+    "owned_connections": _OWNED_CONNECTIONS,
+    "servers": _SERVERS,
+    "advertised_brokers": _ADVERTISED_BROKERS,
+    "isolated_failures": _ISOLATED_FAILURES,
+}

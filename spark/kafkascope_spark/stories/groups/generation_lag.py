@@ -1,0 +1,26 @@
+"""How far the offsets that a group's generations committed were behind the ends of their partitions, from events of the
+kind group_lag: one for each generation and topic-partition.
+"""
+
+from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
+from kafkascope_spark.stories.groups.model import Row
+
+
+class GenerationLag:
+    """The lag of all generations of one group."""
+
+    def __init__(self) -> None:
+        self._totals: dict[int, tuple[int, int]] = {}
+        """Generation -> records of lag, partitions."""
+
+    def add(self, lag: Row) -> None:
+        """Takes the next event."""
+        n_records, n_partitions = self._totals.get(lag["generation_or_epoch"], (0, 0))
+        behind = max(lag["high_watermark"] - lag["committed_offset"], 0)
+        self._totals[lag["generation_or_epoch"]] = (n_records + behind, n_partitions + 1)
+
+    def columns(self, generation: int | None) -> Row:
+        """The columns lag_records and n_lag_partitions of a generation; null where the capture does not show them."""
+        n_records, n_partitions = self._totals.get(generation, (None, None)) if generation is not None else (None, None)
+        n_records = None if n_records is None else min(n_records, OFFSETS_APART.greatest)
+        return {"lag_records": n_records, "n_lag_partitions": n_partitions}

@@ -1,0 +1,135 @@
+"""Who has which partitions from one generation or epoch to the next: what each member gained and lost, and whose each
+partition was before.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from kafkascope_spark.stories.groups.generation import Member
+
+MOST_UNOWNED = 200_000
+"""Items that nobody has and nobody may ever have again (a topic deleted), kept to know who had them."""
+
+
+@dataclass(slots=True)
+class Change:
+    """What a round changed for a member."""
+
+    gained: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+    n_moved: int = 0
+    """How many of its items another member had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An item that has another owner after a round. before, after: member ids, None for nobody."""
+
+    item: str
+    before: str | None
+    after: str | None
+
+
+class Ownership:
+    """What each member has. Items are topic-partitions, tasks or connectors, by name.
+
+    exclusive: whether an item has one owner at a time; members of share groups share them, and nothing moves.
+    """
+
+    def __init__(self, *, exclusive: bool = True) -> None:
+        self._exclusive = exclusive
+        self._items: dict[str, frozenset[str]] = {}
+        self._owners: dict[str, str] = {}
+        self._unowned: dict[str, str] = {}
+        """What nobody has -> who had it last."""
+        self._owners_before: dict[str, str | None] = {}
+        """Of what changed hands since moves were last taken, who had it before."""
+        self.changes: dict[str, Change] = {}
+        """What the round has changed so far, by member id."""
+        self.n_added = 0
+        self.n_missing = 0
+        """Of what the last generation settled gave out: how much was new, how much less than before there is."""
+        self._settled = False
+
+    @property
+    def revoked(self) -> frozenset[str]:
+        """Members that lost something in the round."""
+        return frozenset(member_id for member_id, change in self.changes.items() if change.lost)
+
+    def begin_round(self) -> None:
+        """Another round: nothing has changed in it yet."""
+        self.changes = {}
+
+    def take_moves(self) -> list[Move]:
+        """What has another owner than when this was last asked for, by name."""
+        before, self._owners_before = self._owners_before, {}
+        moves = (Move(item, owner, self._owners.get(item)) for item, owner in sorted(before.items()))
+        return [move for move in moves if move.before != move.after]
+
+    def hand_over(self, old_id: str, new_id: str) -> None:
+        """A member goes on under another id."""
+        if old_id in self._items:
+            self._items[new_id] = self._items.pop(old_id)
+            for item in self._items[new_id]:
+                if self._owners.get(item) == old_id:
+                    self._owners_before.setdefault(item, old_id)
+                    self._owners[item] = new_id
+
+    def release(self, member_id: str) -> None:
+        """A member is gone: what it had is nobody's."""
+        self.changes.pop(member_id, None)
+        self._free(member_id, self._items.pop(member_id, frozenset()))
+
+    def assign(self, member_id: str, items: Collection[str]) -> None:
+        """What a member has from now on."""
+        self._lose(member_id, frozenset(items))
+        self._gain(member_id, frozenset(items))
+
+    def settle(self, members: Iterable[Member]) -> None:
+        """A round in which all members gave up what they had before any got something new: first everything is lost,
+        then gained. Members of which the assignment is not known keep what they had."""
+        known = {m.member_id: frozenset(m.assigned) for m in members if m.assigned is not None}
+        owned_before = frozenset[str]().union(*self._items.values())
+        existing = owned_before | self._unowned.keys()
+        self.begin_round()
+        for member_id, items in known.items():
+            self._lose(member_id, items)
+        for member_id, items in known.items():
+            self._gain(member_id, items, existing)
+        given = frozenset[str]().union(*known.values())
+        self.n_added = len(given - existing) if self._settled else 0
+        self.n_missing = len(owned_before - given)
+        self._settled = self._settled or bool(known)
+
+    def _lose(self, member_id: str, items: frozenset[str]) -> None:
+        self._free(member_id, self._items.get(member_id, frozenset()) - items)
+
+    def _free(self, member_id: str, items: frozenset[str]) -> None:
+        for item in items:
+            if self._owners.get(item) == member_id:
+                del self._owners[item]
+                self._unowned[item] = member_id
+                self._owners_before.setdefault(item, member_id)
+        while len(self._unowned) > MOST_UNOWNED:
+            self._unowned.pop(next(iter(self._unowned)))
+
+    def _gain(self, member_id: str, items: frozenset[str], existing: Collection[str] | None = None) -> None:
+        """existing: what somebody had or nobody had any more when the round began; None where that is what is known
+        now."""
+        old = self._items.get(member_id, frozenset())
+        change = self.changes.setdefault(member_id, Change())
+        self._items[member_id] = items
+        for item in items - old if self._exclusive else ():
+            is_moved = self._take(item, member_id)
+            is_moved = is_moved if existing is None else item in existing
+            change.n_moved += is_moved and item not in change.lost
+        change.gained = (change.gained | (items - old)) - (old - items)
+        change.lost = (change.lost | (old - items)) - (items - old)
+
+    def _take(self, item: str, member_id: str) -> bool:
+        """Gives a member an item. Returns whether another member had it, or had it last."""
+        owner, last_owner = self._owners.get(item), self._unowned.pop(item, None)
+        self._owners[item] = member_id
+        before = last_owner if owner is None else owner
+        self._owners_before.setdefault(item, before)
+        return last_owner is not None or (owner is not None and owner != member_id)

@@ -1,0 +1,76 @@
+"""What the state machines of all group protocols have in common: events in, rows of `rebalances` out.
+
+A machine follows one group through generations or group epochs. Its state changes only through its table of
+transitions (`_on`); requests of APIs for which it has no handler mean nothing to it. Memory is that of two generations
+and of what nobody owns.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
+from kafkascope_spark.stories.groups.event_order import Event, Phase
+from kafkascope_spark.stories.groups.generation import Generation
+from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, Row
+from kafkascope_spark.stories.groups.ownership import Ownership
+from kafkascope_spark.stories.groups.transitions import E, S, Transitions
+
+Handler = Callable[[GroupRequest], Iterator[Row] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A group protocol. apis: keys of the APIs that only its members use; shares_partitions: whether members read the
+    same partitions at a time."""
+
+    name: str
+    apis: tuple[int, ...]
+    machine: "Callable[[str, Protocol, int], GroupMachine[Any, Any]]"
+    shares_partitions: bool = False
+
+
+class GroupMachine(Generic[S, E]):
+    """One group of one protocol. capture_end_ns: last packet of the capture."""
+
+    def __init__(self, group_id: str, protocol: Protocol, capture_end_ns: int, table: Transitions[S, E]) -> None:
+        self.group_id = group_id
+        self.protocol = protocol
+        self.state: S = table.first
+        self._table = table
+        self._end_ns = capture_end_ns
+        self._now: Generation | None = None
+        self._before: Generation | None = None
+        self._was_empty = False
+        self._ownership = Ownership(exclusive=not protocol.shares_partitions)
+        self._handlers: Mapping[tuple[Phase, int], Handler] = {}
+        """What handles requests and responses, by phase and API; the machines of the protocols fill it."""
+
+    def take(self, event: Event) -> Iterator[Row]:
+        """Rows of the generations that the event ends."""
+        if isinstance(event.subject, MemberActivity):
+            yield from self._on_activity(event.subject)
+            return
+        handler = self._handlers.get((event.phase, event.subject.api_key))
+        if handler is not None:
+            yield from handler(event.subject) or ()
+
+    def finish(self) -> Iterator[Row]:
+        """The rows of the last generations."""
+        raise NotImplementedError
+
+    def _on_activity(self, activity: MemberActivity) -> Iterator[Row]:
+        raise NotImplementedError
+
+    def _on(self, event: E) -> None:
+        self.state = self._table.after(self.state, event)
+
+    def _current(self) -> Generation:
+        """The generation that is followed. There is one in every state in which this is called."""
+        assert self._now is not None
+        return self._now
+
+    def _commit_refused(self, request: GroupRequest) -> Iterator[Row] | None:
+        if self._now is not None and request.error in COMMIT_REFUSALS:
+            self._now.refuse(request)
+        return None

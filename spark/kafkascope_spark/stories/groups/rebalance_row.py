@@ -1,0 +1,196 @@
+"""The row of `rebalances` of one generation or group epoch, the same for every group protocol."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafkascope_parsers.versions import MOST_INT32, parse_number
+from kafkascope_spark.stories.groups.causes import Cause
+from kafkascope_spark.stories.groups.embedded_data import USUAL_TYPE
+from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
+from kafkascope_spark.stories.groups.model import Row
+from kafkascope_spark.stories.groups.ownership import Change, Move
+
+MS = 1_000_000
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A generation or epoch whose row is due, with what its protocol concludes about it."""
+
+    now: Generation
+    previous: Generation | None
+    was_empty: bool
+    """Whether the group was seen to have no members before."""
+    capture_end_ns: int | None
+    """End of the capture where that ended it; None where another round began."""
+    cause: Cause
+    mode: str | None
+    departed: list[Departure]
+    gone_by_ns: int | None
+    """By when the group went on without the departed."""
+    changes: Mapping[str, Change]
+    """What changed for its members, by id; without those whose assignment is not known."""
+    moves: Sequence[Move]
+    """What has another owner than before."""
+    is_complete: bool
+    """Whether the capture shows all members."""
+    last_joiner: str | None
+
+
+def rebalance_row(round_: Round) -> Row:
+    """The row, without the columns of lag, and without the times in which partitions were unread."""
+    now, outcome = round_.now, outcome_of(round_)
+    members = [_member(m, round_) for m in in_order(now)]
+    ends = [m["synced_ns"] for m in members if m["synced_ns"] is not None]
+    end_ns = max(ends) if ends and outcome in ("stable", "taken_over") else None
+    return {
+        **_identity(now),
+        **_cause(round_.cause, now),
+        "start_ns": now.start_ns,
+        "end_ns": end_ns,
+        "duration_ms": between_ms(now.start_ns, end_ns),
+        "outcome": outcome,
+        "mode": round_.mode,
+        "assignor": now.assignor,
+        "leader": now.leader,
+        "n_members": len(members),
+        "members": members,
+        "members_complete": round_.is_complete,
+        "last_joiner": round_.last_joiner,
+        "n_moved": sum(round_.changes[m["member_id"]].n_moved for m in members if m["member_id"] in round_.changes),
+        "unread_ms": None,
+        "partitions": _moved_partitions(round_),
+        "departed": [_departed(d, round_.gone_by_ns) for d in round_.departed],
+    }
+
+
+def outcome_of(round_: Round) -> str:
+    """How it ended."""
+    now = round_.now
+    if now.took_over is not None:
+        return "taken_over"
+    if now.start_ns is None:
+        return "unseen"
+    if now.settled:
+        return "stable"
+    return "superseded" if round_.capture_end_ns is None else "open"
+
+
+def in_order(now: Generation) -> list[Member]:
+    """Its members, in the order in which they took part in the round."""
+    return sorted(now.present.values(), key=lambda m: (m.entered_ns is None, m.entered_ns or 0, m.member_id))
+
+
+def last_entered(now: Generation) -> str | None:
+    """The member that took part last."""
+    return next((m.member_id for m in reversed(in_order(now)) if m.entered_ns is not None), None)
+
+
+def is_new(member: Member, previous: Generation | None, *, was_empty: bool) -> bool:
+    """Whether the member was none in the generation before."""
+    if previous is None and not was_empty:
+        return member.fresh
+    return previous is None or member.member_id not in previous.present
+
+
+def between_ms(start_ns: int | None, end_ns: int | None) -> int | None:
+    """Milliseconds from one to the other; None where one is not known."""
+    return None if start_ns is None or end_ns is None else max(0, end_ns - start_ns) // MS
+
+
+def _identity(now: Generation) -> Row:
+    key = f"{now.group_id}|{now.protocol}|{now.number}|{now.start_ns}"
+    return {
+        "rebalance_id": f"rebalance-{hashlib.sha256(key.encode()).hexdigest()[:16]}",
+        "group_id": now.group_id,
+        "group_protocol": now.protocol,
+        "protocol_type": now.protocol_type,
+        "node_id": now.node_id,
+        "generation": now.number,
+    }
+
+
+def _cause(cause: Cause, now: Generation) -> Row:
+    """What made it, and all that proves the generation."""
+    proof = dict.fromkeys(cause.request_ids)
+    proof |= dict.fromkeys(sorted(now.evidence, key=lambda request_id: (now.evidence[request_id], request_id)))
+    return {
+        "trigger": cause.trigger,
+        "trigger_why": cause.why,
+        "trigger_member": cause.member_id,
+        "n_refused_commits": now.n_refused,
+        "refused_commits": now.refused,
+        "fenced": now.fenced,
+        "incident_id": None,
+        "evidence": list(proof),
+    }
+
+
+def _member(member: Member, round_: Round) -> Row:
+    change = round_.changes.get(member.member_id)
+    return {
+        "member_id": member.member_id,
+        "client_instance_id": member.client_instance_id,
+        "client_id": member.client_id,
+        "group_instance_id": member.group_instance_id,
+        "conn_id": member.conn_id,
+        "session_timeout_ms": member.session_timeout_ms,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "assigned": None if member.assigned is None else list(member.assigned),
+        "standby": list(member.standby),
+        "joined_ns": member.entered_ns,
+        "synced_ns": member.synced_ns,
+        "join_ms": between_ms(member.join_sent_ns, member.joined_ns),
+        "sync_ms": between_ms(member.sync_sent_ns, member.synced_ns),
+        "is_new": is_new(member, round_.previous, was_empty=round_.was_empty),
+        "gained": None if change is None else sorted(change.gained),
+        "lost": None if change is None else sorted(change.lost),
+    }
+
+
+def _moved_partitions(round_: Round) -> list[Row]:
+    """The topic-partitions that changed their owner; the tasks and connectors of other groups are none."""
+    now = round_.now
+    if now.protocol not in ("classic", "consumer") or now.protocol_type not in (None, "", USUAL_TYPE):
+        return []
+    moved = ((topic_partition(move.item), move) for move in round_.moves)
+    return [partition_entry(place, move.before, move.after) for place, move in moved if place is not None]
+
+
+def topic_partition(item: str) -> Place | None:
+    """The topic-partition that an item of an assignment names; None where it is none."""
+    topic, _, partition = item.rpartition("-")
+    number = parse_number(partition, MOST_INT32)
+    return (topic, number) if topic and number is not None else None
+
+
+def partition_entry(place: Place, before: str | None, after: str | None) -> Row:
+    """A topic-partition as an element of the column partitions. before, after: its owners as member ids."""
+    return {
+        "topic": place[0],
+        "partition": place[1],
+        "owner_before": before,
+        "owner_after": after,
+        "unread_from_ns": None,
+        "unread_to_ns": None,
+        "unread_ms": None,
+    }
+
+
+def _departed(departure: Departure, gone_by_ns: int | None) -> Row:
+    member = departure.member
+    return {
+        "member_id": member.member_id,
+        "client_instance_id": member.client_instance_id,
+        "client_id": member.client_id,
+        "group_instance_id": member.group_instance_id,
+        "how": departure.how,
+        "why": departure.why,
+        "last_seen_ns": member.last_seen_ns,
+        "silent_ms": between_ms(member.last_seen_ns, departure.ts_ns if departure.ts_ns is not None else gone_by_ns),
+        "session_timeout_ms": member.session_timeout_ms,
+        "request_id": departure.request_id,
+    }

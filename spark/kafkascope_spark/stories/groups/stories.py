@@ -1,0 +1,120 @@
+"""The state machines over groups: events in, rows of `rebalances` and `stalls` out.
+
+`feed(rows)` takes events of groups in order (client_stage.SHARED_ORDER, which it asserts), any number at a time;
+`finish()` gives what is left. What the members of a group read comes before what they asked of their coordinator, so
+that a rebalance can say which topic-partitions were unread. Memory is that of one group: two of its generations, what
+is in flight, and when its topic-partitions were read (stalls.machine).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.dataset.tables.events import RANKS, WHOLE
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
+from kafkascope_spark.stories.groups import classic, epoch_based
+from kafkascope_spark.stories.groups.event_order import Event, EventOrder
+from kafkascope_spark.stories.groups.generation_lag import GenerationLag
+from kafkascope_spark.stories.groups.model import Row, group_request, member_activity
+from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
+from kafkascope_spark.stories.groups.unread import UnreadPartitions
+from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT
+from kafkascope_spark.stories.stalls.machine import FETCH_RUN, Service
+from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
+
+PROTOCOLS: tuple[Protocol, ...] = (*classic.PROTOCOLS, *epoch_based.PROTOCOLS)
+"""All group protocols. Another one is a module with a machine, and its protocols here."""
+TableRow = tuple[str, Row]
+"""REBALANCES.name or STALL, and a row."""
+_PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.apis}
+
+
+class GroupStories:
+    """Follows groups one after the other."""
+
+    def __init__(self, limits: StallLimits) -> None:
+        self._limits = limits
+        self._group: Group | None = None
+        self._last: tuple[Any, ...] = ()
+
+    def feed(self, rows: Iterable[Row]) -> Iterator[TableRow]:
+        """Rows of the generations and groups that the events end. An event has key, ts_ns, packet_no, conn_id, seq,
+        kind, client_instance_id and the struct of its kind. Raises ValueError when they are out of order."""
+        for row in rows:
+            kind = row["kind"]
+            moment = (row["key"], GROUP_SECTIONS.get(kind, WHOLE), row["ts_ns"], RANKS.get(kind, 0))
+            place = (*moment, row["packet_no"], row["conn_id"], row["seq"])
+            if place < self._last:
+                raise ValueError(f"events of groups out of order: {place} after {self._last}")
+            self._last = place
+            if self._group is None or self._group.group_id != row["key"]:
+                yield from self.finish()
+                self._group = Group(row["key"], self._limits)
+            yield from self._group.take(row)
+
+    def finish(self) -> Iterator[TableRow]:
+        """Rows of the last group."""
+        if self._group is not None:
+            yield from self._group.finish()
+            self._group = None
+
+
+class Group:
+    """One group: a machine for each protocol that its members speak (one, except while they are upgraded)."""
+
+    def __init__(self, group_id: str, limits: StallLimits) -> None:
+        self.group_id = group_id
+        self._limits = limits
+        self._service = Service(group_id)
+        self._unread: UnreadPartitions | None = None
+        self._ended: dict[str, Row] = {}
+        """Protocol -> the row of its last generation, for which the begin of the next one is missing."""
+        self._machines: dict[str, GroupMachine[Any, Any]] = {}
+        self._order = EventOrder()
+        self._lag = GenerationLag()
+
+    def take(self, row: Row) -> Iterator[TableRow]:
+        """Rows of the generations that the next event ends."""
+        if row["kind"] in (SERVICE_CLIENT, FETCH_RUN):
+            self._service.take(row)
+            return
+        if row["kind"] == "group_lag":
+            self._lag.add(row["group_lag"])
+            return
+        subject = group_request(row) if row["kind"] == "group_request" else member_activity(row)
+        for event in self._order.add(subject):
+            yield from self._follow(event)
+
+    def finish(self) -> Iterator[TableRow]:
+        """What is left of it."""
+        for event in self._order.rest():
+            yield from self._follow(event)
+        for machine in self._machines.values():
+            yield from self._completed(machine.finish())
+        for row in self._ended.values():
+            yield self._complete(row, None)
+        yield from ((STALL, stall) for stall in self._service.stalls(self._limits))
+
+    def _follow(self, event: Event) -> Iterator[TableRow]:
+        protocol = _PROTOCOL_OF_API.get(event.subject.api_key)
+        if protocol is not None and protocol.name not in self._machines:
+            self._machines[protocol.name] = protocol.machine(self.group_id, protocol, self._limits.end_ns)
+        # Commits and lookups of the coordinator are the same for all protocols.
+        machines = self._machines.values() if protocol is None else [self._machines[protocol.name]]
+        for machine in machines:
+            yield from self._completed(machine.take(event))
+
+    def _completed(self, rows: Iterator[Row]) -> Iterator[TableRow]:
+        """The rows of generations of which the next one is known."""
+        for row in rows:
+            ended = self._ended.pop(row["group_protocol"], None)
+            if ended is not None:
+                yield self._complete(ended, row["start_ns"])
+            self._ended[row["group_protocol"]] = row
+
+    def _complete(self, row: Row, next_start_ns: int | None) -> TableRow:
+        """The row of a generation with the columns of lag and of unread topic-partitions."""
+        if self._unread is None:
+            self._unread = UnreadPartitions(self._service, self._limits.end_ns)
+        row = self._unread.complete(row, next_start_ns)
+        return REBALANCES.name, row | self._lag.columns(row["generation"])

@@ -1,0 +1,346 @@
+"""Which brokers failed, and for whom, from the states in which their hosts saw them.
+
+A broker that failed for some hosts while it served others did not fail: the path between them did. Two bad stretches
+are two failures where those who suffered were served in between.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice, takewhile
+from typing import Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, server_of
+
+Row = dict[str, Any]
+Span = tuple[int, int]
+
+KIND_OF_STATE = {
+    "down": "broker_down",
+    "refusing": "broker_down",
+    "silent": "broker_silent",
+    "frozen": "broker_frozen",
+    "slow": "broker_slow",
+    "lossy": "path",
+}
+"""The kind of an incident of a broker that was in such a state for everybody."""
+FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow", "lossy"}
+LOSSY_STATES = frozenset({"lossy"})
+SLOW_STATES = frozenset({"slow"})
+"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
+single host's requests."""
+_LEAST_SLOW_HOSTS = 2
+ENDED_STATES = frozenset({"down", "refusing"})
+"""States that begin with the end of connections, and not with a silence."""
+MOSTLY = 0.5
+"""Share of a bad stretch in which the broker must have served somebody, if it was the path that failed: clients
+notice late that a broker is back, so that a bad stretch may end long after the failure."""
+
+
+@dataclass(slots=True)
+class BadStretch:
+    """A stretch of time in which one host was not served, whatever it saw of the broker."""
+
+    host: str
+    host_kind: str
+    from_ns: int
+    to_ns: int
+    states: list[Row] = field(default_factory=list)
+
+
+def broker_failures(states: Iterable[Row]) -> list[Failure]:
+    """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
+    brokers, others = _by_service(list(states))
+    by_broker: dict[Any, list[Row]] = defaultdict(list)
+    for row in brokers:
+        by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
+    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
+    failures = _without_mirrored(failures)
+    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
+    failures += _without_ports(_never_served(others), failures)
+    explained = _times(failures)
+    slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
+    failures += [failure for failure in slow if not _overlaps(explained, failure)]
+    return sorted(failures, key=lambda f: (f.start_ns, f.subject))
+
+
+def _by_service(states: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
+    that a broker is there, whatever Metadata says."""
+    served = {server_of(row) for row in states if row["state"] == "serving"}
+    return [row for row in states if server_of(row) in served], [row for row in states if server_of(row) not in served]
+
+
+def _never_served(rows: list[Row]) -> Iterator[Failure]:
+    """One failure for each address."""
+    for _, of_address in groupby(sorted(rows, key=server_of), key=server_of):
+        stretches = _bad_stretches(list(of_address), FAILED_STATES)
+        if stretches:
+            yield _unreachable([stretches])
+
+
+def _without_ports(never_served: Iterable[Failure], failures: list[Failure]) -> list[Failure]:
+    """Without addresses that are another port of a broker that failed at that time."""
+    at_ip: dict[str, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        for server_ip in {row["server_ip"] for row in failure.states} if failure.is_of_broker else ():
+            at_ip[server_ip].append(failure)
+    times = defaultdict(lambda: _times([]), {server_ip: _times(of_ip) for server_ip, of_ip in at_ip.items()})
+    return [f for f in never_served if not any(_overlaps(times[row["server_ip"]], f) for row in f.states)]
+
+
+def _times(failures: Iterable[Failure]) -> Stretches[Failure]:
+    return Stretches((f.start_ns, FOREVER if f.end_ns is None else f.end_ns, f) for f in failures)
+
+
+def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
+    """Whether a failure affected clients while one of those lasted."""
+    longest = times.longest(failure.start_ns, failure.affected_to_ns)
+    return longest is not None and longest[0] > 0
+
+
+def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
+    """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
+    few, or too quick by chance, to show it: whom it served meanwhile is of no account. A host that had nobody beside it
+    shows as much as all hosts."""
+    hosts = {row["host"] for row in rows}
+    for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
+        if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):
+            yield _while_served(cluster, frozenset())
+
+
+def _lossy_paths(rows: list[Row]) -> Iterator[Failure]:
+    """When packets between a broker and some hosts were lost, whomever it served meanwhile: it served these too."""
+    for cluster in _overlapping(_bad_stretches(rows, LOSSY_STATES)):
+        yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
+
+
+def _of_broker(rows: list[Row]) -> Iterator[Failure]:
+    """The failures of one broker, but for the times in which it was slow or its packets were lost."""
+    serving = [row for row in rows if row["state"] == "serving"]
+    served = _united((row["from_ns"], _until(row)) for row in serving)
+    at_addresses: dict[frozenset[str], list[Span]] = {}
+    whole: list[BadStretch] = []
+    partial: list[BadStretch] = []
+    for stretch in _bad_stretches(rows, FAILED_STATES):
+        others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
+        others = [] if _is_frozen(stretch) else others
+        (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
+    failed = list(_without_service_between(_overlapping(whole), served))
+    late, rest = _noticed_late(partial, failed)
+    for clusters, of_clusters in zip(failed, late, strict=True):
+        yield _failure(clusters, frozenset(), of_clusters)
+    for cluster in _overlapping(rest):
+        yield _failure([cluster], frozenset(s.host for s in cluster), [])
+
+
+def _noticed_late(
+    partial: Iterable[BadStretch], failed: Sequence[Sequence[list[BadStretch]]]
+) -> tuple[list[list[BadStretch]], list[BadStretch]]:
+    """Divides the stretches in which the broker served others: into a list for each failure for everybody with which
+    they have time in common (the first, where there are several), and the rest. failed: the groups of stretches of each
+    failure, in order of time."""
+    late: list[list[BadStretch]] = [[] for _ in failed]
+    others: list[BadStretch] = []
+    spans = [(*_span(cluster), number) for number, clusters in enumerate(failed) for cluster in clusters]
+    spans = [(since, until, number) for since, until, number in spans if since < until]
+    ends = [until for _, until, _ in spans]
+    for stretch in partial:
+        at = bisect_right(ends, stretch.from_ns)
+        is_late = at < len(spans) and spans[at][0] < stretch.to_ns and stretch.from_ns < stretch.to_ns
+        (late[spans[at][2]] if is_late else others).append(stretch)
+    return late, others
+
+
+def _span(cluster: Iterable[BadStretch]) -> Span:
+    stretches = list(cluster)
+    return min(s.from_ns for s in stretches), max(s.to_ns for s in stretches)
+
+
+def _is_closed(stretch: BadStretch) -> bool:
+    """Whether the broker was down for the host. Then it is of no account whom it served at its other addresses: that of
+    the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
+    return all(row["state"] == "down" for row in stretch.states)
+
+
+def _is_frozen(stretch: BadStretch) -> bool:
+    """Whether the broker was frozen for the host. Then its process sent nothing to anybody: whoever looks served asked
+    for nothing meanwhile."""
+    return all(row["state"] == "frozen" for row in stretch.states)
+
+
+def _served_beside(
+    stretch: BadStretch, serving: Iterable[Row], known: dict[frozenset[str], list[Span]]
+) -> Sequence[Span]:
+    """When the broker served somebody at the addresses at which the host was not served. known: by these addresses;
+    what is not there yet is added."""
+    addresses = frozenset(server_of(row) for row in stretch.states)
+    if addresses not in known:
+        known[addresses] = _united((r["from_ns"], _until(r)) for r in serving if server_of(r) in addresses)
+    return known[addresses]
+
+
+def _bad_stretches(rows: list[Row], bad_states: frozenset[str]) -> list[BadStretch]:
+    """The bad stretches of each host, in order of time: states that follow on each other are one."""
+    found: list[BadStretch] = []
+    ordered = sorted(rows, key=lambda row: (row["host"], row["from_ns"]))
+    for host, of_host in groupby(ordered, key=lambda row: row["host"]):
+        last: BadStretch | None = None
+        for row in of_host:
+            if row["state"] not in bad_states:
+                continue
+            if last is None or row["from_ns"] > last.to_ns:
+                last = BadStretch(host, row["host_kind"], row["from_ns"], _until(row))
+                found.append(last)
+            last.to_ns = max(last.to_ns, _until(row))
+            last.states.append(row)
+    return sorted(found, key=lambda s: (s.from_ns, s.host))
+
+
+def _united(spans: Iterable[Span]) -> list[Span]:
+    """The time that spans cover, as spans without overlaps, in order."""
+    united: list[Span] = []
+    for lo, hi in sorted(spans):
+        if united and lo <= united[-1][1]:
+            united[-1] = united[-1][0], max(united[-1][1], hi)
+        else:
+            united.append((lo, hi))
+    return united
+
+
+def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
+    """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all. Who
+    is served for a moment longer, and nobody later, loses the same broker."""
+    last_served_ns = served[-1][1] if served else 0
+    if last_served_ns < min(stretch.to_ns, stretch.from_ns + SECOND):
+        return 0.0
+    until = min(stretch.to_ns, last_served_ns)
+    first = max(bisect_right(served, (stretch.from_ns, FOREVER)) - 1, 0)
+    if stretch.to_ns == stretch.from_ns:  # a single attempt
+        return float(any(lo <= stretch.from_ns < hi for lo, hi in islice(served, first, first + 1)))
+    covered = 0
+    for lo, hi in takewhile(lambda span: span[0] < stretch.to_ns, islice(served, first, None)):
+        covered += max(min(hi, stretch.to_ns) - max(lo, stretch.from_ns), 0)
+    return covered / max(until - stretch.from_ns, 1)
+
+
+def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
+    """Stretches that have time in common, in groups; in order of time."""
+    group: list[BadStretch] = []
+    until = 0
+    for stretch in stretches:
+        if group and stretch.from_ns >= until:
+            yield group
+            group, until = [], 0
+        group.append(stretch)
+        until = max(until, stretch.to_ns)
+    if group:
+        yield group
+
+
+def _without_service_between(
+    clusters: Iterable[list[BadStretch]], served: Sequence[Span]
+) -> Iterator[list[list[BadStretch]]]:
+    """Groups of stretches between which the broker served nobody: nobody may have waited for it meanwhile."""
+    run: list[list[BadStretch]] = []
+    ends = [end for _, end in served]
+    for cluster in clusters:
+        since, until = (max(s.to_ns for s in run[-1]) if run else 0), min(s.from_ns for s in cluster)
+        at = bisect_right(ends, since)
+        if run and at < len(served) and until > max(served[at][0], since):
+            yield run
+            run = []
+        run.append(cluster)
+    if run:
+        yield run
+
+
+def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
+    """The failure that groups of stretches show. It begins with the broker's last packet to anybody; where connections
+    ended or paths were cut, with the first of them. late: the stretches of hosts that noticed late that it was over."""
+    first, last = clusters[0], clusters[-1]
+    first_over = min(s.to_ns for s in first)
+    noticed = [s.from_ns for s in first if s.from_ns <= first_over]
+    is_ending = all(s.states[0]["state"] in ENDED_STATES for s in first)
+    first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
+    states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
+    kind = "path" if hosts else KIND_OF_STATE[_dominant_state(states)]
+    if hosts and all(row["host_kind"] != "client" for row in states):
+        kind = "replication"
+    return Failure(
+        kind,
+        subject=broker_name(states[0]),
+        start_ns=min(noticed) if is_ending or hosts else max(noticed),
+        end_ns=None if first_served == FOREVER else first_served,
+        affected_until_ns=None if last_served == FOREVER else last_served,
+        node_id=states[0]["node_id"],
+        server=server_of(states[0]),
+        servers=frozenset(map(server_of, states)),
+        hosts=hosts,
+        states=states,
+    )
+
+
+def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
+    """The failure of a broker or path that served everybody, but late: it lasts as long as any of them shows it."""
+    failure = _failure([cluster], hosts, [])
+    failure.kind = KIND_OF_STATE[cluster[0].states[0]["state"]]
+    failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
+    failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
+    return failure
+
+
+def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
+    """An address that never served anybody: it is not known that a broker is there at all."""
+    failure = _failure(clusters, frozenset(), [])
+    failure.kind, failure.node_id, failure.subject = "listener", None, failure.server or ""
+    return failure
+
+
+def _dominant_state(states: list[Row]) -> str:
+    """The state that lasted longest, added up over hosts."""
+    lasted: dict[str, int] = defaultdict(int)
+    last = max((row["to_ns"] for row in states if row["to_ns"] is not None), default=0)
+    for row in states:
+        lasted[row["state"]] += max(min(_until(row), max(last, row["from_ns"] + 1)) - row["from_ns"], 0)
+    return max(sorted(lasted), key=lambda state: lasted[state])
+
+
+def _without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
+    """Without what only repeats another failure: brokers that cannot reach each other are one failure, and a broker
+    that failed for everybody does not reach the others either."""
+    kept: list[Failure] = []
+    at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
+    """The failures that are kept, by each address of their brokers."""
+    for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
+        addresses = {row["server_ip"] for row in failure.states}
+        of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}
+        original = next((f for f in of_hosts if _is_mirrored(failure, addresses, f)), None)
+        if original is None:
+            kept.append(failure)
+        else:
+            original.states += failure.states
+        for server_ip in addresses:
+            at_ip[server_ip][original or failure] = None
+    return kept
+
+
+def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
+    """Whether the failure shows the same from the other side: its hosts are those of the other failure's broker."""
+    if failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
+        return False
+    its_hosts = failure.hosts <= {row["server_ip"] for row in other.states}
+    return its_hosts and (not other.hosts or bool(other.hosts & addresses))
+
+
+def broker_name(state: Row) -> str:
+    """The broker of a state: `node 2 (10.0.0.2:9092)`; its address alone where its node id is not known."""
+    node = state["node_id"]
+    return server_of(state) if node is None else f"node {node} ({server_of(state)})"
+
+
+def _until(row: Row) -> int:
+    to_ns: int | None = row["to_ns"]
+    return FOREVER if to_ns is None else to_ns

@@ -1,0 +1,87 @@
+"""Clients that stood still by themselves, from the rows that say when each sent nothing (silent_client)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkascope_spark.stories.error_codes import errors_about
+from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Row
+
+SAME_NS = SECOND
+"""Clients that fell silent, and went on, within so much of each other stood still together."""
+AFTER_SILENCE = errors_about(
+    "membership", "static membership", "group", "connection", "producer epoch", "transaction", "fetch session"
+)
+"""What a client may meet when it goes on: its group went on without it, brokers closed its connections, its transaction
+was aborted."""
+
+
+def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Failure]:
+    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
+    client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
+    found: list[Failure] = []
+    recent: list[Failure] = []
+    went_on_without = _by_departed(rebalances)
+    stopped = (row for row in silent if not _was_closing(row, went_on_without[row["client_instance_id"]]))
+    for row in sorted(stopped, key=lambda r: (r["from_ns"], r["client_instance_id"])):
+        recent = [f for f in recent if row["from_ns"] - f.silences[0]["from_ns"] <= SAME_NS]
+        together = next((f for f in recent if _end_together(f.silences[0], row)), None)
+        if together is None:
+            together = Failure("client", "", row["from_ns"], row["to_ns"])
+            found.append(together)
+            recent.append(together)
+        together.silences.append(row)
+        together.client_instance_ids.add(row["client_instance_id"])
+        together.end_ns = None if row["to_ns"] is None else max(together.end_ns or 0, row["to_ns"])
+    for failure in found:
+        failure.hosts = frozenset(row["client_ip"] for row in failure.silences)
+        failure.subject = _subject(failure)
+        pairs = (
+            (silence, each) for silence in failure.silences for each in went_on_without[silence["client_instance_id"]]
+        )
+        by_id = {each[1]["rebalance_id"]: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
+        failure.rebalances = sorted(by_id.values(), key=lambda r: (r["start_ns"] or 0, r["rebalance_id"]))
+    return found
+
+
+def _by_departed(rebalances: Iterable[Row]) -> dict[str | None, list[tuple[Row, Row]]]:
+    """By client_instance_id: its departures from groups, each with the rebalance."""
+    found: dict[str | None, list[tuple[Row, Row]]] = defaultdict(list)
+    for rebalance in rebalances:
+        for departed in rebalance["departed"] or ():
+            found[departed["client_instance_id"]].append((departed, rebalance))
+    return found
+
+
+def _was_closing(silence: Row, departures: Iterable[tuple[Row, Row]]) -> bool:
+    """Whether the client left a group as soon as it went on."""
+    over_ns = silence["to_ns"]
+    return over_ns is not None and any(
+        departed["how"] == "left" and 0 <= (rebalance["start_ns"] or 0) - over_ns <= SAME_NS
+        for departed, rebalance in departures
+    )
+
+
+def _end_together(silence: Row, other: Row) -> bool:
+    ends = silence["to_ns"], other["to_ns"]
+    return ends == (None, None) if None in ends else abs(ends[0] - ends[1]) <= SAME_NS
+
+
+def _subject(failure: Failure) -> str:
+    return listed(sorted({client(s["client_id"], s["client_ip"]) for s in failure.silences}))
+
+
+def _went_on_without(departed: Row, rebalance: Row, silence: Row) -> bool:
+    """Whether the group removed the client, whose last request came before it fell silent."""
+    return bool(
+        departed["how"] not in ("left", None)
+        and (departed["last_seen_ns"] or 0) <= silence["from_ns"] + SECOND
+        and (rebalance["start_ns"] or 0) >= silence["from_ns"]
+        and (silence["to_ns"] is None or rebalance["start_ns"] <= silence["to_ns"] + FOLLOWS_NS)
+    )
+
+
+def groups_of(failure: Failure) -> Iterator[str]:
+    """The groups of the clients that were silent."""
+    for silence in failure.silences:
+        yield from silence["groups"]

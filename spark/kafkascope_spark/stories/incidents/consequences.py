@@ -1,0 +1,137 @@
+"""To which failure a recovery, a rebalance, a start that did not become ready or a transaction that was not committed
+belongs: each belongs to one at most.
+
+Recoveries belong to the failure that they were given to, and rebalances to the one that they explain. Of the rest, the
+failure is one of the same time that a client, a group or a transactional id of it has met: it stood still because of
+the failure, or had to recover from it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, takewhile
+from typing import Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_index import Failures, Key, is_of_time
+from kafkascope_spark.stories.incidents.incident_rows import clients_of, end_ns
+
+Row = dict[str, Any]
+
+NEAR_NS = SECOND
+"""Longest time after the end of a failure in which a consequence may begin: a member joins again once it is served. The
+index allows as much."""
+_OF_MEMBERS = frozenset({"membership", "commit"})
+"""Kinds of stalls in which a group had no coordinator, or a member no place in it."""
+_OF_COORDINATORS = frozenset({"group", "transaction", "coordinator"})
+"""Kinds of what recoveries are about that groups and transactional ids have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """Whom a failure concerned. names: groups and transactional ids; subjects: what a start may have failed at, that is
+    addresses of brokers and what recoveries are about. end_ns: FOREVER where the capture does not show it."""
+
+    clients: frozenset[str]
+    names: frozenset[str]
+    subjects: frozenset[str]
+    end_ns: int
+
+    def keys(self) -> Iterator[Key]:
+        """The same as keys of an index."""
+        yield from (("client", client) for client in self.clients)
+        yield from (("name", name) for name in self.names)
+        yield from (("subject", subject) for subject in self.subjects)
+
+
+class Consequences:
+    """ids: incident_id of each failure of a capture, which have the stalls and recoveries that belong to them; clients:
+    client_instance_id -> row of affected_client."""
+
+    def __init__(self, ids: Mapping[Failure, str], clients: Mapping[str, Row]) -> None:
+        self._ids = ids
+        self._clients = clients
+        self._met = {failure: _met(failure) for failure in ids}
+        self._known = Failures(ids, lambda f: self._met[f].keys(), lambda f: self._met[f].end_ns)
+        self._of_recovery = {r["recovery_id"]: f for f in ids for r in f.recoveries}
+        self._of_rebalance = {r["rebalance_id"]: f for f in ids for r in f.rebalances}
+
+    def with_incidents(
+        self, recoveries: Iterable[Row], rebalances: Iterable[Row], starts: Iterable[Row], transactions: Iterable[Row]
+    ) -> Iterator[tuple[str, Row]]:
+        """The rows with their `incident_id`, each with the name of its table. recoveries: rows of that table, with the
+        client's address; the others: rows of rebalances, startups and transactions."""
+        for row in recoveries:
+            known = {name: value for name, value in row.items() if name != "client_ip"}
+            yield "recoveries", known | self._named(self._of_recovery.get(row["recovery_id"]))
+        for row in rebalances:
+            yield "rebalances", row | self._named(self._of_rebalance.get(row["rebalance_id"]) or self._rebalance(row))
+        for row in starts:
+            yield "startups", row | self._named(self._start(row))
+        for row in transactions:
+            yield "transactions", row | self._named(self._transaction(row))
+
+    def _rebalance(self, row: Row) -> Failure | None:
+        """The failure in which the group had no coordinator, or in which members that it lost had failed. The first
+        members of a group follow from nothing."""
+        if row["start_ns"] is None or row["trigger"] == "first":
+            return None
+        lost = {d["client_instance_id"] for d in row["departed"] or () if d["how"] not in ("left", None)}
+        keys: list[Key] = [("name", row["group_id"]), *(("client", client) for client in lost)]
+        return self._longest(keys, row["start_ns"], row["end_ns"])
+
+    def _start(self, row: Row) -> Failure | None:
+        """The failure of what the start failed at, else the first that the client met since. The start ended when the
+        client gave up, which its row does not say."""
+        client, since_ns = row["client_instance_id"], row["start_ns"]
+        client_ip = self._clients.get(client, {}).get("client_ip")
+        at_it = (f for f in self._since(("subject", row["failed_subject"]), row) if f.reaches(client_ip))
+        return self._first(at_it, since_ns) or self._first(self._since(("client", client), row), since_ns)
+
+    def _since(self, key: Key, start: Row) -> Iterator[Failure]:
+        """The failures that concern this, from which a start may follow: those first that had begun before it, then in
+        order of time."""
+        client, since_ns = start["client_instance_id"], start["start_ns"]
+        begun = self._known.latest(key, since_ns - NEAR_NS, since_ns)
+        later = (failure for _, failure in self._known.after(key, since_ns))
+        for failure in chain(begun, later):
+            if client in failure.client_instance_ids or is_of_time(failure, since_ns, None):
+                yield failure
+
+    def _first(self, failures: Iterator[Failure], since_ns: int) -> Failure | None:
+        """The first that a client met since: those that had begun by then are equally early. failures: of _since."""
+        first = next(failures, None)
+        if first is None:
+            return None
+        until_ns = max(first.start_ns, since_ns)
+        return min((first, *takewhile(lambda f: f.start_ns <= until_ns, failures)), key=self._ids.__getitem__)
+
+    def _transaction(self, row: Row) -> Failure | None:
+        """The failure that its transactional id met while it was open, or else its client."""
+        begin_ns = row["begin_ns"] or row["end_ns"]
+        if begin_ns is None:
+            return None
+        of_id = self._longest([("name", row["transactional_id"])], begin_ns, row["end_ns"])
+        return of_id or self._longest([("client", row["client_instance_id"])], begin_ns, row["end_ns"])
+
+    def _longest(self, keys: Iterable[Key], from_ns: int, to_ns: int | None) -> Failure | None:
+        """Of the failures that concern it, the one with the longest time in common; the earlier one of two."""
+        found = self._known.longest(keys, from_ns, to_ns, lambda failure: is_of_time(failure, from_ns, to_ns))
+        return None if found is None else found[1]
+
+    def _named(self, failure: Failure | None) -> Row:
+        return {"incident_id": None if failure is None else self._ids[failure]}
+
+
+def _met(failure: Failure) -> _Met:
+    names = {s["group_id"] for s in failure.stalls if s["kind"] in _OF_MEMBERS}
+    names |= {s["transactional_id"] for s in failure.stalls}
+    names |= {r["resource"] for r in failure.recoveries if r["resource_kind"] in _OF_COORDINATORS}
+    of_misuse = failure.misuse.servers if failure.misuse is not None else ()
+    until = end_ns(failure)
+    return _Met(
+        clients=frozenset(clients_of(failure)),
+        names=frozenset(names - {None}),
+        subjects=failure.servers | failure.resources | frozenset(of_misuse),
+        end_ns=FOREVER if until is None else until,
+    )

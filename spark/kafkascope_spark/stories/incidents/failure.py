@@ -1,0 +1,132 @@
+"""`Failure`: something that failed, and what belongs to it. Each failure becomes an incident."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+
+if TYPE_CHECKING:
+    from kafkascope_spark.stories.incidents.misconfigured import Misuse
+
+Row = dict[str, Any]
+
+SECOND = 1_000_000_000
+FOLLOWS_NS = 15 * SECOND
+"""Longest time after which a failure that is over still makes somebody wait elsewhere: a session timeout or an
+election."""
+BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow", "zookeeper_session"})
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """A broker's ZooKeeper session that ended.
+
+    subject: the broker, in words; address: its IP address. heard_ns: when ZooKeeper last received something in it;
+    over_ns: when it was closed, or expired at the earliest; is_closed: by the broker. reopened_ns: when the broker
+    opened the next; is_replaced: it did, or was refused this one, after this one had expired.
+    """
+
+    node_id: int | None
+    subject: str
+    address: str
+    timeout_ms: int | None
+    heard_ns: int
+    over_ns: int
+    is_closed: bool
+    reopened_ns: int | None
+    is_replaced: bool
+    conn_ids: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Failure:
+    """Something that failed.
+
+    kind: one of INCIDENT_KINDS. node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
+    empty where it failed for everybody; of clients that stood still, their own. subject: what failed, in words.
+    end_ns: when it worked again, None where the capture does not show that.
+    """
+
+    kind: str
+    subject: str
+    start_ns: int
+    end_ns: int | None
+    affected_until_ns: int | None = None
+    """Of a broker: when it served the last of the hosts that it had not served."""
+    closed_ns: int | None = None
+    """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
+    coordinators at start_ns."""
+    node_id: int | None = None
+    server: str | None = None
+    servers: frozenset[str] = frozenset()
+    """All addresses at which it failed: of a listener one for each broker, `server` among them."""
+    hosts: frozenset[str] = frozenset()
+    error_names: set[str] = field(default_factory=set)
+    states: list[Row] = field(default_factory=list)
+    """Rows of broker_states that show it."""
+    stalls: list[Row] = field(default_factory=list)
+    earlier_stalls: list[Row] = field(default_factory=list)
+    """Stalls of other failures that had begun before, and went on because of this one too."""
+    outlasting: set[str] = field(default_factory=set)
+    """The stalls among these and its own that went on because of a later failure (stall_id)."""
+    recoveries: list[Row] = field(default_factory=list)
+    resources: set[str] = field(default_factory=set)
+    """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
+    recoveries_of: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
+    """The recoveries of each client (client_instance_id) from what happened to each resource."""
+    client_instance_ids: set[str] = field(default_factory=set)
+    """The clients of the recoveries."""
+    rebalances: list[Row] = field(default_factory=list)
+    session: EndedSession | None = None
+    """The ZooKeeper session of the broker, where it ended with the failure."""
+    silences: list[Row] = field(default_factory=list)
+    """Of clients: rows that say when each sent nothing (silent_client)."""
+    misuse: "Misuse | None" = None
+    """Of clients: how they used a listener that their settings do not fit."""
+    root: "Failure | None" = None
+    """The failure that it followed from."""
+
+    def take_recovery(self, recovery: Row) -> None:
+        """Add a recovery that belongs to it."""
+        self.recoveries.append(recovery)
+        self.resources.add(recovery["resource"])
+        key = recovery["client_instance_id"], recovery["resource"]
+        self.recoveries_of.setdefault(key, []).append(recovery)
+        self.client_instance_ids.add(recovery["client_instance_id"])
+
+    @property
+    def is_of_broker(self) -> bool:
+        """Whether a broker failed for everybody."""
+        return self.kind in BROKER_KINDS
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether packets were lost, and arrived when they were sent again."""
+        return any(state["state"] == "lossy" for state in self.states)
+
+    @property
+    def is_only_from_broker(self) -> bool:
+        """Whether only the broker's packets were lost on the way: it acknowledged what the hosts sent."""
+        return bool(self.states) and all(state["unacknowledged"] == "broker" for state in self.states)
+
+    @property
+    def affected_to_ns(self) -> int:
+        """To when it affected clients."""
+        if self.end_ns is None:
+            return FOREVER
+        return self.end_ns if self.affected_until_ns is None else self.affected_until_ns
+
+    def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
+        """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
+        nothing."""
+        until = self.affected_to_ns if to_ns is None else min(self.affected_to_ns, to_ns)
+        return until - max(self.start_ns, from_ns)
+
+    def reaches(self, client_ip: str | None) -> bool:
+        """Whether it failed for the host."""
+        return not self.hosts or client_ip in self.hosts
+
+
+def server_of(state: Row) -> str:
+    """The broker's address and port in a row of broker_states."""
+    return f"{state['server_ip']}:{state['server_port']}"

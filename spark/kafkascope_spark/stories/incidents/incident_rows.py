@@ -1,0 +1,109 @@
+"""A failure, and what belongs to it, as a row of `incidents`."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from kafkascope_spark.stories.error_codes import FATAL
+from kafkascope_spark.stories.incidents.advice import advice_for
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
+
+Row = dict[str, Any]
+
+SEVERE_MS = 10_000
+"""Whoever stood still so long makes the incident an error."""
+MOST_EVIDENCE = 100
+
+
+def incident_id(failure: Failure) -> str:
+    """The same for the same capture."""
+    key = f"{failure.kind}|{failure.subject}|{sorted(failure.hosts)}|{failure.start_ns}"
+    return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def incident_row(failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int) -> Row:
+    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers; identity:
+    incident_id, for each failure once; start_ns: start of the capture."""
+    stalls = failure.stalls
+    longest = max((stall["waited_ms"] for stall in stalls), default=0)
+    return {
+        "incident_id": identity(failure),
+        "kind": failure.kind,
+        "client_fault": client_fault(failure),
+        "node_id": failure.node_id,
+        "hosts": sorted(failure.hosts),
+        "subject": failure.subject,
+        "start_ns": failure.start_ns,
+        "end_ns": end_ns(failure),
+        "root_incident_id": identity(failure.root) if failure.root is not None else None,
+        "severity": severity_of(failure),
+        "sentence": sentence_of(failure, end_ns(failure), start_ns),
+        "advice": advice_for(failure, observed),
+        "clients": sorted(clients_of(failure)),
+        "n_stalls": len(stalls),
+        "earlier_stalls": sorted(stall["stall_id"] for stall in failure.earlier_stalls),
+        "longest_ms": longest,
+        "how_known": how_known(failure),
+        "evidence": _evidence(failure),
+    }
+
+
+def client_fault(failure: Failure) -> str | None:
+    """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
+    if failure.kind != "client":
+        return None
+    if failure.misuse is None:
+        return "stood_still"
+    return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
+
+
+def clients_of(failure: Failure) -> set[str]:
+    """The clients that stood still or had to recover."""
+    of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
+    rows = (*failure.silences, *failure.stalls, *failure.earlier_stalls, *failure.recoveries)
+    return of_misuse | {row["client_instance_id"] for row in rows} - {None}
+
+
+def end_ns(failure: Failure) -> int | None:
+    """When the last of those who stood still was served again, gave up or ended; else when the failure was over, which
+    also counts for those who went on waiting because of a later one."""
+    stalls = [*failure.stalls, *failure.earlier_stalls]
+    ends = [stall["to_ns"] for stall in stalls if stall["stall_id"] not in failure.outlasting]
+    if not ends or failure.outlasting:
+        ends.append(failure.end_ns)
+    return None if None in ends else max(ends)
+
+
+def severity_of(failure: Failure) -> str:
+    """How bad it was for those who stood still."""
+    stalls = failure.stalls
+    earlier_ns = [failure.overlap_ns(stall["from_ns"], stall["to_ns"]) for stall in failure.earlier_stalls]
+    if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
+        return "error"
+    if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
+        return "error"
+    if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
+        return "error"
+    if failure.misuse is not None and failure.misuse.unserved:
+        return "error"
+    if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
+        return "error"
+    is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
+    return "warning" if is_felt else "info"
+
+
+def _evidence(failure: Failure) -> list[str]:
+    """The connections of a ZooKeeper session that ended, then requests in the order in which those who sent them stood
+    still."""
+    cause = failure.root if failure.session is None and failure.root is not None else failure
+    session = list(cause.session.conn_ids) if cause.session is not None else []
+    ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
+    ids = [*session, *(i for stall in ordered for i in stall["evidence"] or ())]
+    ids += [i for silence in failure.silences for i in silence["requests"]]
+    ids += [i for state in failure.states for i in state["requests"] or ()]
+    ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
+    ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use["evidence"]]
+    return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

@@ -1,0 +1,215 @@
+"""`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out.
+
+Memory: what stood still or failed, and whom that concerns; never what went well.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.stories.incidents.attribution import (
+    AFTER_REBALANCES,
+    BESIDE_OTHERS,
+    attribute_stalls,
+    give_earlier_stalls,
+)
+from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.client_failures import client_failures
+from kafkascope_spark.stories.incidents.consequences import Consequences
+from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
+from kafkascope_spark.stories.incidents.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
+from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
+from kafkascope_spark.stories.incidents.zookeeper_session import (
+    ZOOKEEPER_SESSION,
+    ended_sessions,
+    give_roots,
+    give_sessions,
+    of_lost_sessions,
+)
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
+"""What failed: one of the detectors below, or a single incident."""
+
+
+class Incidents:
+    """Takes what failed or stood still, and gives what failed. start_ns: start of the capture; failed_parts: takes the
+    detectors and incidents that fail, which the others outlast."""
+
+    def __init__(self, start_ns: int, failed_parts: FailedParts | None = None) -> None:
+        self._start_ns = start_ns
+        self._failed_parts = FailedParts() if failed_parts is None else failed_parts
+        self._is_complete = True
+        """Whether no detector has failed: only then is a stall that none explains unexplained."""
+        self._states: list[Row] = []
+        self._stalls: list[Row] = []
+        self._recoveries: list[Row] = []
+        self._rebalances: list[Row] = []
+        self._sessions: list[Row] = []
+        self._starts: list[Row] = []
+        self._transactions: list[Row] = []
+        self._silent: list[Row] = []
+        self._listeners = Listeners()
+        self._clients: dict[str, Row] = {}
+        self._named: set[str] | None = None
+        self._rows = {
+            "broker_state": self._states,
+            "stall": self._stalls,
+            "recovery": self._recoveries,
+            "rebalance": self._rebalances,
+            "failed_start": self._starts,
+            "transaction": self._transactions,
+            ZOOKEEPER_SESSION: self._sessions,
+            SILENT_CLIENT: self._silent,
+        }
+
+    def take(self, kind: str, row: Row) -> None:
+        """Take a row (incident_stage.FOUND_KINDS). Of the clients, which come last, those are kept that stood still,
+        failed or left."""
+        if kind == LISTENER_USE:
+            self._listeners.take(row)
+            return
+        if kind != AFFECTED_CLIENT:
+            self._rows[kind].append(row)
+            return
+        if self._named is None:
+            self._named = self._named_clients()
+        if row["client_instance_id"] in self._named:
+            self._clients[row["client_instance_id"]] = row
+
+    def _named_clients(self) -> set[str]:
+        departed = (member for row in self._rebalances for member in row["departed"] or ())
+        rows = (*self._stalls, *self._recoveries, *self._silent, *self._starts, *departed)
+        return self._listeners.client_ids() | {row["client_instance_id"] for row in rows} - {None}
+
+    def finish(self) -> Iterator[tuple[str, Row]]:
+        """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
+        incidents = self._with_rows(self._failures())
+        incident_of = {s["stall_id"]: row["incident_id"] for failure, row in incidents.items() for s in failure.stalls}
+        for state in self._states:
+            yield "broker_states", state
+        for stall in self._stalls:
+            if stall["stall_id"] in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
+                yield "stalls", stall | {"incident_id": incident_of.get(stall["stall_id"])}
+        yield from self._with_incidents({failure: row["incident_id"] for failure, row in incidents.items()})
+        for row in incidents.values():
+            yield "incidents", row
+
+    def _with_rows(self, failures: list[Failure]) -> dict[Failure, Row]:
+        """The row of each failure, of those of which it can be made."""
+        serving = serving_addresses(self._states)
+        identity = cache(incident_id)
+        rows: dict[Failure, Row] = {}
+        for failure in failures:
+            with self._failed_parts.part(INCIDENT, f"{failure.kind} {failure.subject}") as part:
+                observed = Observed(failure, self._clients, serving)
+                rows[failure] = incident_row(failure, observed, identity, self._start_ns)
+            self._is_complete &= not part.has_failed
+        known = {row["incident_id"] for row in rows.values()}
+        for row in rows.values():
+            row["root_incident_id"] = row["root_incident_id"] if row["root_incident_id"] in known else None
+        return rows
+
+    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row]]:
+        """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
+        incident_id of each failure."""
+        given = (self._recoveries, self._rebalances, self._starts, self._transactions)
+
+        def rows(known: dict[Failure, str]) -> list[tuple[str, Row]]:
+            return list(Consequences(known, self._clients).with_incidents(*given))
+
+        made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(ids))
+        yield from rows({}) if made is None else made
+
+    def _failures(self) -> list[Failure]:
+        """All failures, with what belongs to each. A detector that fails finds none."""
+        of_brokers = self._found("brokers", self._failures_of_brokers)
+        of_clients = [
+            *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
+            *self._found("listeners", self._listeners.failures),
+        ]
+        by_themselves = self._left(
+            attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
+        )
+        errors = self._found("errors", lambda: of_errors(by_themselves))
+        known = [*of_brokers, *of_clients, *errors]
+        left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
+        of_groups = [stall for stall in left if stall["group_id"]]
+        of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
+        explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
+        left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
+        left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
+        left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
+        unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
+        self._do("roots", lambda: give_roots(errors, of_brokers))
+        self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
+        found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        self._do("earlier stalls", lambda: give_earlier_stalls(found))
+        return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
+
+    def _failures_of_brokers(self) -> list[Failure]:
+        """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
+        failures = join_listeners(broker_failures(self._states), self._clients.values())
+        lost = self._found(
+            "ZooKeeper sessions",
+            lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
+        )
+        self._do("controlled shutdowns", lambda: mark_controlled_shutdowns(failures, self._recoveries))
+        return sorted([*failures, *lost], key=lambda f: (f.start_ns, f.subject))
+
+    def _found(self, detector: str, find: Callable[[], Iterable[Failure]]) -> list[Failure]:
+        """What a detector finds; nothing where it fails."""
+        found: list[Failure] = []
+        self._do(detector, lambda: found.extend(find()))
+        return found
+
+    def _left(
+        self,
+        attribute: Callable[[list[Row], T], list[Row]],
+        rows: list[Row],
+        failures: list[Failure],
+        index: Callable[[list[Failure]], T],
+    ) -> list[Row]:
+        """The rows that belong to none of the failures. A row that cannot be looked at belongs to none and is not among
+        them. index: of the failures, as attribute asks for them; rows that are looked at one by one share it."""
+        if not rows:
+            return []
+        left: list[Row] = []
+        known: list[T] = []
+        if not self._do("what belongs to them", lambda: known.append(index(failures))):
+            return []
+
+        def take(some: list[Row]) -> None:
+            left.extend(attribute(some, known[0]))
+
+        if not self._do("what belongs to them", partial(take, rows)):
+            belonging = {id(row) for failure in failures for row in (*failure.stalls, *failure.recoveries)}
+            for row in rows:
+                if id(row) not in belonging:
+                    self._do("what belongs to them", partial(take, [row]))
+        return left
+
+    def _do(self, detector: str, step: Callable[[], None]) -> bool:
+        """Takes a step; whether it did not fail."""
+        with self._failed_parts.part(INCIDENT_DETECTOR, detector) as part:
+            step()
+        self._is_complete &= not part.has_failed
+        return not part.has_failed
+
+
+def _may_be_by_choice(stall: Row) -> bool:
+    """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
+    put a partition aside (the restore consumer of Kafka Streams does)."""
+    return stall["kind"] == "consume" and stall["group_id"] is None

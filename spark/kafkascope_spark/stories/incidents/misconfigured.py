@@ -1,0 +1,189 @@
+"""Clients whose own settings do not fit a listener, from the rows that say how each used it (listener_use).
+
+What a listener takes is known from the connections that were served there. A listener has the same port at all brokers:
+clients that fail at one port for one cause are one failure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Literal
+
+from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Row
+from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
+
+WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
+"""What clients with TLS speak."""
+UNAUTHENTICATED = 2
+"""Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
+MOST_ADDRESSES = 3
+Cause = Literal[
+    "http",
+    "needless_tls",
+    "without_tls",
+    "without_sasl",
+    "needless_sasl",
+    "mechanism",
+    "credentials",
+    "authenticates_again",
+]
+AUTHENTICATION: frozenset[Cause] = frozenset(
+    {"without_sasl", "needless_sasl", "mechanism", "credentials", "authenticates_again"}
+)
+_OF_ERROR: dict[str, Cause] = {
+    "SASL_AUTHENTICATION_FAILED": "credentials",
+    "UNSUPPORTED_SASL_MECHANISM": "mechanism",
+    "ILLEGAL_SASL_STATE": "needless_sasl",
+}
+
+
+@dataclass(frozen=True)
+class Misuse:
+    """How clients used a listener that their settings do not fit. uses: rows of listener_use; protocols, mechanisms:
+    what clients that were served there speak; alternatives: addresses that serve what these clients speak."""
+
+    cause: Cause
+    uses: Sequence[Row]
+    protocols: Sequence[str]
+    mechanisms: Sequence[str]
+    alternatives: Sequence[str]
+
+    @cached_property
+    def servers(self) -> list[str]:
+        """The addresses of the listener, sorted."""
+        return sorted({use["server"] for use in self.uses})
+
+    @cached_property
+    def unserved(self) -> set[str]:
+        """The clients that were served nowhere afterwards: their ids, else their addresses."""
+        return {use["client_instance_id"] or use["client_ip"] for use in self.uses if not use["works_on"]}
+
+    @cached_property
+    def client_instance_ids(self) -> set[str]:
+        """The clients, without those of which no request could be read."""
+        return {use["client_instance_id"] for use in self.uses} - {None}
+
+    @cached_property
+    def n_connections(self) -> int:
+        """The connections that came to nothing."""
+        return sum(use["n"] for use in self.uses)
+
+
+class Listeners:
+    """What listeners take, by address, and the uses that came to nothing."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, set[str]] = defaultdict(set)
+        self._known: dict[str, set[str]] = defaultdict(set)
+        """The same of connections of which it is known whether they use SASL."""
+        self._of_clients: dict[str, set[str]] = defaultdict(set)
+        """The same of clients that are no brokers: a listener for brokers is none for others."""
+        self._mechanisms: dict[str, set[str]] = defaultdict(set)
+        self._failed: list[Row] = []
+        self._offers: dict[str, list[str]] = {}
+        """The addresses at which clients are served that speak a protocol, sorted: made when all rows are there."""
+
+    def take(self, use: Row) -> None:
+        """A row of listener_use."""
+        if not use["served"]:
+            self._failed.append(use)
+            return
+        self._taken[use["server"]].add(use["protocol"])
+        if use["from_start"]:
+            self._known[use["server"]].add(use["protocol"])
+            if not use["of_broker"]:
+                self._of_clients[use["server"]].add(use["protocol"])
+        if use["mechanism"] is not None:
+            self._mechanisms[use["server"]].add(use["mechanism"])
+
+    def client_ids(self) -> set[str]:
+        """The clients (client_instance_id) of which a use came to nothing."""
+        return {use["client_instance_id"] for use in self._failed} - {None}
+
+    def failures(self) -> Iterator[Failure]:
+        """One failure for each port and cause."""
+        found: dict[tuple[str, Cause], list[Row]] = defaultdict(list)
+        for use in self._failed:
+            cause = self._cause(use)
+            if cause is not None:
+                found[use["server"].rpartition(":")[2], cause].append(use)
+        for (_, cause), uses in found.items():
+            yield _failure(self._misuse(cause, uses))
+
+    def _cause(self, use: Row) -> Cause | None:
+        """What about the client's settings does not fit; None where the capture does not show that."""
+        if use["error_name"] is not None:
+            return "authenticates_again" if _lost_session(use) else _OF_ERROR.get(use["error_name"])
+        protocol, taken = use["protocol"], self._taken.get(use["server"], set())
+        if not taken:
+            return None
+        if protocol == HTTP:
+            return "http"
+        if protocol in WITH_TLS and not taken & WITH_TLS:
+            return "needless_tls"
+        if protocol not in WITH_TLS and taken <= WITH_TLS and not use["answered"]:
+            return "without_tls"
+        is_open = use["asked"] and use["n"] >= UNAUTHENTICATED
+        return "without_sasl" if is_open and f"SASL_{protocol}" in taken else None
+
+    def _misuse(self, cause: Cause, uses: Sequence[Row]) -> Misuse:
+        servers = {use["server"] for use in uses}
+        spoken = {use["protocol"] for use in uses}
+        spoken |= WITH_TLS if spoken & WITH_TLS else set()
+        return Misuse(
+            cause,
+            sorted(uses, key=lambda use: (use["first_ns"], use["client_ip"], use["server"])),
+            sorted(set().union(*(self._known.get(server, ()) for server in servers))),
+            sorted(set().union(*(self._mechanisms.get(server, ()) for server in servers))),
+            self._alternatives(spoken, servers),
+        )
+
+    def _alternatives(self, spoken: set[str], servers: set[str]) -> list[str]:
+        """The first of the other addresses at which clients are served that speak the same."""
+        found: set[str] = set()
+        for protocol in spoken:
+            offers = self._offered(protocol)
+            found.update(islice((server for server in offers if server not in servers), MOST_ADDRESSES))
+        return sorted(found)[:MOST_ADDRESSES]
+
+    def _offered(self, protocol: str) -> list[str]:
+        if protocol not in self._offers:
+            self._offers[protocol] = sorted(s for s, taken in self._of_clients.items() if protocol in taken)
+        return self._offers[protocol]
+
+
+def _lost_session(use: Row) -> bool:
+    return bool(use["error_name"] == "ILLEGAL_SASL_STATE" and use["had_session"])
+
+
+def _failure(misuse: Misuse) -> Failure:
+    """The failure, from the first attempt to the last; it is not over where a client still tries again."""
+    uses = misuse.uses
+    is_over = all(use["is_over"] or use["works_on"] for use in uses)
+    failure = Failure(
+        "client",
+        f"{clients_of(misuse)} at {place_of(misuse)}",
+        min(use["first_ns"] for use in uses),
+        max(use["last_ns"] for use in uses) if is_over else None,
+        hosts=frozenset(use["client_ip"] for use in uses),
+        misuse=misuse,
+    )
+    failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
+    return failure
+
+
+def clients_of(misuse: Misuse) -> str:
+    """The clients, listed."""
+    return listed(sorted({client(use["client_id"], use["client_ip"]) for use in misuse.uses}))
+
+
+def place_of(misuse: Misuse) -> str:
+    """The listener: `10.0.0.1:9093`, `port 9093 of 10.0.0.1, 10.0.0.2`."""
+    servers = misuse.servers
+    if len(servers) == 1:
+        return servers[0]
+    addresses = listed([server.rpartition(":")[0] for server in servers])
+    return f"port {servers[0].rpartition(':')[2]} of {addresses}"

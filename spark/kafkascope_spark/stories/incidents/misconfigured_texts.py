@@ -1,0 +1,138 @@
+"""What an incident says of clients whose settings do not fit a listener, and what to change: the values that fit, as
+clients that were served there show them, and the listeners that would serve these clients as they are."""
+
+import shlex
+from collections.abc import Callable, Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
+from kafkascope_spark.stories.incidents.misconfigured import Cause, Misuse, clients_of, place_of
+from kafkascope_spark.stories.incidents.observed import Observed, address
+from kafkascope_spark.stories.incidents.permissions import MOST_COMMANDS
+from kafkascope_spark.stories.settings import setting, settings
+
+_DID: dict[Cause, str] = {
+    "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
+    "needless_tls": "{who} spoke TLS to {place}, which takes none",
+    "without_tls": "{who} spoke Kafka without TLS to {place}, which takes TLS only",
+    "without_sasl": "{who} did not authenticate at {place}, which asks for SASL",
+    "needless_sasl": "{who} began SASL at {place}, which does none (ILLEGAL_SASL_STATE)",
+    "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
+    "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
+    "authenticates_again": "{who} authenticated again at {place} in a way that it does not take (ILLEGAL_SASL_STATE)",
+}
+
+
+def misuse_sentence(misuse: Misuse) -> str:
+    """What the clients did; from when to when follows."""
+    did = _DID[misuse.cause].format(who=clients_of(misuse), place=place_of(misuse))
+    mechanisms = _mechanisms(misuse)
+    how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
+    did = f"P{did[1:]}" if did.startswith("port ") else did
+    return f"{did}{how}: {counted(misuse.n_connections, 'connection')} came to nothing"
+
+
+def misuse_impact(misuse: Misuse) -> str:
+    """Who could not work because of it."""
+    n = len(misuse.unserved)
+    if n:
+        return f"{counted(n, 'client')} could not work because of it."
+    return "All of them were served in another way."
+
+
+def misuse_known(misuse: Misuse) -> str:
+    """What in the capture shows it."""
+    if any(use["error_name"] for use in misuse.uses):
+        return "error codes of SASL"
+    return "connections that brokers closed without serving them, and those that they served at the same address"
+
+
+def what_fits(misuse: Misuse, observed: Observed) -> Iterable[str]:
+    """What to change."""
+    yield from _ADVICE[misuse.cause](misuse, observed)
+
+
+def _mechanisms(misuse: Misuse) -> list[str]:
+    return sorted({use["mechanism"] for use in misuse.uses} - {None})
+
+
+def _http(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
+    yield (
+        "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; to "
+        "check a port of Kafka use a TCP check."
+    )
+
+
+def _protocol(misuse: Misuse, observed: Observed) -> Iterable[str]:
+    """The security protocol that the listener takes; or another listener."""
+    names = f"{setting('security', observed.libraries)} to {' or '.join(_fitting(misuse))}"
+    more = ""
+    if misuse.cause == "without_sasl":
+        others = f" (others use {listed(misuse.mechanisms)} there)" if misuse.mechanisms else ""
+        more = f", and {settings(('mechanism', 'credentials'), observed.libraries)}{others}"
+    yield f"In these clients set {names}, which {place_of(misuse)} takes{more}; {_or_elsewhere(misuse, observed)}"
+
+
+def _fitting(misuse: Misuse) -> list[str]:
+    """The security protocols that the listener takes: those of clients that were served there, else those that it may
+    take."""
+    if misuse.cause == "needless_sasl":
+        return sorted({use["protocol"].removeprefix("SASL_") for use in misuse.uses})
+    known = [protocol for protocol in misuse.protocols if protocol not in (TLS, HTTP)]
+    if known:
+        return known
+    return ["PLAINTEXT", "SASL_PLAINTEXT"] if misuse.cause == "needless_tls" else ["SSL", "SASL_SSL"]
+
+
+def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
+    """The listener that would serve these clients as they are."""
+    bootstrap = setting("bootstrap", observed.libraries)
+    spoken = listed(sorted({use["protocol"] for use in misuse.uses}))
+    if misuse.alternatives:
+        others = ",".join(address(server) for server in misuse.alternatives)
+        return f"or give them a listener that served {spoken} in the capture: {others} ({bootstrap})."
+    return f"or give them a listener for {spoken} ({bootstrap}); the capture shows none that serves clients."
+
+
+def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[str]:
+    others = f", as {listed(misuse.mechanisms)}, which others use there," if misuse.mechanisms else ""
+    yield (
+        f"Set {setting('mechanism', observed.libraries)} of these clients (now {listed(_mechanisms(misuse))}) to one "
+        f"that the listener has{others} or add theirs to sasl.enabled.mechanisms of the brokers."
+    )
+
+
+def _credentials(misuse: Misuse, observed: Observed) -> Iterable[str]:
+    mechanisms = _mechanisms(misuse)
+    users = sorted({client["principal"] for client in observed.clients if client["principal"]})
+    who = f" of {listed(users)}" if users else ""
+    yield (
+        f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or let "
+        f"the brokers know them (mechanism {listed(mechanisms)})."
+    )
+    scram = [mechanism for mechanism in mechanisms if mechanism.startswith("SCRAM")]
+    if scram:
+        yield f"Users that they know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users."
+        commands = [
+            f"kafka-configs.sh {observed.tool} --alter --add-config '{mechanism}=[password=PASSWORD]' "
+            f"--entity-type users --entity-name {shlex.quote(user.removeprefix('User:'))}"
+            for user in users
+            for mechanism in scram
+        ]
+        yield f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else ""
+
+
+def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
+    yield (
+        "Upgrade these clients to a release that authenticates again as brokers ask for it (KIP-368), or set "
+        "connections.max.reauth.ms of the brokers to 0."
+    )
+
+
+_ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[str]]] = {
+    "http": _http,
+    **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
+    "mechanism": _mechanism,
+    "credentials": _credentials,
+    "authenticates_again": _authenticates_again,
+}

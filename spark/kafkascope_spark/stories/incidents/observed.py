@@ -1,0 +1,104 @@
+"""`Observed`: what a capture shows of the clients of a failure and of the brokers, as far as advice needs it."""
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from kafkascope_spark.stories.incidents.failure import Failure, server_of
+
+Row = dict[str, Any]
+
+NO_SERVER = "BROKER:9092"
+"""Stands for a broker where the capture shows none that served anybody."""
+GAVE_UP = "REQUEST_UNANSWERED"
+"""Error of a recovery that begins with a request whose connection the client closed before a response came."""
+
+
+class Observed:
+    """clients: client_instance_id -> row of affected_client. serving: serving_addresses."""
+
+    def __init__(self, failure: Failure, clients: Mapping[str, Row], serving: Iterable[str]) -> None:
+        self._failure = failure
+        self._known = clients
+        self._serving = serving
+
+    @cached_property
+    def clients(self) -> list[Row]:
+        """The rows of the clients that stood still, failed or left, by their ids."""
+        rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences, *self.departed)
+        of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
+        ids = sorted(of_misuse | {row["client_instance_id"] for row in rows} - {None})
+        return [self._known[identity] for identity in ids if identity in self._known]
+
+    @cached_property
+    def departed(self) -> list[Row]:
+        """The members that their groups went on without, and that had not left by themselves."""
+        return [d for row in self._failure.rebalances for d in row["departed"] or () if d["how"] not in ("left", None)]
+
+    @property
+    def libraries(self) -> set[str]:
+        """The libraries of the clients."""
+        return {client["library"] for client in self.clients}
+
+    def client(self, identity: str | None) -> Row | None:
+        """The client of that id, where it is known."""
+        return self._known.get(identity) if identity else None
+
+    @cached_property
+    def tool(self) -> str:
+        """The options of Kafka's command-line tools that reach the cluster: a broker that served clients in the
+        capture, these clients if possible."""
+        plain = self._served_at("servers")
+        secured = self._served_at("secured_servers")
+        if plain or not secured:
+            return f"--bootstrap-server {plain or _first(self._serving, self._failure.servers) or NO_SERVER}"
+        return f"--bootstrap-server {secured} --command-config CLIENT.properties"
+
+    def given_up_ms(self, library: str) -> int | None:
+        """The longest time after which clients of the library gave up a request without a response."""
+        mine = {client["client_instance_id"] for client in self.clients if client["library"] == library}
+        waited = [
+            (row["start_ns"] - row["failing_ns"]) // 1_000_000
+            for row in self._failure.recoveries
+            if row["client_instance_id"] in mine and row["first_error_name"] == GAVE_UP and row["failing_ns"]
+        ]
+        return max(waited, default=None)
+
+    def is_advertised(self, servers: Collection[str]) -> bool:
+        """Whether Metadata gave one of these addresses to one of the clients."""
+        return any(server in servers for client in self.clients for server in client["advertised"])
+
+    def _served_at(self, column: str) -> str | None:
+        """The address at which most of the clients were served; not that of the failed broker."""
+        counts = Counter(server for client in self.clients for server in client[column] or ())
+        return _first(_most_frequent(counts), self._failure.servers)
+
+
+def serving_addresses(states: Iterable[Row]) -> list[str]:
+    """The addresses that served hosts with clients, those that served most first. states: rows of broker_states."""
+    serving = (row for row in states if row["state"] == "serving" and row["host_kind"] == "client")
+    return _most_frequent(Counter(server_of(row) for row in serving))
+
+
+def _most_frequent(counts: Counter[str]) -> list[str]:
+    return sorted(counts, key=lambda server: (-counts[server], server))
+
+
+def _first(servers: Iterable[str], failed: Collection[str]) -> str | None:
+    """The first address but the failed ones, as tools take it: IPv6 in brackets."""
+    return next((address(server) for server in servers if server not in failed), None)
+
+
+def address(server: str | None) -> str:
+    """An `address:port` as an argument of a command; NO_SERVER where it is not known."""
+    if server is None:
+        return NO_SERVER
+    host, _, port = server.rpartition(":")
+    return shlex.quote(f"[{host}]:{port}" if ":" in host and not host.startswith("[") else server)
+
+
+def names_of(rows: Iterable[Row]) -> list[str]:
+    """Client ids, else addresses, of clients; each once, sorted."""
+    return sorted({str(row["client_id"] or row["client_ip"]) for row in rows})

@@ -1,0 +1,240 @@
+"""Failures that no broker's state shows: group members that died or were slow, moves of leaders and coordinators,
+permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.error_codes import PERMISSION_DENIED, errors_about
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
+from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
+
+Row = dict[str, Any]
+
+KIND_OF_ERROR: dict[str, str] = {
+    **dict.fromkeys(errors_about("leader"), "leader_move"),
+    **dict.fromkeys(errors_about("coordinator"), "coordinator_move"),
+    **dict.fromkeys(errors_about("topic"), "missing_topic"),
+    **dict.fromkeys(errors_about("quota"), "quota"),
+    **dict.fromkeys(errors_about("membership", "static membership"), "member"),
+    **dict.fromkeys(PERMISSION_DENIED, "permission"),
+}
+"""The kind of the incident that an error makes by itself, where it follows from no other failure."""
+ABOUT_TOPICS = frozenset({"permission", "missing_topic"})
+"""Kinds whose errors at all partitions of a topic are one incident. Of the others, what failed is the same for all
+resources."""
+ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+"""Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
+ERROR_KINDS = frozenset(KIND_OF_ERROR.values())
+SAME_NS = 2 * SECOND
+"""Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
+
+
+def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[Failure]:
+    """The failures of members: each takes the stalls of a group that a rebalance explains. Stalls that none explains
+    are left out."""
+    of_group: dict[str, list[Row]] = defaultdict(list)
+    for row in rebalances:
+        of_group[row["group_id"]].append(row)
+    of_group_by_time = {group_id: _Rebalances(rows) for group_id, rows in of_group.items()}
+    failures: list[Failure] = []
+    taken: set[tuple[Failure, str]] = set()
+    for stall in sorted(stalls, key=lambda s: (s["group_id"] or "", s["from_ns"], s["stall_id"])):
+        of_its_group = of_group_by_time.get(stall["group_id"])
+        rebalance = of_its_group.explaining(stall) if of_its_group is not None else None
+        if rebalance is None:
+            continue
+        last = failures[-1] if failures else None
+        if last is None or last.stalls[-1]["group_id"] != stall["group_id"] or not _goes_on(last, stall):
+            last = Failure("member", f"group {stall['group_id']}", stall["from_ns"], stall["to_ns"])
+            failures.append(last)
+        last.stalls.append(stall)
+        last.end_ns = _later_end(last.end_ns, stall["to_ns"])
+        if (last, rebalance["rebalance_id"]) not in taken:
+            taken.add((last, rebalance["rebalance_id"]))
+            last.rebalances.append(rebalance)
+            last.start_ns = min([last.start_ns, *_last_seen(rebalance)])
+    yield from failures
+
+
+class _Rebalances:
+    """The rebalances of one group."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._all: KeyedStretches[tuple[int, Row]] = KeyedStretches()
+        for place, row in enumerate(rows):
+            is_evicting = any(departed["how"] != "left" for departed in row["departed"] or ())
+            self._all.add(("evicting", is_evicting), _since_ns(row), row["end_ns"] or None, (place, row))
+
+    def explaining(self, stall: Row) -> Row | None:
+        """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.
+        An evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
+        for is_evicting in (True, False):
+            during = self._all.of(("evicting", is_evicting)).first(stall["from_ns"], stall["to_ns"] or FOREVER)
+            if during is not None:
+                return during[1]
+        return None
+
+
+def _since_ns(rebalance: Row) -> int:
+    """When the rebalance began, or the first of the members that it removed sent its last request."""
+    return min([rebalance["start_ns"] or 0, *_last_seen(rebalance)])
+
+
+def _last_seen(rebalance: Row) -> list[int]:
+    """When the members that the group went on without, and that had not left by themselves, sent their last
+    requests."""
+    departed = rebalance["departed"] or ()
+    return [d["last_seen_ns"] for d in departed if d["how"] != "left" and d["last_seen_ns"]]
+
+
+def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, Row]) -> None:
+    """Gives each failure of members the failed path that it follows from: all who went away did not reach their
+    coordinator meanwhile. clients: client_instance_id -> row of affected_client."""
+    paths = Failures(
+        (failure for failure in failures if failure.kind == "path"),
+        lambda path: (("path", (path.node_id, host)) for host in path.hosts),
+    )
+    for member in members:
+        cut = [_path_of(d, row, paths, clients) for row in member.rebalances for d in row["departed"] or () if _died(d)]
+        if cut and None not in cut:
+            member.root = cut[0]
+
+
+def _died(departed: Row) -> bool:
+    return departed["how"] not in ("left", None)
+
+
+def _path_of(departed: Row, rebalance: Row, paths: Failures, clients: Mapping[str, Row]) -> Failure | None:
+    """The path between the member and its coordinator that failed for most of the time since the member's last
+    request."""
+    client, since_ns = clients.get(departed["client_instance_id"]), departed["last_seen_ns"]
+    if client is None or not since_ns or rebalance["start_ns"] is None:
+        return None
+    mine = paths.longest([("path", (rebalance["node_id"], client["client_ip"]))], since_ns, rebalance["start_ns"])
+    return mine[1] if mine is not None and 2 * mine[0] >= rebalance["start_ns"] - since_ns else None
+
+
+def _goes_on(failure: Failure, stall: Row) -> bool:
+    return all(s["to_ns"] is None or stall["from_ns"] <= s["to_ns"] + SAME_NS for s in failure.stalls[-1:])
+
+
+def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
+    """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
+    or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
+    missed."""
+    known = [row for row in recoveries if row["first_error_name"] in KIND_OF_ERROR]
+    commits = [row for row in known if _is_commit_for_missing_topic(row)]
+    found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
+    found += _by_subject(_without_topic(commits, found))
+    for failure in found:
+        if failure.kind == "missing_topic":
+            _end_at_first_use(failure)
+    return found
+
+
+def _is_commit_for_missing_topic(recovery: Row) -> bool:
+    """Whether a group could not commit offsets for a topic, which the recovery does not name."""
+    return KIND_OF_ERROR[recovery["first_error_name"]] == "missing_topic" and is_of_group([recovery])
+
+
+def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
+    """Gives each recovery from a failed commit to the topic that its client missed at that time. Returns those of
+    clients that missed none. failures: in order of their starts."""
+    missed: dict[str, deque[Failure]] = defaultdict(deque)
+    for failure in failures:
+        if failure.kind == "missing_topic":
+            for client in failure.client_instance_ids:
+                missed[client].append(failure)
+    left = []
+    for row in sorted(commits, key=_order):
+        at_ns, topics = row["start_ns"], missed[row["client_instance_id"]]
+        while topics and _is_long_over(topics[0], at_ns):
+            topics.popleft()  # those that come later would find it over, too
+        if not topics or at_ns < topics[0].start_ns - SAME_NS:
+            left.append(row)
+        else:
+            _take_error(topics[0], row)
+    return left
+
+
+def _is_long_over(failure: Failure, at_ns: int) -> bool:
+    return failure.end_ns is not None and at_ns > failure.end_ns + SAME_NS
+
+
+def _end_at_first_use(failure: Failure) -> None:
+    """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
+    notice later, and some never. It stays open where a client misses what nobody had again."""
+    last_ns = max(row["start_ns"] for row in failure.recoveries)
+    back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
+    if len(back) + len(left_behind(failure)) == len(failure.recoveries):
+        failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
+
+
+def left_behind(failure: Failure) -> list[Row]:
+    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
+    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
+    back_ns: dict[str, int] = {}
+    for row in failure.recoveries:
+        if row["recovered_ns"] is not None:
+            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
+    last_ns = max(back_ns.values(), default=0)
+    lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
+    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
+
+
+def is_about_id(recovery: Row) -> bool:
+    """Whether the client had an error about the ID of a topic."""
+    return recovery["first_error_name"] in ABOUT_IDS
+
+
+def _order(recovery: Row) -> tuple[int, str]:
+    return recovery["start_ns"], recovery["recovery_id"]
+
+
+def _by_subject(recoveries: Iterable[Row]) -> Iterator[Failure]:
+    """Failures from recoveries whose errors have a kind."""
+    last_of: dict[str, Failure] = {}
+    for row in sorted(recoveries, key=_order):
+        kind = KIND_OF_ERROR[row["first_error_name"]]
+        subject = topic_of(row) or row["resource"] if kind in ABOUT_TOPICS else row["resource"]
+        key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
+        failure = last_of.get(key)
+        if failure is None or _is_long_over(failure, row["start_ns"]):
+            named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
+            failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
+            yield failure
+        _take_error(failure, row)
+        if kind == "quota":
+            failure.subject = f"{listed(held_back(failure))} requests"
+
+
+def _take_error(failure: Failure, recovery: Row) -> None:
+    failure.take_recovery(recovery)
+    failure.start_ns = min(failure.start_ns, recovery["start_ns"])
+    failure.error_names.add(recovery["first_error_name"])
+    over = failure.end_ns is not None and recovery["outcome"] == "recovered"
+    failure.end_ns = max(failure.end_ns or 0, recovery["recovered_ns"] or recovery["start_ns"]) if over else None
+
+
+def held_back(failure: Failure) -> list[str]:
+    """The APIs whose requests a quota held back."""
+    return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
+
+
+def of_unexplained(stalls: Iterable[Row]) -> Iterator[Failure]:
+    """Failures of which the capture shows nothing but the stalls: those of one time are one."""
+    failure: Failure | None = None
+    for stall in sorted(stalls, key=lambda s: (s["from_ns"], s["stall_id"])):
+        if failure is None or _is_long_over(failure, stall["from_ns"]):
+            failure = Failure("unexplained", "", stall["from_ns"], stall["to_ns"])
+            yield failure
+        failure.stalls.append(stall)
+        failure.end_ns = _later_end(failure.end_ns, stall["to_ns"])
+
+
+def _later_end(one_ns: int | None, other_ns: int | None) -> int | None:
+    return None if one_ns is None or other_ns is None else max(one_ns, other_ns)

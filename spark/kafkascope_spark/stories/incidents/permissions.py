@@ -1,0 +1,65 @@
+"""The commands that grant what brokers denied, from the recoveries that were denied it.
+
+Which operation an API needs: Kafka's documentation, "Operations and Resources on Protocols". Names come from the wire
+and are quoted for a shell.
+"""
+
+import shlex
+from typing import Any
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.error_codes import PERMISSION_DENIED
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.topics import topic_of
+
+Row = dict[str, Any]
+
+MOST_COMMANDS = 5
+_OPERATION = {
+    api_keys.PRODUCE: "Write",
+    api_keys.FETCH: "Read",
+    api_keys.SHARE_FETCH: "Read",
+    api_keys.OFFSET_COMMIT: "Read",
+    api_keys.JOIN_GROUP: "Read",
+    api_keys.SYNC_GROUP: "Read",
+    api_keys.HEARTBEAT: "Read",
+    **dict.fromkeys(api_keys.GROUP_HEARTBEATS, "Read"),
+    api_keys.INIT_PRODUCER_ID: "Write",
+    api_keys.ADD_PARTITIONS_TO_TXN: "Write",
+    api_keys.ADD_OFFSETS_TO_TXN: "Write",
+    api_keys.END_TXN: "Write",
+    api_keys.TXN_OFFSET_COMMIT: "Read",
+}
+_LEAST = "Describe"
+"""What every other API needs at least."""
+
+
+def grants(failure: Failure, observed: Observed) -> list[str]:
+    """The commands, sorted; PRINCIPAL stands for a principal that the capture does not show."""
+    denied = (row for row in failure.recoveries if row["first_error_name"] in PERMISSION_DENIED)
+    return sorted({_grant(row, observed) for row in denied})[:MOST_COMMANDS]
+
+
+def _grant(row: Row, observed: Observed) -> str:
+    option, name = _resource(row)
+    operation = _OPERATION.get(row["first_api_key"], _LEAST)
+    if option == "--cluster" and row["first_api_key"] == api_keys.INIT_PRODUCER_ID:
+        operation = "IdempotentWrite"
+    resource = option if name is None else f"{option} {shlex.quote(name)}"
+    client = observed.client(row["client_instance_id"])
+    user = (client or {}).get("principal") or "PRINCIPAL"
+    principal = shlex.quote(user if user.startswith("User:") else f"User:{user}")
+    return f"kafka-acls.sh {observed.tool} --add --allow-principal {principal} --operation {operation} {resource}"
+
+
+def _resource(row: Row) -> tuple[str, str | None]:
+    """The option of kafka-acls.sh for what was denied, and its name."""
+    error, name = row["first_error_name"], row["resource"]
+    if error == "CLUSTER_AUTHORIZATION_FAILED":
+        return "--cluster", None
+    if error == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
+        return "--transactional-id", name
+    if error == "GROUP_AUTHORIZATION_FAILED":
+        return "--group", name
+    return "--topic", topic_of(row) or "TOPIC"

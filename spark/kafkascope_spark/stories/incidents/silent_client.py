@@ -1,0 +1,141 @@
+"""When a client stood still: its process sent nothing on any of its connections although a heartbeat was overdue, and
+its host's kernel went on.
+
+A client that has nothing to do is idle, and one that works slowly still sends heartbeats. Heartbeats come from a thread
+or a timer of their own, so a member of a group that owes one and sends nothing at all, on connections that all work, is
+a process that does not run: it was stopped, its host was, or a garbage collection or a handler keeps everything else
+waiting. A cut network looks different, because then servers send again what is not acknowledged.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.model import Connection, Row, Silence
+
+SILENT_CLIENT = "silent_client"
+"""Kind of the rows."""
+_MS = 1_000_000
+_LEAST_NS = 1_000_000_000
+_LEAST_GAPS = 3
+"""So many gaps between heartbeats, over all connections, show what is usual."""
+_KERNEL_NS = 500_000_000
+"""A host whose process never came back is known to be there when its kernel acknowledged something so long after the
+process's last payload (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
+
+
+_NOT_YET = frozenset({api_keys.LEAVE_GROUP, api_keys.JOIN_GROUP, api_keys.FIND_COORDINATOR, api_keys.METADATA})
+"""After these requests a client is in no group, or not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AtMoment:
+    """What the connections of a client did at one moment: the silences that cover it."""
+
+    silences: tuple[Silence, ...]
+    begin_ns: int
+    end_ns: int | None
+
+
+def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[Row]:
+    """Rows of SILENT_CLIENT, in order of time. end_ns: end of the capture.
+
+    from_ns: the client's last payload on any connection; to_ns: its first packet afterwards, None where none came by
+    the end of the capture; heartbeat_ms: the usual time between its heartbeats; packets, requests: those at both ends,
+    of all its connections.
+    """
+    interval_ms = _heartbeat_ms(instance)
+    if interval_ms is None:
+        return
+    allowed_ns = int(interval_ms * LATE_FACTOR + SLACK_MS) * _MS
+    found: dict[int, _AtMoment] = {}
+    for silence in _owing(instance):
+        due_ns = silence.first_ns + allowed_ns
+        at = _at(instance, due_ns) if _until(silence, end_ns) > due_ns else None
+        if at is not None and (at.end_ns or end_ns) >= max(due_ns, at.begin_ns + _LEAST_NS) and _is_there(at):
+            found.setdefault(at.begin_ns, at)
+    for begin_ns in sorted(found):
+        yield _row(instance, found[begin_ns], interval_ms)
+
+
+def _heartbeat_ms(instance: Instance) -> int | None:
+    """The usual time between heartbeats of the client, as measured or as its group set it (KIP-848), the longer one;
+    None where too few were seen."""
+    measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat"]
+    set_ms = [c.heartbeat_interval_ms for c in instance.connections if c.heartbeat_interval_ms is not None]
+    if not set_ms and sum(m.n for m in measured) < _LEAST_GAPS:
+        return None
+    return max([*set_ms, *(m.p50 for m in measured)], default=None)
+
+
+def _owing(instance: Instance) -> Iterator[Silence]:
+    """The silences on connections on which the client was a member of its group when they began."""
+    for connection in instance.connections:
+        since_ns = connection.member_first_ns
+        if since_ns is not None:
+            yield from (s for s in connection.silences if s.first_ns >= since_ns and _is_member(s))
+
+
+def _is_member(silence: Silence) -> bool:
+    """Whether the last request before the silence leaves the client in its group. One that failed may not."""
+    leaves = silence.api_key in api_keys.GROUP_HEARTBEATS and (silence.generation_or_epoch or 0) < 0
+    return not silence.failed and not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
+
+
+def _at(instance: Instance, at_ns: int) -> _AtMoment | None:
+    """What the connections of the client did at a moment; None where the client, or its host, was not silent then, or
+    its last request had failed: it may wait for a while before it tries again."""
+    silences = []
+    for connection in instance.connections:
+        if connection.first_ns <= at_ns <= connection.last_ns:
+            silence = next((s for s in connection.silences if _covers(s, at_ns)), None)
+            if silence is None or not silence.acknowledged:
+                return None
+            silences.append(silence)
+    last = max(silences, key=lambda s: s.first_ns, default=None)
+    if last is None or last.failed:
+        return None
+    begin_ns = last.first_ns
+    ends = [s.last_ns for s in silences if s.last_ns is not None and s.ended_by != "gave_up"]
+    ends += [c.first_ns for c in instance.connections if c.first_ns > begin_ns]
+    return _AtMoment(tuple(silences), begin_ns, min(ends, default=None))
+
+
+def _covers(silence: Silence, at_ns: int) -> bool:
+    return silence.first_ns <= at_ns and (silence.last_ns is None or at_ns <= silence.last_ns)
+
+
+def _until(silence: Silence, end_ns: int) -> int:
+    return end_ns if silence.last_ns is None else silence.last_ns
+
+
+def _is_there(at: _AtMoment) -> bool:
+    """Whether the process went on afterwards, or at least its host's kernel did. One that only closed its connections
+    may have been about to stop."""
+    if at.end_ns is None:
+        return any(s.last_sent_ns - at.begin_ns >= _KERNEL_NS for s in at.silences)
+    return any(s.ended_by == "data" for s in at.silences)
+
+
+def _row(instance: Instance, at: _AtMoment, interval_ms: int) -> Row:
+    ordered = sorted(at.silences, key=lambda s: (s.first_ns, s.first_packet_no))
+    packets = {n for s in ordered for n in (s.first_packet_no, s.last_packet_no) if n}
+    requests = [name for s in ordered for name in (s.request_id, s.next_request_id) if name is not None]
+    return {
+        "client_instance_id": instance.instance_id,
+        "client_id": instance.client_id,
+        "client_ip": instance.client_ip,
+        "groups": sorted(_groups(instance.connections)),
+        "from_ns": at.begin_ns,
+        "to_ns": at.end_ns,
+        "heartbeat_ms": interval_ms,
+        "n_connections": len(at.silences),
+        "packets": sorted(packets),
+        "requests": list(dict.fromkeys(requests)),
+    }
+
+
+def _groups(connections: list[Connection]) -> set[str]:
+    return set().union(*(c.groups for c in connections))

@@ -1,0 +1,172 @@
+"""`Candidates`: the failures to which a stall may belong, found by what the rules of attribution.py ask for.
+
+Failures are found by key (failure_index.py). What belongs to failures already is found the same way: recoveries by
+client and resource, states after which TCP sends again by node and host, stalls of group members by group.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
+from typing import Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.incidents.client_failures import groups_of
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
+from kafkascope_spark.stories.incidents.other_failures import ERROR_KINDS
+
+Row = dict[str, Any]
+
+LEAST_OVERLAP_NS = SECOND // 2
+"""A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
+OF_NAMED_NODES, OF_UNKNOWN_NODES = ("replica", True), ("replica", False)
+"""Keys of what fails for all that wait for replicas: brokers whose node ids are known, with failed paths between
+brokers; and other brokers."""
+_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy"})
+"""States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
+_OF_PLACES = ("commit", "membership")
+"""Kinds of stalls of members that wait for their coordinators."""
+
+
+class KnownFailures:
+    """failures: all to which stalls may belong, with their recoveries and the stalls that they have. Stalls have to be
+    looked up in order of time."""
+
+    def __init__(self, failures: Iterable[Failure]) -> None:
+        listed = list(failures)
+        self.by_key = Failures(listed, _keys)
+        self._recoveries: KeyedStretches[tuple[int, Failure]] = KeyedStretches()
+        self._sent_again: KeyedStretches[Failure] = KeyedStretches()
+        self._waiting: dict[str, dict[Failure, list[tuple[int, str, int]]]] = defaultdict(dict)
+        for failure in listed:
+            self._add_recoveries(failure)
+            self._add_states(failure)
+            for stall in failure.stalls:
+                self.add_stall(stall, failure)
+        over = [f for f in listed if f.is_of_broker and f.end_ns is not None]
+        over.sort(key=lambda failure: failure.start_ns)
+        self._over_starts = [failure.start_ns for failure in over]
+        self._last_over = list(accumulate(over, _later_over))
+        """Of brokers whose failures are over: each, or the one before it that was over later."""
+
+    def _add_recoveries(self, failure: Failure) -> None:
+        for (client, resource), rows in failure.recoveries_of.items():
+            keys: list[Key] = [("resource", (client, resource))]
+            if resource == failure.server:
+                keys.append(("node", (client, failure.node_id)))
+            for row in rows:
+                if row["outcome"] != "served_elsewhere":
+                    until = None if row["recovered_ns"] is None else row["recovered_ns"] - 1
+                    for key in keys:
+                        self._recoveries.add(key, row["start_ns"], until, (row["start_ns"], failure))
+
+    def _add_states(self, failure: Failure) -> None:
+        for state in failure.states if failure.node_id is not None else ():
+            if state["state"] in _UNACKNOWLEDGED_STATES and state["to_ns"] is not None:
+                until = 2 * state["to_ns"] - state["from_ns"]
+                self._sent_again.add(("state", (failure.node_id, state["host"])), state["to_ns"], until, failure)
+
+    def add_stall(self, stall: Row, failure: Failure) -> None:
+        """Add a stall that belongs to a failure."""
+        if stall["kind"] in _OF_PLACES and stall["group_id"] is not None:
+            until = FOREVER if stall["to_ns"] is None else stall["to_ns"]
+            of_failure = self._waiting[stall["group_id"]].setdefault(failure, [])
+            heappush(of_failure, (stall["from_ns"], stall["stall_id"], until))
+
+    def recovering(self, key: Key, at_ns: int) -> Iterator[tuple[int, Failure]]:
+        """When the recoveries began that were not over at that time, and their failures; the last first. key: the
+        client with the resource or with the node that it asks."""
+        return self._recoveries.of(key).latest(at_ns, at_ns + LEAST_OVERLAP_NS)
+
+    def sent_again(self, stall: Row) -> Iterator[Failure]:
+        """The failures of the broker waited on after which TCP still waited as long as the stall."""
+        if stall["to_ns"] is None:
+            return iter(())
+        states = self._sent_again.of(("state", (stall["node_id"], stall["client_ip"])))
+        return states.latest(stall["to_ns"], stall["from_ns"])
+
+    def over_last(self, at_ns: int) -> Failure | None:
+        """Of the failures of brokers that had begun by then and are over: the one that was over last."""
+        n_begun = bisect_right(self._over_starts, at_ns)
+        return self._last_over[n_begun - 1] if n_begun else None
+
+    def waiting(self, group_id: str, at_ns: int) -> Iterator[tuple[int, str, Failure]]:
+        """Of each failure for which members of the group waited then: since when the first of them did, its stall_id,
+        and the failure. What is over by then is forgotten."""
+        of_group = self._waiting.get(group_id, {})
+        for failure, stalls in list(of_group.items()):
+            while stalls and stalls[0][2] <= at_ns:
+                heappop(stalls)
+            if not stalls:
+                del of_group[failure]
+            elif stalls[0][0] <= at_ns:
+                yield stalls[0][0], stalls[0][1], failure
+
+
+def _later_over(one: Failure, other: Failure) -> Failure:
+    return other if (other.end_ns or 0) > (one.end_ns or 0) else one
+
+
+def _keys(failure: Failure) -> Iterator[Key]:
+    """What a failure concerns, as rules ask for it."""
+    if failure.node_id is not None and failure.kind != "replication":
+        yield "node", failure.node_id
+    if failure.kind == "replication":
+        yield OF_NAMED_NODES
+    elif failure.is_of_broker:
+        yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES
+    if failure.kind == "path":
+        yield from (("path", host) for host in failure.hosts)
+    if failure.kind in ("client", "quota"):
+        yield from ((failure.kind, client) for client in failure.client_instance_ids)
+    if failure.kind == "client":
+        yield from (("group", group) for group in groups_of(failure))
+    if failure.kind in ERROR_KINDS:
+        about = "member" if failure.kind == "member" else "resource"
+        yield from ((about, resource) for resource in failure.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The failures to which one stall may belong: those that had begun at begun_by_ns."""
+
+    known: KnownFailures
+    stall: Row
+    begun_by_ns: int
+
+    def longest(
+        self, keys: Iterable[Key], is_able: Callable[[Failure], bool] = lambda _: True
+    ) -> tuple[int, Failure] | None:
+        """The failure that concerns one of these and has the longest time in common with the stall, and how long that
+        is; the earlier one of two."""
+        stall = self.stall
+        found = self.known.by_key.longest(keys, stall["from_ns"], stall["to_ns"], is_able, self.begun_by_ns)
+        least = min(LEAST_OVERLAP_NS, stall["waited_ms"] * 500_000)
+        return found if found is not None and found[0] >= least else None
+
+    def has(self, failure: Failure) -> bool:
+        """Whether a failure is one of them: of about that time, or one that the client had met."""
+        if failure.start_ns > self.begun_by_ns:
+            return False
+        is_met = self.stall["client_instance_id"] in failure.client_instance_ids
+        return is_met or is_of_time(failure, self.stall["from_ns"], self.stall["to_ns"])
+
+    def before(self, key: Key, lasted_ns: int) -> Iterator[Failure]:
+        """The failures that concern this, had begun when the stall began, and lasted so long after that; the last
+        first."""
+        since = self.stall["from_ns"]
+        return self.known.by_key.latest(key, since + lasted_ns, min(since, self.begun_by_ns))
+
+    def just_over(self, key: Key) -> list[Failure]:
+        """The failures that concern this and were over when the stall began, or shortly before; the first first."""
+        since = self.stall["from_ns"]
+        met = self.known.by_key.latest(key, since - FOLLOWS_NS, since)
+        return self.known.by_key.in_order(f for f in met if f.end_ns is not None and f.end_ns <= since)
+
+    def recovering(self, key: Key) -> tuple[int, Failure] | None:
+        """When the last recovery began that was not over when the stall began, and its failure."""
+        met = self.known.recovering(key, self.stall["from_ns"])
+        return next((each for each in met if each[1].start_ns <= self.begun_by_ns), None)

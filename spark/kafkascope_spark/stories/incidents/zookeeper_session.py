@@ -1,0 +1,132 @@
+"""The end of a broker's ZooKeeper session as the reason why the controller gave its leaderships to others.
+
+A broker of a cluster with ZooKeeper is registered as long as its session lives. When the session ends, because the
+broker closed it or because ZooKeeper received nothing for the session timeout, the controller moves the leaders of the
+broker's partitions. So the session says when and why leaders moved after a broker fell; and where a broker loses its
+session and serves on, the session is what failed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
+from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
+
+Row = dict[str, Any]
+
+ZOOKEEPER_SESSION = "zookeeper_session"
+"""Kind of the rows, and of the incident of a broker that lost its session and served on."""
+MOVES = frozenset({"leader_move", "coordinator_move"})
+"""Kinds of failures that the end of a session may explain."""
+
+
+def session_row(session: ZooKeeperSession) -> Row:
+    """A row of ZOOKEEPER_SESSION: the fields of the session."""
+    return asdict(session)
+
+
+def ended_sessions(sessions: Sequence[Row], states: Iterable[Row]) -> list[EndedSession]:
+    """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which
+    broker serves at an address; an address of several brokers is left out. So is a session while its client held
+    another one: which of them the broker is registered by is not known."""
+    names = _names_by_address(states)
+    of_client: KeyedStretches[Row] = KeyedStretches()
+    for row in sessions:
+        of_client.add(("client", row["client_ip"]), row["first_ns"], _over_ns(row), row)
+    found = []
+    for row in sessions:
+        over_ns = _over_ns(row)
+        if row["client_ip"] not in names or over_ns is None:
+            continue
+        open_meanwhile = of_client.of(("client", row["client_ip"])).latest(over_ns + 1, row["heard_ns"])
+        if any(other is not row for other in open_meanwhile):
+            continue
+        node_id, subject = names[row["client_ip"]]
+        found.append(
+            EndedSession(
+                node_id=node_id,
+                subject=subject,
+                address=row["client_ip"],
+                timeout_ms=row["timeout_ms"],
+                heard_ns=row["heard_ns"],
+                over_ns=over_ns,
+                is_closed=row["is_closed"],
+                reopened_ns=row["reopened_ns"],
+                is_replaced=row["is_replaced"],
+                conn_ids=tuple(row["conn_ids"]),
+            )
+        )
+    return sorted(found, key=lambda session: (session.over_ns, session.conn_ids))
+
+
+def _names_by_address(states: Iterable[Row]) -> dict[str, tuple[int | None, str]]:
+    """The only broker at each address: its node id, None where that is not known, and its name."""
+    nodes: dict[str, set[int]] = defaultdict(set)
+    for row in states:
+        nodes[row["server_ip"]] |= {row["node_id"]} - {None}
+    alone = {ip: next(iter(ids), None) for ip, ids in nodes.items() if len(ids) <= 1}
+    return {ip: (node, ip if node is None else f"node {node} ({ip})") for ip, node in alone.items()}
+
+
+def _over_ns(session: Row) -> int | None:
+    """When the session was over, at the earliest; None where the capture does not show that."""
+    over_ns: int | None = session["ended_ns"] if session["is_closed"] else session["expired_ns"]
+    return over_ns
+
+
+def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession]) -> list[EndedSession]:
+    """Gives each failure of a broker the session that ended with it. Returns the sessions that no failure has."""
+    at_address: KeyedStretches[tuple[int, EndedSession]] = KeyedStretches()
+    for place, session in enumerate(sessions):
+        at_address.add(("address", session.address), session.heard_ns, session.over_ns, (place, session))
+    given: set[int] = set()
+    for failure in failures:
+        if failure.is_of_broker and failure.session is None:
+            end_ns = FOREVER if failure.end_ns is None else failure.end_ns
+            addresses = {row["server_ip"] for row in failure.states}
+            found = (at_address.of(("address", ip)).meeting(failure.start_ns - SECOND, end_ns) for ip in addresses)
+            left = (each for each in chain.from_iterable(found) if each[0] not in given)
+            first = min(left, key=itemgetter(0), default=None)
+            if first is not None:
+                given.add(first[0])
+                failure.session = first[1]
+    return [session for place, session in enumerate(sessions) if place not in given]
+
+
+def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
+    """The failures of brokers that lost their sessions and served on. That the broker opened another session, or was
+    refused this one, proves that it was lost: else it may have gone on at a server that the capture does not show."""
+    return [
+        Failure(
+            ZOOKEEPER_SESSION,
+            subject=session.subject,
+            start_ns=session.heard_ns,
+            end_ns=session.reopened_ns,
+            node_id=session.node_id,
+            session=session,
+        )
+        for session in sessions
+        if not session.is_closed and session.is_replaced
+    ]
+
+
+def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
+    """Gives each move of leaders or coordinators the failure with the session whose end it follows, if any does."""
+    ended: Stretches[Failure] = Stretches(
+        (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
+    )
+    for move in moves:
+        if move.kind in MOVES:
+            move.root = next(ended.latest(move.start_ns, move.start_ns), None)
+
+
+def _moves_until_ns(session: EndedSession) -> int:
+    """To when leaders move because the session had ended: the broker is there again, or it is long over."""
+    back_ns = FOREVER if session.reopened_ns is None else session.reopened_ns
+    return min(session.over_ns + FOLLOWS_NS, back_ns)

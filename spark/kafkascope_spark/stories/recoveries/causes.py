@@ -1,0 +1,151 @@
+"""Assigns `cause_id` to episodes: episodes of all clients that have one cause in common share it.
+
+A broker that was lost, or that gave up what it led and coordinated, is one cause: it covers every connection, partition
+and coordinator at that node, and what follows from it at other brokers (elections, loading, removed members). Any other
+error has one cause per error and resource, for all clients.
+
+Episodes come ordered by (affected_ns, recovery_id): the order in which clients began to be affected. Memory is one
+entry per cause that is still going on, at most MOST_CAUSES. Which errors have their node in common, and which follow
+from a lost broker, are facts of the table error_codes."""
+
+import hashlib
+from bisect import insort
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from kafkascope_spark.stories.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
+from kafkascope_spark.stories.model import Row
+
+SECOND = 1_000_000_000
+GAP_NS = 5 * SECOND
+"""Longest pause between the last sign of a cause and the next episode of it: clients notice a dead broker within a
+poll or a back-off of some seconds."""
+FOLLOWS_NS = 15 * SECOND
+"""Longest time after which a lost broker still brings about errors at other brokers: a session timeout or an
+election."""
+MOST_CAUSES = 10_000
+"""Causes that are remembered at once; beyond that, those that have ended are forgotten."""
+_LEAST_SWEPT = 64
+"""So many causes at nodes are not looked through for those that are over."""
+COLUMNS = (
+    "recovery_id",
+    "client_instance_id",
+    "resource_kind",
+    "resource",
+    "first_error_name",
+    "start_ns",
+    "failing_ns",
+    "recovered_ns",
+    "old_node_id",
+)
+"""Columns of `recoveries` that decide the cause of an episode."""
+
+
+@dataclass(slots=True)
+class Cause:
+    """A cause that may still be going on, and the clients that it has affected. number: counts causes as they begin;
+    is_at_node: it is at a node, whatever the error and the resource."""
+
+    cause_id: str
+    number: int
+    until_ns: int
+    is_at_node: bool
+    clients: set[str] = field(default_factory=set)
+
+
+class Causes:
+    """Assigns causes to episodes, one by one in the order of (affected_ns, recovery_id)."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Cause] = {}
+        self._n_begun = 0
+        self._most = MOST_CAUSES
+        self._at_nodes: list[Cause] = []
+        """Causes at a node, in the order in which they began."""
+        self._at_nodes_of: dict[str, list[Cause]] = {}
+        """The same of each client that they affected."""
+        self._most_at_nodes = _LEAST_SWEPT
+        self._nodes: dict[str, int | None] = {}
+        """Address of a server -> its node, for the server's other ports; None where it serves several nodes."""
+
+    def cause_of(self, episode: Row) -> str:
+        """The cause_id of an episode, a row with the COLUMNS of `recoveries`."""
+        start, client = affected_ns(episode), episode["client_instance_id"]
+        self._learn_node(episode)
+        key = self._key(episode)
+        cause = self._broker_loss_before(episode["first_error_name"], start, client) or self._ongoing(key, start)
+        if cause is None:
+            cause = self._begin(episode, key)
+        cause.until_ns = max(cause.until_ns, episode["start_ns"], episode["recovered_ns"] or 0)
+        if client not in cause.clients:
+            cause.clients.add(client)
+            if cause.is_at_node:
+                insort(self._at_nodes_of.setdefault(client, []), cause, key=attrgetter("number"))
+        return cause.cause_id
+
+    def _broker_loss_before(self, error: str, start: int, client: str) -> Cause | None:
+        """The latest lost or moved broker from which the error may follow."""
+        if error not in FOLLOWS and error not in FOLLOWS_FOR_THE_SAME:
+            return None
+        among = self._at_nodes if error in FOLLOWS else self._at_nodes_of.get(client, [])
+        return next((cause for cause in reversed(among) if start <= cause.until_ns + FOLLOWS_NS), None)
+
+    def _ongoing(self, key: str, start: int) -> Cause | None:
+        """The cause with the key, if it was going on until shortly before."""
+        cause = self._by_key.get(key)
+        return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
+
+    def _begin(self, episode: Row, key: str) -> Cause:
+        """A new cause, which begins with the episode."""
+        start = affected_ns(episode)
+        digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
+        self._n_begun += 1
+        cause = Cause(f"cause-{digest[:16]}", self._n_begun, start, episode["first_error_name"] in AT_NODE)
+        self._forget_over(start)
+        self._by_key[key] = cause
+        if cause.is_at_node:
+            self._at_nodes.append(cause)
+        return cause
+
+    def _forget_over(self, start: int) -> None:
+        """Forgets causes that are over; when half of those that there are have begun since the last time."""
+        if len(self._by_key) >= self._most:
+            self._by_key = {k: c for k, c in self._by_key.items() if start <= c.until_ns + GAP_NS}
+            self._most = max(MOST_CAUSES, 2 * len(self._by_key))
+        if len(self._at_nodes) >= self._most_at_nodes:
+            self._at_nodes = [c for c in self._at_nodes if start <= c.until_ns + FOLLOWS_NS]
+            self._most_at_nodes = max(_LEAST_SWEPT, 2 * len(self._at_nodes))
+            of_clients: dict[str, list[Cause]] = {}
+            for cause in self._at_nodes:
+                for client in cause.clients:
+                    of_clients.setdefault(client, []).append(cause)
+            self._at_nodes_of = of_clients
+
+    def _learn_node(self, episode: Row) -> None:
+        """Remember which node is behind the address of a lost connection."""
+        if episode["resource_kind"] == "connection" and episode["old_node_id"] is not None:
+            address, node = _address(episode), episode["old_node_id"]
+            if len(self._nodes) < MOST_CAUSES or address in self._nodes:
+                self._nodes[address] = node if self._nodes.get(address, node) == node else None
+
+    def _key(self, episode: Row) -> str:
+        """What an episode has in common with the other episodes of its cause."""
+        error, node = episode["first_error_name"], episode["old_node_id"]
+        if error not in AT_NODE:
+            return f"{error}|{episode['resource_kind']}|{episode['resource']}"
+        if node is None and episode["resource_kind"] == "connection":
+            node = self._nodes.get(_address(episode))
+        return f"node {node}" if node is not None else f"server {episode['resource']}"
+
+
+def _address(episode: Row) -> str:
+    """The server's address without the port: a broker's listeners and its controller are ports of one address."""
+    address: str = episode["resource"].rpartition(":")[0]
+    return address
+
+
+def affected_ns(episode: Row) -> int:
+    """The time from which the episode's client was affected: its first error, or the request or SYN to which a silent
+    broker did not respond."""
+    start: int = episode["start_ns"]
+    return min(start, episode["failing_ns"] or start) if episode["first_error_name"] in SILENT else start

@@ -1,0 +1,272 @@
+"""The open episodes of one client instance; what ends becomes rows of `recoveries` and `recovery_steps`.
+
+Memory is bounded: MAX_OPEN episodes at a time (then the resources that break further are left out), and what an
+episode holds.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.error_codes import BRIEF_NS, BRIEFLY_NORMAL
+from kafkascope_spark.stories.model import ErrorRun, Row
+from kafkascope_spark.stories.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
+from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
+from kafkascope_spark.stories.recoveries.reaction import Reaction
+from kafkascope_spark.stories.recoveries.reactions import reaction_to
+from kafkascope_spark.stories.recoveries.resources import Resource
+from kafkascope_spark.stories.recoveries.states import Trigger
+
+MAX_OPEN = 10_000
+"""Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
+BROKER_SETTLES_MS = 5_000
+"""Brokers learn of new leaders, deleted topics and each other by errors (AbstractFetcherThread): what passes within
+this time is their normal course."""
+
+
+class Episodes:
+    """The open episodes of one instance; ended ones become rows. uncovered: times that no file covers: when what was
+    open then recovered is not known."""
+
+    def __init__(self, instance: Instance, uncovered: Uncovered = NOTHING_UNCOVERED) -> None:
+        self._instance = instance
+        self._uncovered = uncovered
+        self._is_broker = instance.kind.kind == "broker"
+        self._library = "broker" if self._is_broker else instance.library
+        self._is_transactional = any(c.transactional_ids for c in instance.connections)
+        self._reactions: dict[tuple[str, int | None], Reaction] = {}
+        self._open: dict[Resource, Episode] = {}
+        self._of_connections: dict[Resource, Episode] = {}
+        """Those of lost connections among them."""
+        self._answered_ns = {c.conn_id: c.last_answered_ns for c in instance.connections}
+        self._numbers: dict[Resource, int] = {}
+        self._journal = Journal()
+        self._rows: list[tuple[str, Row]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def get(self, resource: Resource) -> Episode | None:
+        """The open episode of the resource."""
+        return self._open.get(resource)
+
+    def error(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
+        """An error on the resource."""
+        episode = self._open.get(resource) or self._begin(resource, step, api_key)
+        if episode is not None:
+            episode.error(step, self._reaction_to(step.error_name or "UNKNOWN", api_key), self._journal)
+
+    def error_run(self, resource: Resource, step: EpisodeStep, run: ErrorRun) -> None:
+        """The same error on the resource again and again; step: the last of them."""
+        first = step._replace(ts_ns=run.ts_ns, request_id=run.request_id)
+        episode = self._open.get(resource) or self._begin(resource, first, run.api_key)
+        if episode is not None:
+            episode.error_run(step, run, self._reaction_to(run.error_name, run.api_key), self._journal)
+
+    def _begin(self, resource: Resource, step: EpisodeStep, api_key: int | None) -> Episode | None:
+        """A new episode; None where too many are open."""
+        if len(self._open) >= MAX_OPEN:
+            return None
+        number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
+        episode = self._open[resource] = Episode(resource, api_key, number, step, self._journal.end)
+        if resource[0] == "connection":
+            self._of_connections[resource] = episode
+        return episode
+
+    def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
+        found = self._reactions.get((error_name, api_key))
+        if found is None:
+            found = reaction_to(error_name, api_key, self._library, transactional=self._is_transactional)
+            self._reactions[error_name, api_key] = found
+        return found
+
+    def react(self, trigger: Trigger, step: EpisodeStep) -> None:
+        """The client did something that may concern every open episode."""
+        if not self._open:
+            return
+        if self._journal.is_full:
+            for episode in self._open.values():
+                episode.catch_up(self._journal)
+            self._journal.clear()
+        self._journal.add(trigger, step)
+
+    def retry(self, resource: Resource, step: EpisodeStep) -> None:
+        """A request on the resource was sent."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.retry(step, self._journal)
+
+    def hint(self, resource: Resource, step: EpisodeStep, leader_id: int) -> None:
+        """An answer named the leader of the topic-partition."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.hint(step, leader_id)
+
+    def catch_up(self, resource: Resource) -> None:
+        """What the client just did was about this resource."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.catch_up(self._journal)
+
+    def note(self, step: EpisodeStep) -> None:
+        """A step of every open episode of a lost connection that moves nothing."""
+        for episode in self._of_connections.values():
+            episode.note(step)
+
+    def late_error(self, resource: Resource, step: EpisodeStep) -> None:
+        """An error that the packets show and the client did not get."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.late_error(step)
+
+    def success(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
+        """The resource works again."""
+        episode = self._open.pop(resource, None)
+        self._of_connections.pop(resource, None)
+        if episode is not None:
+            episode.success(step, self._journal)
+            self._write(episode, "recovered", step, api_key)
+        if not self._open:
+            self._journal.clear()
+
+    def ready(self) -> list[tuple[str, Row]]:
+        """The rows of what has ended since they were last taken."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    def finish(self, outcome_of: Callable[[Episode], str], end_ns: int) -> Iterator[tuple[str, Row]]:
+        """End of the capture or of the client: the rows that are left, an episode after the other.
+
+        outcome_of: the outcome of an episode that did not end.
+        """
+        yield from self.ready()
+        for resource in list(self._open):
+            episode = self._open.pop(resource)
+            self._of_connections.pop(resource, None)
+            outcome = outcome_of(episode)
+            episode.end(self._journal, end_ns)
+            self._write(episode, outcome, None, None)
+            yield from self.ready()
+
+    def _is_brokers_course(self, episode: Episode) -> bool:
+        if not self._is_broker or episode.resource[0] in ("connection", "authentication"):
+            return False
+        return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
+
+    def _before_failure(self, episode: Episode) -> Row:
+        """What a connection that failed was used for at last, and how long before it had carried an answer."""
+        first = episode.first
+        if episode.resource[0] != "connection":
+            return {"failing_api": None, "idle_ms": None}
+        answered_ns = self._answered_ns.get(first.conn_id or "")
+        if answered_ns is None or first.since_ns is None or first.since_ns < answered_ns:
+            return {"failing_api": first.api_name, "idle_ms": None}
+        if self._uncovered.first_in(answered_ns, first.since_ns) is not None:
+            return {"failing_api": first.api_name, "idle_ms": None}
+        return {"failing_api": first.api_name, "idle_ms": (first.since_ns - answered_ns) // 1_000_000}
+
+    def _times(self, episode: Episode, end: EpisodeStep | None) -> Row:
+        start = episode.first.ts_ns
+        is_known = end is not None and self._uncovered.first_in(start, end.ts_ns) is None
+        return {
+            "start_ns": start,
+            "failing_ns": episode.first.since_ns,
+            **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
+            "recovered_ns": end.ts_ns if end else None,
+            "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end and is_known else None,
+            "refresh_trigger": episode.trigger,
+        }
+
+    def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
+        if self._is_brokers_course(episode):
+            return
+        until_ns = episode.last_ns if end is None else end.ts_ns
+        is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
+        if episode.reaction_check.wrong or is_pestering:
+            outcome = "wrong_reaction"
+        elif BRIEFLY_NORMAL.issuperset(episode.errors) and until_ns - episode.first.ts_ns < BRIEF_NS:
+            return
+        recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
+        row: Row = {
+            "recovery_id": recovery_id,
+            "client_instance_id": self._instance.instance_id,
+            "client_id": self._instance.client_id,
+            "client_ip": self._instance.client_ip,
+            "cause_id": None,
+            "outcome": outcome,
+            "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
+            **_what(episode),
+            **self._times(episode, end),
+            **self._before_failure(episode),
+            **_costs(episode, end, api_key),
+        }
+        self._rows.append(("recoveries", row))
+        self._rows += [("recovery_steps", _step_row(recovery_id, i, s)) for i, s in enumerate(episode.steps, 1)]
+
+
+def _what(episode: Episode) -> Row:
+    kind, name = episode.resource
+    return {
+        "resource_kind": kind,
+        "resource": name,
+        "first_error_name": episode.errors[0],
+        "first_api_key": episode.api_key,
+        "error_names": episode.errors,
+        "n_errors": episode.n_errors,
+        "expected_reaction": episode.expected,
+        "reaction": ", ".join(episode.reactions) or "none",
+        "storm": episode.storm,
+        "incident_id": None,
+        "evidence": episode.evidence,
+    }
+
+
+def _costs(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> Row:
+    moved, until = _moved(episode, end, api_key), episode.old_until_ns
+    return {
+        **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
+        "n_wasted_requests": episode.n_wasted + max(0, episode.n_lookups - 1),
+        "n_stale_requests": episode.n_to_old if moved else 0,
+        "stale_us": (until - episode.first.ts_ns) // 1000 if moved and until else None,
+        "old_node_id": episode.old_node_id,
+        "new_node_id": _owner(episode, end, api_key),
+    }
+
+
+def _moved(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> bool:
+    """Whether the resource works at another node now."""
+    if end is None or end.node_id is None or api_key in NO_NODE_APIS:
+        return False
+    return episode.old_node_id is not None and end.node_id != episode.old_node_id
+
+
+def _owner(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> int | None:
+    """The node in charge at the end: the leader that answers named, else who answered."""
+    if end is None:
+        return None
+    if episode.leader_id is not None:
+        return episode.leader_id
+    return None if api_key in NO_NODE_APIS else end.node_id
+
+
+def _wrong_why(episode: Episode) -> str:
+    return episode.reaction_check.wrong or f"{episode.n_errors} tries of what is not allowed"
+
+
+def _step_row(recovery_id: str, seq: int, step: EpisodeStep) -> Row:
+    return {
+        "recovery_id": recovery_id,
+        "seq": seq,
+        "step": step.name,
+        "conn_id": step.conn_id,
+        "node_id": step.node_id,
+        "ts_ns": step.ts_ns,
+        "duration_us": step.duration_us,
+        "request_id": step.request_id,
+        "error_name": step.error_name,
+    }
+
+
+def _digest(prefix: str, *parts: str) -> str:
+    return f"{prefix}-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}"

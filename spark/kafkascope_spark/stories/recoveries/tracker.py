@@ -1,0 +1,397 @@
+"""What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
+from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request, Row
+from kafkascope_spark.stories.recoveries.coordinators import Coordinators
+from kafkascope_spark.stories.recoveries.episodes import Episodes
+from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
+from kafkascope_spark.stories.recoveries.journal import EpisodeStep
+from kafkascope_spark.stories.recoveries.outcomes import OpenOutcomes
+from kafkascope_spark.stories.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
+from kafkascope_spark.stories.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
+from kafkascope_spark.stories.recoveries.states import Trigger
+from kafkascope_spark.stories.recoveries.waiting import Unanswered, WaitingRequests
+
+SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
+"""A fetch session that a broker lost with its memory."""
+LONG_THROTTLE_MS = 1_000
+"""A quota that silences a client for so long looks like an outage."""
+
+
+class Recoveries:
+    """Feeds the episodes of one instance. Events come in order of time. uncovered: times that no file covers."""
+
+    def __init__(
+        self, instance: Instance, capture_ns: tuple[int, int], uncovered: Uncovered = NOTHING_UNCOVERED
+    ) -> None:
+        self._instance = instance
+        self._capture_ns = capture_ns
+        self._episodes = Episodes(instance, uncovered)
+        self._connections = {c.conn_id: c for c in instance.connections}
+        self._last_activity_ns = instance.last_activity_ns
+        self._waiting = WaitingRequests()
+        mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
+        self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
+        self._hints: list[PartitionAccess] = []
+        self._coordinators = Coordinators()
+        self._begins: dict[str, list[int]] = defaultdict(list)
+        """When the connections to each server began, in order of time."""
+        for begin_ns, server in sorted((c.begin_ns, c.server) for c in instance.connections):
+            self._begins[server].append(begin_ns)
+        self._closed: dict[str, EpisodeStep] = {}
+        """Connections that the server closed, and that the client used once more -> how: what it sent is lost."""
+        self._quotas: set[int] = set()
+        """APIs whose answers silence the client."""
+        self._worked: set[str] = set()
+        """Connections that answered more than the handshake."""
+        self._shallow: set[str] = set()
+        """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
+        self._denied: set[str] = set()
+        """Connections that were not let in: the broker closes them."""
+        self._ended: set[str] = set()
+        """Connections that the client gave up before their end was seen."""
+        self._silent_until: dict[str, int] = {}
+        """Servers that answered late -> when they did."""
+
+    def on_open(self, connection: Connection) -> None:
+        """A connection is tried: a retry of its server."""
+        if self._waiting:
+            self._give_up(connection)
+        if self._episodes:
+            step = EpisodeStep("retry", connection.begin_ns, connection.conn_id, connection.node_id)
+            self._episodes.react(Trigger.OPENED, step._replace(name="open", is_reported=False))
+            self._episodes.retry(("connection", connection.server), step)
+
+    def _give_up(self, opened: Connection) -> None:
+        """A client that opens another connection to a server that owes it an answer for long has closed the one before.
+        Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
+        It has one connection at a time to produce to a server, so that one more of them shows it sooner.
+        """
+        at = opened.begin_ns
+        waited_for = given_up if api_keys.PRODUCE in opened.apis else overdue
+        for conn_id, waiting in self._waiting.of_connections():
+            old = self._connections.get(conn_id)
+            if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
+                continue
+            late = waited_for(waiting.requests, at)
+            if late:
+                error = step_of("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                self._episodes.error(("connection", old.server), error)
+                self._lose(self._waiting.take(conn_id).only(late), error)
+                self._ended.add(conn_id)
+
+    def on_up(self, connection: Connection) -> None:
+        """A connection stands."""
+        if self._episodes and connection.up_ns is not None:
+            took = (connection.up_ns - connection.begin_ns) // 1000
+            step = EpisodeStep("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
+            self._episodes.react(Trigger.UP, step)
+
+    def on_request(self, request: Request) -> None:
+        """A request was sent."""
+        if request.status == "unanswered":
+            closed = self._closed.get(request.conn_id)
+            if closed is None:
+                self._waiting.add_request(request)
+            else:
+                self._lose_after_close(request, closed)
+        for lost in self._coordinators.looked_for(request):
+            if self._episodes.get(lost.resource) is None:
+                self._episodes.error(lost.resource, lost.failure)
+        if not self._episodes:
+            return
+        step_name = STEP_OF_API.get(request.api_key)
+        if step_name:
+            joins = step_name == "heartbeat" and request.generation_or_epoch == 0
+            step = step_of("heartbeat_join" if joins else step_name, request, request.ts_ns)
+            greets = request.api_key in api_keys.HANDSHAKE_APIS
+            trigger = Trigger.GREETED if greets else Trigger.ASKED
+            self._episodes.react(trigger, step._replace(is_reported=step_name not in BY_ANSWER))
+        for resource in proven_by(request):
+            if resource[0] == "found":
+                resource = ("coordinator", resource[1])
+                self._episodes.catch_up(resource)
+                if not self._asks_again(resource):
+                    continue
+            if self._episodes.get(resource) is not None:
+                step = step_of("retry", request, request.ts_ns, None, retry_key(resource, request))
+                self._episodes.retry(resource, step)
+
+    def _asks_again(self, resource: Resource) -> bool:
+        """Whether FindCoordinator is a retry there, and not a step towards one."""
+        episode = self._episodes.get(resource)
+        return episode is not None and episode.api_key == api_keys.FIND_COORDINATOR
+
+    def on_access(self, access: PartitionAccess) -> None:
+        """A topic-partition was named: a retry in a request, a success in an answer."""
+        if access.unanswered:
+            closed = self._closed.get(access.conn_id)
+            if closed is None:
+                self._waiting.add_partition(access)
+            else:
+                self._lose(Unanswered(partitions=[access]), closed._replace(ts_ns=access.ts_ns))
+            return
+        if access.hints:
+            self._hints.append(access)
+            return
+        if not self._episodes:
+            return
+        names = [access.topic] if access.partition is None else [f"{access.topic}-{access.partition}", access.topic]
+        for name in names:
+            resource = ("partition", name)
+            episode = self._episodes.get(resource)
+            if episode is not None and (access.leader_id or -1) >= 0 and name is names[0]:
+                episode.leader_id = access.leader_id
+            if not self._counts(resource, access):
+                continue
+            node = self._node(access.conn_id)
+            step_name = "success" if access.answered else "retry"
+            step = EpisodeStep(step_name, access.ts_ns, access.conn_id, node, access.request_id, retry_key=node)
+            if access.answered:
+                self._episodes.success(resource, step, access.api_key)
+            elif access.api_key != api_keys.METADATA:
+                self._episodes.retry(resource, step)
+
+    def _counts(self, resource: Resource, access: PartitionAccess) -> bool:
+        """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
+        they asked."""
+        episode = self._episodes.get(resource)
+        if episode is None:
+            return False
+        return (
+            access.api_key in (api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH)
+            or episode.api_key == access.api_key
+        )
+
+    def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
+        """An answer arrived, with these error codes."""
+        at = request.response_ns
+        assert at is not None
+        if request.api_key not in api_keys.HANDSHAKE_APIS:
+            self._worked.add(request.conn_id)
+            self._coordinators.on_answer(request)
+        due_ns = late_since(request)
+        if due_ns is not None:
+            self._came_late(request, due_ns, at)
+        step_name = STEP_OF_API.get(request.api_key)
+        if self._episodes and step_name and request.ok:
+            self._episodes.react(
+                Trigger.ANSWERED, step_of(step_name, request, at)._replace(is_reported=step_name in BY_ANSWER)
+            )
+        broken: set[Resource] = set()
+        for failure in failures:
+            resource = resource_of(failure, request)
+            if resource is None or not self._is_worth(failure):
+                self._note(failure, request, at)
+                continue
+            if resource == AUTHENTICATION:
+                self._denied.add(request.conn_id)
+                resource = self._authentication
+            broken.add(resource)
+            step = step_of("error", request, at, failure.error_name, retry_key(resource, request))
+            self._episodes.error(resource, step, failure.api_key)
+        if self._hints:
+            self._hinted(request)
+        if self._quotas or request.throttle_ms:
+            self._throttled(request, at)
+        if self._episodes:
+            self._report_success(request, at, broken)
+
+    def on_late_answer(self, request: Request, at: int, failures: list[ErrorRun]) -> None:
+        """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
+        connection = self._connections.get(request.conn_id)
+        if connection is None:
+            return
+        for failure in failures:
+            if self._is_worth(failure):
+                step = step_of("error", request, at, failure.error_name)
+                self._episodes.late_error(("connection", connection.server), step)
+
+    def _came_late(self, request: Request, due_ns: int, at: int) -> None:
+        """The server was silent, and is not any more; of several responses that it owed, the first counts. What a quota
+        holds back is not late."""
+        connection = self._connections.get(request.conn_id)
+        if connection is None or self._quotas or (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
+            return
+        resource = ("connection", connection.server)
+        if due_ns <= self._silent_until.get(connection.server, 0):
+            return
+        self._silent_until[connection.server] = at
+        if self._episodes.get(resource) is None:
+            error = step_of("error", request, due_ns, "RESPONSE_LATE")
+            self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
+        self._episodes.success(resource, step_of("success", request, at))
+
+    def on_error_run(self, run: ErrorRun, request: Request) -> None:
+        """The same error came again and again; request: the first that met it."""
+        resource = resource_of(run, request)
+        if resource is None or not self._is_worth(run):
+            return
+        step = EpisodeStep(
+            "error",
+            run.last_ns,
+            request.conn_id,
+            request.node_id,
+            run.last_request_id,
+            (run.last_ns - run.last_sent_ns) // 1000,
+            run.error_name,
+            retry_key(resource, request),
+        )
+        self._episodes.error_run(resource, step, run)
+
+    def _hinted(self, request: Request) -> None:
+        """The errors of the answer that name the leader; their mentions come just before the answer."""
+        for access in self._hints:
+            if access.request_id == request.request_id and access.leader_id is not None:
+                step = EpisodeStep("hint", access.ts_ns, access.conn_id, access.leader_id, access.request_id)
+                self._episodes.hint(("partition", f"{access.topic}-{access.partition}"), step, access.leader_id)
+        self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
+
+    def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
+        """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
+        if failure.error_name in SESSION_ERRORS and self._episodes:
+            self._episodes.note(step_of("error", request, at, failure.error_name))
+
+    def _throttled(self, request: Request, at: int) -> None:
+        """A quota that silences the client; over with the next answer to that API that does not."""
+        resource = ("connection", f"quota: {request.api_name}")
+        if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
+            self._quotas.add(request.api_key)
+            self._episodes.error(resource, step_of("error", request, at, "THROTTLED"), request.api_key)
+        elif request.api_key in self._quotas:
+            self._quotas.remove(request.api_key)
+            self._episodes.success(resource, step_of("success", request, at), request.api_key)
+
+    def _is_worth(self, failure: ErrorRun) -> bool:
+        """An administrator's question about what is not there is no episode; a refusal is."""
+        return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
+
+    def _report_success(self, request: Request, at: int, broken: set[Resource]) -> None:
+        step = step_of("success", request, at)
+        connection = self._connections.get(request.conn_id)
+        if connection is not None:
+            self._report_answer_on(connection, step)
+        if not request.ok:
+            return
+        if request.api_key not in api_keys.HANDSHAKE_APIS and request.conn_id not in self._denied:
+            self._episodes.success(self._authentication, step)
+        for kind, name in proven_by(request):
+            if kind == "found":
+                self._report_found_coordinator(name, step)
+            elif (kind, name) not in broken and not self._is_blind(kind, name, request):
+                self._episodes.success((kind, name), step, request.api_key)
+
+    def _is_blind(self, kind: str, name: str, request: Request) -> bool:
+        """Whether it is a Heartbeat that proves nothing: a coordinator that is loading answers it without looking
+        (GroupCoordinatorService.heartbeat)."""
+        if kind != "coordinator" or request.api_key != api_keys.HEARTBEAT:
+            return False
+        episode = self._episodes.get((kind, name))
+        return episode is not None and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
+
+    def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
+        """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
+        episode = self._episodes.get(("coordinator", name))
+        if episode is None:
+            return
+        if episode.api_key == api_keys.FIND_COORDINATOR:
+            self._episodes.success(episode.resource, step, api_keys.FIND_COORDINATOR)
+        else:
+            episode.n_lookups += 1
+
+    def _report_answer_on(self, connection: Connection, step: EpisodeStep) -> None:
+        """An answer on a connection opened after the failure proves its server."""
+        if connection.server in self._shallow and connection.conn_id not in self._worked:
+            return
+        episode = self._episodes.get(("connection", connection.server))
+        if episode is not None and connection.begin_ns > episode.first.ts_ns:
+            self._episodes.success(episode.resource, step)
+
+    def on_close(self, connection: Connection, at: int) -> None:
+        """A connection ended."""
+        if connection.conn_id in self._ended:
+            return
+        waiting = self._waiting.take(connection.conn_id)
+        unanswered = waiting.requests
+        goes_on = self._last_activity_ns > at
+        error = failure_of_end(connection, unanswered, goes_on)
+        if connection.close_kind in CLOSED_BY_SERVER and (connection.last_request_ns or 0) > at:
+            how = CLOSED_BY_SERVER[connection.close_kind]
+            self._closed[connection.conn_id] = EpisodeStep(
+                "error", at, connection.conn_id, connection.node_id, error_name=how, retry_key=connection.node_id
+            )
+        if error is None or connection.conn_id in self._denied:
+            return
+        resource: Resource = ("connection", connection.server)
+        if (
+            error in SERVER_CLOSED
+            and any(r.api_key in api_keys.SASL_APIS for r in unanswered)
+            and not connection.refused_after
+        ):
+            error, resource = "AUTHENTICATION_CLOSED", self._authentication
+        late = given_up(unanswered, at)
+        request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
+        since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
+        step = EpisodeStep("error", at, connection.conn_id, connection.node_id, None, None, error, since_ns=since)
+        if request is not None:
+            step = step._replace(request_id=request.request_id, api_name=request.api_name)
+        if connection.first_request_ns is not None:
+            shallow = connection.conn_id not in self._worked
+            (self._shallow.add if shallow else self._shallow.discard)(connection.server)
+        self._episodes.error(resource, step)
+        if error != "AUTHENTICATION_CLOSED":
+            self._lose(waiting if error != "REQUEST_UNANSWERED" else waiting.only(late), step)
+            self._coordinators.on_failure(step)
+
+    def _lose(self, unanswered: Unanswered, step: EpisodeStep) -> None:
+        """What the client asked of a broker that it lost: an error on each topic-partition, and on each coordinator."""
+        for access in unanswered.partitions:
+            name = access.topic if access.partition is None else f"{access.topic}-{access.partition}"
+            lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, retry_key=step.node_id)
+            self._episodes.error(("partition", name), lost, access.api_key)
+        for resource, request in unanswered.coordinators():
+            lost = step._replace(request_id=request.request_id, since_ns=request.ts_ns, retry_key=step.node_id)
+            self._episodes.error(resource, lost, request.api_key)
+
+    def _lose_after_close(self, request: Request, closed: EpisodeStep) -> None:
+        """A request was sent on a connection that the server had closed before: the client had not noticed."""
+        connection = self._connections[request.conn_id]
+        step = closed._replace(
+            ts_ns=request.ts_ns, request_id=request.request_id, since_ns=request.ts_ns, api_name=request.api_name
+        )
+        resource = ("connection", connection.server)
+        if self._episodes.get(resource) is None and not self._is_replaced(connection, request.ts_ns):
+            self._episodes.error(resource, step)
+        self._lose(Unanswered([request]), step)
+
+    def _is_replaced(self, connection: Connection, at: int) -> bool:
+        """Whether the client had opened another connection to the server since."""
+        begins = self._begins[connection.server]
+        return bisect_right(begins, at) > bisect_right(begins, connection.begin_ns)
+
+    def ready(self) -> list[tuple[str, Row]]:
+        """Rows of the episodes that have ended."""
+        return self._episodes.ready()
+
+    def finish(self, left_ns: int | None = None) -> Iterator[tuple[str, Row]]:
+        """End of the client or of the capture. left_ns: when the client left, after which it waits for nothing."""
+        end = self._capture_ns[1]
+        for conn_id, waiting in self._waiting.of_connections():
+            late = overdue(waiting.requests, end)
+            connection = self._connections.get(conn_id)
+            if late and connection is not None and connection.close_ns is None:
+                step = step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                self._episodes.error(("connection", connection.server), step)
+                self._lose(Unanswered(waiting.only(late).requests), step)
+        return self._episodes.finish(OpenOutcomes(self._connections.values(), self._worked).outcome, left_ns or end)
+
+    def _node(self, conn_id: str) -> int | None:
+        connection = self._connections.get(conn_id)
+        return connection.node_id if connection else None

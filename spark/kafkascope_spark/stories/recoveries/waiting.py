@@ -1,0 +1,69 @@
+"""The requests of a client that have no response, by connection: what it loses when the connection fails.
+
+Whether a request is answered is known when it is sent (the whole capture was read before), so only those that never are
+come here. Memory is bounded for each connection.
+"""
+
+from dataclasses import dataclass, field
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.model import PartitionAccess, Request
+from kafkascope_spark.stories.recoveries.resources import Resource, proven_by
+
+MAX_REQUESTS = 100
+"""Unanswered requests kept of a connection: the oldest show since when it was silent."""
+MAX_PARTITIONS = 10_000
+"""Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """Requests without a response, and the topic-partitions that they name, in order of time."""
+
+    requests: list[Request] = field(default_factory=list)
+    partitions: list[PartitionAccess] = field(default_factory=list)
+
+    def only(self, requests: list[Request]) -> "Unanswered":
+        """The part that belongs to these requests."""
+        ids = {request.request_id for request in requests}
+        return Unanswered(requests, [access for access in self.partitions if access.request_id in ids])
+
+    def coordinators(self) -> list[tuple[Resource, Request]]:
+        """The coordinators that were asked, each with the first request."""
+        asked: dict[Resource, Request] = {}
+        for request in self.requests:
+            if request.api_key != api_keys.FIND_COORDINATOR and (request.group_id or request.transactional_id):
+                for resource in proven_by(request):
+                    if resource[0] == "coordinator":
+                        asked.setdefault(resource, request)
+        return list(asked.items())
+
+
+class WaitingRequests:
+    """Unanswered requests by the connection that they were sent on."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Unanswered] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def add_request(self, request: Request) -> None:
+        """A request that is never answered was sent."""
+        waiting = self._of.setdefault(request.conn_id, Unanswered())
+        if len(waiting.requests) < MAX_REQUESTS:
+            waiting.requests.append(request)
+
+    def add_partition(self, access: PartitionAccess) -> None:
+        """It names a topic-partition."""
+        waiting = self._of.setdefault(access.conn_id, Unanswered())
+        if len(waiting.partitions) < MAX_PARTITIONS:
+            waiting.partitions.append(access)
+
+    def of_connections(self) -> list[tuple[str, Unanswered]]:
+        """The connections that owe responses, and what they owe."""
+        return [(conn_id, waiting) for conn_id, waiting in sorted(self._of.items()) if waiting.requests]
+
+    def take(self, conn_id: str) -> Unanswered:
+        """What waits on the connection; it waits no more."""
+        return self._of.pop(conn_id, None) or Unanswered()

@@ -1,0 +1,122 @@
+"""When a server was frozen: its kernel acknowledged data and accepted connections, and its process sent nothing."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+
+from kafkascope_analyzer.dataset.stretches import Stretches
+from kafkascope_spark.stories.servers.record import ANYBODY, Gap, Moment, Run, ServerRecord, Wait
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch, stretches_by_host
+
+_LEAST_NS = SECOND_NS
+_LEAST_UNREAD_NS = 2 * SECOND_NS
+_TIMES_USUAL = 3
+_LEAST_CONNECTIONS = 3
+_LEAST_HOSTS = 2
+"""Where requests cannot be read, a long poll looks like any other: several have to wait for unusually long."""
+
+
+def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
+    """The stretches in which the server was frozen, by host. away: those in which it was down or silent, which come
+    first."""
+    waits = _unserved(server, stretches_by_host(away))
+    unread = sorted(_length(server, gap) for gap in waits)
+    for_packets = _waits_for_packets(server)
+    found = []
+    for gap, unserved in waits.items():
+        if _is_proven(server, gap, unserved, unread) and _kernel_lives(server, gap, unserved, for_packets):
+            found += _of_hosts(server, gap, unserved)
+    return found
+
+
+def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict[Gap, list[Wait]]:
+    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A
+    request that got no response while the process ran for a second does not show that it stood still later."""
+    runs = server.runs("process", "payload")
+    with_run_before = zip(runs.gaps(), [None, *runs], strict=True)
+    known = [(gap, run) for gap, run in with_run_before if _length(server, gap) >= _LEAST_NS]
+    gaps = [gap for gap, _ in known]
+    starts, ends = [server.start_ns(gap.before) for gap in gaps], [server.end_ns(gap.after) for gap in gaps]
+    waits: dict[int, list[Wait]] = defaultdict(list)
+    for wait in server.waits:
+        if wait.layer == "packet":
+            continue
+        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, server.end_ns(wait.until))
+        ran_ns = 0
+        for at in range(first, last):
+            ran_ns += _ran_ns(known[at][1], wait.due_ns)
+            if ran_ns >= _LEAST_NS:
+                break
+            since, until = max(wait.due_ns, starts[at]), min(server.end_ns(wait.until), ends[at])
+            if until - since >= _LEAST_NS and not away[wait.host].overlap(since, until):
+                waits[at].append(wait)
+    return {gaps[at]: waits[at] for at in sorted(waits)}
+
+
+def _ran_ns(run: Run | None, due_ns: int) -> int:
+    """For how long a process ran after a response was due; run: when it sent packets, None before the first."""
+    return 0 if run is None else max(run.last.ts_ns - max(run.first.ts_ns, due_ns), 0)
+
+
+def _length(server: ServerRecord, gap: Gap) -> int:
+    return server.end_ns(gap.after) - server.start_ns(gap.before)
+
+
+def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
+    """Whether the server could have answered one of the waits by itself; or, where requests cannot be read, several
+    waited for much longer than usual."""
+    if any(wait.is_proof for wait in waits):
+        return True
+    encrypted = [wait for wait in waits if wait.layer == "payload"]
+    hosts, connections = {wait.host for wait in encrypted}, {wait.conn_id for wait in encrypted}
+    if len(hosts) < _LEAST_HOSTS or len(connections) < _LEAST_CONNECTIONS:
+        return False
+    length = _length(server, gap)
+    usual = _TIMES_USUAL * _median_without(unread, length)
+    return length >= max(usual, _LEAST_UNREAD_NS)
+
+
+def _median_without(ordered: Sequence[int], value: int) -> float:
+    """The median of the others of sorted numbers; 0 without any."""
+    left_out, n = bisect_left(ordered, value), len(ordered) - 1
+    if not n:
+        return 0
+    lower, upper = (ordered[at if at < left_out else at + 1] for at in ((n - 1) // 2, n // 2))
+    return (lower + upper) / 2
+
+
+def _waits_for_packets(server: ServerRecord) -> Stretches[Wait]:
+    """The times, of _LEAST_NS or longer, in which hosts waited for any packet of a server."""
+    waits = ((w.asked.ts_ns, server.end_ns(w.until), w) for w in server.waits if w.layer == "packet")
+    return Stretches((since, until, wait) for since, until, wait in waits if until - since >= _LEAST_NS)
+
+
+def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait], for_packets: Stretches[Wait]) -> bool:
+    """Whether a packet of the host came in the gap after somebody asked, or nobody waited for one."""
+    start, end = server.start_ns(gap.before), server.end_ns(gap.after)
+    if not for_packets.meet(start + _LEAST_NS, end - _LEAST_NS):  # in common with them for as long as that
+        return True
+    since = max(start, min(each.asked.ts_ns for each in waits))
+    return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)
+
+
+def _of_hosts(server: ServerRecord, gap: Gap, waits: list[Wait]) -> list[Stretch]:
+    """The stretches of a gap: one for each host that waited."""
+    hosts: dict[str, list[Wait]] = defaultdict(list)
+    for wait in waits:
+        hosts[wait.host].append(wait)
+    first = min(wait.asked for wait in waits)
+    begin = first
+    if gap.before is not None and first.ts_ns - gap.before.ts_ns <= SECOND_NS:
+        begin = gap.before
+    return [_of_host(server, gap, begin, mine) for mine in hosts.values()]
+
+
+def _of_host(server: ServerRecord, gap: Gap, begin: Moment, waits: list[Wait]) -> Stretch:
+    end: Moment | None = gap.after
+    if end is not None:
+        own = server.runs("host", "payload", waits[0].host).after(end.ts_ns)
+        end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
+    requests = [(wait.asked.ts_ns, wait.request_id) for wait in waits if wait.request_id is not None]
+    moments = [wait.asked for wait in waits]
+    return Stretch(waits[0].host, "frozen", begin, end, end is not None, len(waits), moments, requests)

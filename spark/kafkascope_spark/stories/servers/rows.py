@@ -1,0 +1,112 @@
+"""Rows of `broker_states` of one server: bad stretches, and what was between them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
+from kafkascope_spark.stories.servers.frozen import frozen_stretches
+from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
+from kafkascope_spark.stories.servers.record import Host, Moment, ServerRecord
+from kafkascope_spark.stories.servers.refusing import refusing_stretches
+from kafkascope_spark.stories.servers.silent import silent_stretches
+from kafkascope_spark.stories.servers.slow import slow_stretches
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
+
+Row = dict[str, Any]
+_MOST_EVIDENCE = 32
+_UNACKNOWLEDGED = {
+    frozenset({"packet"}): "host",
+    frozenset({"delivery"}): "broker",
+    frozenset({"packet", "delivery"}): "both",
+}
+"""By the layers of the waits that show a silence: whose packets were not acknowledged."""
+
+
+def state_rows(server: ServerRecord) -> Iterator[Row]:
+    """The rows of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
+    knows how long it was: it is left out."""
+    down = down_stretches(server)
+    silent = silent_stretches(server, down)
+    frozen = frozen_stretches(server, down + silent)
+    lossy = lossy_stretches(server, down + silent + frozen)
+    bad = down + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
+    bad += slow_stretches(server, bad)
+    bad += idle_stretches(server, down)
+    of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)
+    for name, host in sorted(server.hosts.items()):
+        for stretch in _with_rest(server, host, _apart(of_hosts.get(name, []))):
+            yield _row(server, host, stretch)
+
+
+def _apart(stretches: list[Stretch]) -> list[Stretch]:
+    """Stretches of one host in order of time, without overlaps: what began first stays."""
+    kept: list[Stretch] = []
+    for stretch in sorted(stretches, key=lambda each: (each.begin, each.state)):
+        last = kept[-1] if kept else None
+        if last is not None and (last.end is None or (stretch.end is not None and stretch.end <= last.end)):
+            last.layers |= stretch.layers
+            continue
+        if last is not None and last.end is not None and stretch.begin < last.end:
+            stretch.begin = last.end
+        if last is not None and last.end is not None and _continues(last, stretch):
+            last.join(stretch)
+        else:
+            kept.append(stretch)
+    return kept
+
+
+def _continues(last: Stretch, stretch: Stretch) -> bool:
+    """Whether silence goes on: what the server still sent had no effect on the wait for it."""
+    is_silent = last.state == stretch.state == "silent"
+    return is_silent and last.end is not None and stretch.begin.ts_ns - last.end.ts_ns <= SECOND_NS
+
+
+def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator[Stretch]:
+    """The bad stretches of a host, with those in which the server served it and those of which nothing is known."""
+    at, serves = host.first, True
+    for stretch in bad:
+        yield from _between(server, host, at, stretch.begin, serves)
+        yield stretch
+        at, serves = stretch.end, stretch.resumed
+    if at is not None:
+        yield from _between(server, host, at, None, serves)
+
+
+def _between(
+    server: ServerRecord, host: Host, begin: Moment | None, end: Moment | None, serves: bool
+) -> Iterator[Stretch]:
+    """What was between two bad stretches: unknown until the next packet, then serving."""
+    if begin is None or (end is not None and end.ts_ns <= begin.ts_ns):
+        return
+    if not serves:
+        seen = server.runs("host", "packet", host.host).after(begin.ts_ns + 1)
+        if seen is not None and end is not None and seen.ts_ns >= end.ts_ns:
+            seen = None
+        unknown_end = end if seen is None else seen
+        yield Stretch(host.host, "unknown", begin, unknown_end, False, 0)
+        if seen is None:
+            return
+        begin = seen
+    yield Stretch(host.host, "serving", begin, end, True, 0)
+
+
+def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
+    end = stretch.end
+    moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
+    packets = list(dict.fromkeys(moment.packet_no for moment in sorted(moments) if moment.packet_no))
+    if len(packets) > _MOST_EVIDENCE:
+        packets = [*packets[: _MOST_EVIDENCE - 1], packets[-1]]
+    return {
+        "node_id": server.node_id,
+        "server_ip": server.server_ip,
+        "server_port": server.server_port,
+        "host": host.host,
+        "host_kind": host.kind,
+        "state": stretch.state,
+        "unacknowledged": _UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
+        "from_ns": stretch.begin.ts_ns,
+        "to_ns": None if end is None else end.ts_ns,
+        "n_waiting": stretch.n_waiting,
+        "packets": packets,
+        "requests": [request_id for _, request_id in sorted(stretch.requests)][:_MOST_EVIDENCE],
+    }

@@ -1,0 +1,108 @@
+"""When a server was silent to a host: no packet came while the host waited for one, or none that came from the server
+reached the host, as it acknowledged nothing while other connections had packets of it."""
+
+from collections import defaultdict
+
+from kafkascope_spark.stories.servers.record import Gap, Moment, ServerRecord, Wait
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
+
+_SCOPES = {"packet": "host", "delivery": "from_host"}
+"""Layers of waits, and whose packets would end one."""
+_ACKNOWLEDGED = frozenset({"ack", "data"})
+"""Values of `ended_by` of waits in which the acknowledgment came."""
+_LEAST_NS = SECOND_NS
+_AT_ONCE_NS = 500_000_000
+"""A packet for which the host waits when the server falls silent was sent at most so long before."""
+_RETRY_NS = 100_000_000
+"""A host that waits sends again, 200 ms later at the earliest."""
+
+
+def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
+    """The stretches in which the server was silent, by host. down: those in which it was down, which come first."""
+    gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
+    down_to = stretches_by_host(down)
+    for wait in server.waits:
+        if wait.layer not in _SCOPES or down_to[wait.host].cover(wait.asked.ts_ns):
+            continue
+        gap = server.runs(_SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
+        if _is_silent(server, wait, gap):
+            gaps[wait.host, gap].append(wait)
+    return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items() if _tried_again(waits)]
+
+
+def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether somebody waited long in the gap."""
+    since = max(wait.asked.ts_ns, server.start_ns(gap.before))
+    until = min(server.end_ns(gap.after), server.end_ns(wait.until))
+    was_answered_until = since - wait.asked.ts_ns
+    return until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and not _is_alone(server, wait, gap)
+
+
+def _tried_again(waits: list[Wait]) -> bool:
+    """Whether somebody who waited sent again, or tried another connection: else the capture may lack the answer."""
+    if any(wait.last_asked.ts_ns - wait.asked.ts_ns >= _RETRY_NS for wait in waits):
+        return True
+    asked = [wait.asked.ts_ns for wait in waits]
+    return max(asked) - min(asked) >= _AT_ONCE_NS
+
+
+def _is_alone(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether the connection went on waiting when others were served: then the fault was its own."""
+    if gap.after is None or wait.layer == "delivery":
+        return False
+    asked_later = wait.last_asked.ts_ns - gap.after.ts_ns
+    return asked_later >= _AT_ONCE_NS and server.end_ns(wait.until) - wait.last_asked.ts_ns >= _AT_ONCE_NS
+
+
+def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
+    """The stretch of a gap: from the last packet before, where somebody asked soon after it, to the first after, where
+    somebody may have waited for it."""
+    host = waits[0].host
+    asked, last = min(wait.asked for wait in waits), max(wait.last_asked for wait in waits)
+    more = [wait for wait in server.waits_of(host) if _waits_for_response(server, wait, gap)]
+    asked = min([asked, *(wait.asked for wait in more)])
+    begin = asked
+    if gap.before is not None and asked.ts_ns - gap.before.ts_ns <= SECOND_NS:
+        begin = gap.before
+    end: Moment | None = gap.after
+    if server.end_ns(gap.after) - last.ts_ns > patience_ns(asked.ts_ns, last.ts_ns):
+        end = _silent_to_all(server, host, begin, last) or last
+    layers = {wait.layer for wait in waits}
+    if end is not None and layers == {"delivery"}:
+        end = max(end, _first_delivered(server, waits, end))
+        if not server.runs("from_host", "packet", host).has_packets(begin.ts_ns, end.ts_ns):
+            layers = set()  # the host sent nothing either
+    moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
+    requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
+    n = len({wait.conn_id for wait in (*waits, *more)})
+    resumed = end is not None and gap.after is not None and end >= gap.after
+    return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers)
+
+
+def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:
+    """From a moment on, the first that shows that packets of the server reach the host: it acknowledges what one of the
+    waits was for, or new payload at once; the moment itself where nothing shows it. An attempt to connect says that
+    the host is there, and not that anything reaches it."""
+    host = waits[0].host
+    found = [wait.until for wait in waits if wait.until is not None and wait.ended_by in _ACKNOWLEDGED]
+    sent = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
+    payload = server.runs("host", "payload", host).after(since.ts_ns)
+    while payload is not None and any(0 <= asked - payload.ts_ns < SECOND_NS for asked in sent):
+        payload = server.runs("host", "payload", host).after(payload.ts_ns + 1)
+    return min([*found, payload] if payload is not None else found, default=since)
+
+
+def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:
+    """The first packet of the process to anybody, if it sent none since `begin` and other hosts went on asking when
+    this one had given up."""
+    gap = server.runs("process", "packet").gap_from(last.ts_ns)
+    if gap.before is None or gap.after is None or gap.before.ts_ns > begin.ts_ns + SECOND_NS:
+        return None
+    return gap.after if server.others_asked(host, last, gap.after) else None
+
+
+def _waits_for_response(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether the host waited for a response in the gap, which had not come before it."""
+    is_response = wait.layer in ("payload", "request")
+    asked_before = wait.asked.ts_ns < server.end_ns(gap.after)
+    return is_response and asked_before and server.end_ns(wait.until) > server.start_ns(gap.before) + _LEAST_NS

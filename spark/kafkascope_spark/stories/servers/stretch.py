@@ -1,0 +1,67 @@
+"""A stretch of time in which a server looked bad to one host, and what is needed to find them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_spark.stories.servers.record import Moment
+
+SECOND_NS = 1_000_000_000
+SOON_NS = 1_500_000_000
+"""What happens within so much of each other belongs together."""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of one state. end: None where it lasts to the end of the capture; resumed: its end is a packet of the
+    server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
+    it."""
+
+    host: str
+    state: str
+    begin: Moment
+    end: Moment | None
+    resumed: bool
+    n_waiting: int
+    moments: list[Moment] = field(default_factory=list)
+    requests: list[tuple[int, str]] = field(default_factory=list)
+    layers: set[str] = field(default_factory=set)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether it ends before it begins: the capture's clock was set back meanwhile."""
+        return self.end is not None and self.end.ts_ns < self.begin.ts_ns
+
+    def join(self, other: "Stretch") -> None:
+        """Goes on with a later stretch of the same state."""
+        self.end, self.resumed = other.end, other.resumed
+        self.n_waiting = max(self.n_waiting, other.n_waiting)
+        self.moments += other.moments
+        self.requests += other.requests
+        self.layers |= other.layers
+
+
+def times_of(stretches: Iterable[Stretch]) -> Stretches[Stretch]:
+    """The stretches, to be asked for times."""
+    return Stretches((each.begin.ts_ns, FOREVER if each.end is None else each.end.ts_ns, each) for each in stretches)
+
+
+def by_host(stretches: Iterable[Stretch]) -> dict[str, list[Stretch]]:
+    """The stretches of each host, in the order in which they came; of other hosts none."""
+    hosts: dict[str, list[Stretch]] = defaultdict(list)
+    for each in stretches:
+        hosts[each.host].append(each)
+    return hosts
+
+
+def stretches_by_host(stretches: Iterable[Stretch]) -> dict[str, Stretches[Stretch]]:
+    """The same, to be asked for times."""
+    hosts = {host: times_of(mine) for host, mine in by_host(stretches).items()}
+    return defaultdict(lambda: times_of([]), hosts)
+
+
+def patience_ns(first_ns: int, last_ns: int) -> int:
+    """How long after its last attempt a host that tried from first to last may still be waiting: TCP and clients double
+    the time between attempts."""
+    return max(3 * SECOND_NS, 3 * (last_ns - first_ns))

@@ -1,0 +1,176 @@
+"""When records of a topic-partition waited to be fetched by a group, from the events of all its members."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.stalls.clients import ServiceClient
+from kafkascope_spark.stories.stalls.stall import Wait
+
+SOON_NS = 1_000_000_000
+"""Members of a group get their partitions at once: within this time all that live read again."""
+AWAY_NS = 60_000_000_000
+"""So long after the death of a member somebody is expected to take its place."""
+CLOSE_NS = 10_000_000_000
+"""A consumer that closes stops reading, commits and leaves its group; what takes longer, because the coordinator does
+not respond or the process hangs, is a stall like any other that is so severe."""
+
+
+class Reads:
+    """When each client of a group brought records of any topic-partition. runs: structs of fetch_run of the group."""
+
+    def __init__(self, runs: Iterable[Row]) -> None:
+        self._firsts: dict[str, list[int]] = defaultdict(list)
+        times = sorted((run["first_ns"], run["last_ns"], run["client_instance_id"]) for run in runs)
+        lasts: dict[str, list[int]] = defaultdict(list)
+        for first_ns, last_ns, client_instance_id in times:
+            self._firsts[client_instance_id].append(first_ns)
+            lasts[client_instance_id].append(last_ns)
+        self._latest = {client: list(accumulate(ends, max)) for client, ends in lasts.items()}
+        """Of each client: the latest end of its runs up to each of them, in the order in which they begin."""
+
+    def any_of(self, client_instance_id: str, after_ns: int, until_ns: int) -> bool:
+        """Whether a response with records came to the client in that time, as far as the ends of its runs show."""
+        n = bisect_right(self._firsts[client_instance_id], until_ns)
+        return n > 0 and self._latest[client_instance_id][n - 1] > after_ns
+
+
+def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
+    """The waits. events: structs of fetch_run of all members. The group waits from when the first record that no member
+    has is there, but not from before its last progress, until a member gets later records, or until its last member has
+    closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
+    its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
+    want. Where a member begins again with the first record of the latest response, that was not read: its receiver
+    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed; or its receiver
+    was closing, and had committed less. A receiver that goes on reading elsewhere had read it: then the record is read
+    twice, and did not wait. Members of a share group get the same batch several times, each with other records of it
+    to process."""
+    runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
+    latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
+    shares = any(member.shares for member in members)
+    earlier_ns = 0
+    """Progress before the latest run."""
+    for run in runs[1:]:
+        is_again = not shares and (_reads_again(run, latest) or _was_closing(run, latest, members))
+        is_lost = is_again and not _lives_on(run, latest, reads)
+        if is_lost and not any(_goes_on(later, latest, run) for later in runs):
+            undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
+            yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)
+            earlier_ns, latest = max(earlier_ns, latest["before_last_ns"]), max(latest, run, key=_end)
+            progress_ns = max(progress_ns, run["last_ns"])
+            continue
+        is_reset = run["next_offset"] <= latest["next_offset"] and run["first_offset"] <= lowest
+        if run["next_offset"] <= latest["next_offset"] and not is_reset:
+            continue
+        yield from _wait(latest, progress_ns, run, members)
+        earlier_ns = progress_ns
+        latest, lowest = run, min(lowest, run["first_offset"])
+        progress_ns = max(progress_ns, run["last_ns"])
+    if any(member.group_id is not None for member in members):
+        yield from _wait(latest, progress_ns, None, members)
+
+
+def _reads_again(run: Row, latest: Row) -> bool:
+    """Whether a member begins with the records of the latest response, after it."""
+    if latest["last_answer_accepted_ns"] is None:
+        return False
+    return bool(run["first_offset"] == latest["last_answer_offset"] and run["first_ns"] > latest["last_ns"])
+
+
+def _was_closing(run: Row, latest: Row, members: Sequence[ServiceClient]) -> bool:
+    """Whether the latest response came to a member that was about to close, and another begins with it or before it.
+    Who closes commits what it has read, and the next member goes on from there."""
+    if latest["last_answer_accepted_ns"] is None or run["first_offset"] > latest["last_answer_offset"]:
+        return False
+    receiver = next((m for m in members if m.client_instance_id == latest["client_instance_id"]), None)
+    if receiver is None or not receiver.closed or receiver.left_ns is None:
+        return False
+    return bool(latest["last_ns"] <= receiver.left_ns <= min(latest["last_ns"] + SOON_NS, run["first_ns"]))
+
+
+def _lives_on(run: Row, latest: Row, reads: Reads) -> bool:
+    """Whether another client than the one that begins again got the latest response, and goes on reading with the rest
+    of the group."""
+    receiver = latest["client_instance_id"]
+    if receiver == run["client_instance_id"]:
+        return False
+    since_ns = max(latest["last_ns"], run["first_ns"] - SOON_NS)
+    return reads.any_of(receiver, since_ns, run["first_ns"] + SOON_NS)
+
+
+def _goes_on(later: Row, latest: Row, run: Row) -> bool:
+    """Whether the member before goes on after its latest response and gets further than another one: then it read that
+    response, and the other one is a member that was thrown out and does not know."""
+    if run["client_instance_id"] == latest["client_instance_id"]:
+        return False
+    is_same = later["client_instance_id"] == latest["client_instance_id"] and later["first_ns"] > run["first_ns"]
+    return bool(
+        is_same and later["first_offset"] == latest["next_offset"] and later["next_offset"] > run["next_offset"]
+    )
+
+
+def _end(run: Row) -> tuple[int, int]:
+    """Order of runs by how far they got; of two that got equally far the later one."""
+    return run["next_offset"], run["first_ns"]
+
+
+def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:
+    """The wait after a run, until the following one, which brings later records."""
+    since_ns = latest["next_accepted_ns"]
+    if since_ns is None:
+        return
+    from_ns = max(since_ns, progress_ns)
+    to_ns = following["first_ns"] if following is not None else _end_of_group(members)
+    void_ns = _without_members_ns(members, from_ns)
+    if void_ns is not None and (to_ns is None or void_ns < to_ns):
+        to_ns = void_ns
+    if to_ns is not None and (to_ns <= from_ns or _is_closing(members, from_ns, to_ns)):
+        return
+    requests = [(latest["last_ns"], latest["last_request_id"])]
+    served = following is not None and to_ns == following["first_ns"]
+    if following is not None and served:
+        requests.append((following["first_ns"], following["request_id"]))
+    reader = following or latest
+    yield Wait(
+        from_ns,
+        to_ns,
+        reader["client_instance_id"],
+        latest["node_id"],
+        requests=tuple(requests),
+        progress_ns=progress_ns,
+        served=served,
+    )
+
+
+def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:
+    """Whether the wait is over because all members closed, and none sent Fetch or JoinGroup requests in it: they had
+    stopped reading. Who still joins wanted to go on."""
+    living = [m for m in members if m.first_ns <= to_ns and (m.left_ns is None or m.left_ns >= from_ns)]
+    return bool(living) and all(_closes(member, from_ns, to_ns) for member in living)
+
+
+def _closes(member: ServiceClient, from_ns: int, to_ns: int) -> bool:
+    if not member.closed or member.left_ns is None or member.left_ns > to_ns:
+        return False
+    last_ns = max(member.last_fetch_ns or member.first_ns, member.last_join_ns or 0)
+    return last_ns <= from_ns + SOON_NS and member.left_ns - last_ns <= CLOSE_NS
+
+
+def _end_of_group(members: Sequence[ServiceClient]) -> int | None:
+    """When the last member ended, however it did; None where one lives at the end of the capture."""
+    ends = [member.left_ns for member in members]
+    return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+
+def _without_members_ns(members: Sequence[ServiceClient], from_ns: int) -> int | None:
+    """The first time from then on at which all members have ended, and no other has begun; None for never. One that
+    died did not want to: whoever takes over within AWAY_NS is late."""
+    covered_ns = from_ns
+    for member in sorted(members, key=lambda each: each.first_ns):
+        if member.first_ns <= covered_ns:
+            if member.left_ns is None:
+                return None
+            covered_ns = max(covered_ns, member.left_ns + (0 if member.closed else AWAY_NS))
+    return covered_ns

@@ -1,0 +1,187 @@
+"""A stall as a row of the table `stalls`."""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_spark.stories.model import Row
+
+STALL = "stall"
+"""Kind of the rows that carry a stall from the stage that finds it to the next."""
+
+JOIN_NS = 500_000_000
+"""Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
+whoever is served after each of them is served."""
+MOST_EVIDENCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
+    requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
+    records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
+    wait; served: False where the client gave up or ended at to_ns,
+    None where no file covers the time from then on."""
+
+    from_ns: int
+    to_ns: int | None
+    client_instance_id: str | None = None
+    node_id: int | None = None
+    n_attempts: int | None = None
+    error_names: frozenset[str] = frozenset()
+    requests: tuple[tuple[int, str], ...] = ()
+    progress_ns: int | None = None
+    longest_ns: int | None = None
+    served: bool | None = True
+
+    def lasted_ns(self, end_ns: int) -> int:
+        """How long it was, or the longest of several. end_ns: end of the capture."""
+        lasted = (self.to_ns or end_ns) - self.from_ns
+        return lasted if self.longest_ns is None else min(lasted, self.longest_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What waits: a client or group at a topic-partition, or for another service."""
+
+    kind: str
+    owner: str
+    """Client instance or group."""
+    group_id: str | None = None
+    transactional_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+
+
+class NamedClient(Protocol):
+    """A client that waited."""
+
+    @property
+    def client_id(self) -> str | None:
+        """What it calls itself."""
+
+    @property
+    def client_ip(self) -> str:
+        """Its address."""
+
+
+@dataclass(slots=True)
+class JoinedWaits:
+    """Waits that are one, the earliest first."""
+
+    waits: list[Wait] = field(default_factory=list)
+    to_ns: int | None = 0
+
+    @property
+    def from_ns(self) -> int:
+        """When the first of them began."""
+        return self.waits[0].from_ns
+
+    def waited_ms(self, end_ns: int) -> int:
+        """How long it was. end_ns: end of the capture."""
+        return ((end_ns if self.to_ns is None else self.to_ns) - self.from_ns) // 1_000_000
+
+    @property
+    def served(self) -> bool | None:
+        """Whether the subject was served at the end of the last of them; None where one still waits, or where nobody
+        knows."""
+        ends = {wait.served for wait in self.waits if wait.to_ns == self.to_ns}
+        if self.to_ns is None or ends == {None}:
+            return None
+        return True in ends
+
+    def take(self, wait: Wait) -> bool:
+        """Adds a wait that belongs to these; returns whether it does."""
+        if self.waits and self.to_ns is not None and wait.from_ns > self.to_ns + JOIN_NS:
+            return False
+        self.waits.append(wait)
+        self.to_ns = None if self.to_ns is None or wait.to_ns is None else max(self.to_ns, wait.to_ns)
+        return True
+
+    def covers(self, wait: Wait) -> bool:
+        """Whether the wait lies within these."""
+        is_over = self.to_ns is None or (wait.to_ns is not None and wait.to_ns <= self.to_ns)
+        return is_over and self.from_ns <= wait.from_ns
+
+
+def join_waits(waits: Iterable[Wait], end_ns: int, least_ns: int = 0) -> list[JoinedWaits]:
+    """Waits of one subject in any order, joined where they are less than JOIN_NS apart, without those shorter than
+    least_ns that lie within no longer one. end_ns: end of the capture."""
+    joined = [JoinedWaits()]
+    ordered = sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests))
+    for wait in (wait for wait in ordered if wait.lasted_ns(end_ns) >= least_ns):
+        if not joined[-1].take(wait):
+            joined.append(JoinedWaits())
+            joined[-1].take(wait)
+    found = [each for each in joined if each.waits]
+    for wait in (wait for wait in ordered if wait.lasted_ns(end_ns) < least_ns):
+        at = bisect_right(found, wait.from_ns, key=lambda each: each.from_ns) - 1
+        if at >= 0 and found[at].covers(wait):
+            found[at].waits.append(wait)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StallLimits:
+    """What makes a wait a stall. end_ns: end of the capture; least_ns: shorter waits are no stalls; uncovered: times
+    that no file covers, over which nobody is known to wait."""
+
+    end_ns: int
+    least_ns: int
+    uncovered: Uncovered = NOTHING_UNCOVERED
+
+    def known(self, wait: Wait) -> Wait:
+        """The wait as far as the capture shows it: until a time begins in which it may have ended."""
+        ended_ns = self.uncovered.first_in(wait.from_ns, self.end_ns if wait.to_ns is None else wait.to_ns)
+        return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=None)
+
+
+def stall_rows(
+    subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], limits: StallLimits
+) -> list[Row]:
+    """Rows of `stalls` (without incident_id) from the waits of one subject, in any order. A client whose requests are
+    all answered in time is served, however many of them are on the way at a time."""
+    known = map(limits.known, waits)
+    rows = (_row(subject, each, limits.end_ns) for each in join_waits(known, limits.end_ns, limits.least_ns))
+    return [row | _who(row, clients) for row in rows]
+
+
+def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:
+    """The client id and address of the client of a stall."""
+    client = clients.get(row["client_instance_id"])
+    return {"client_id": client and client.client_id, "client_ip": client and client.client_ip}
+
+
+def _row(subject: Subject, joined: JoinedWaits, end_ns: int) -> Row:
+    waits = joined.waits
+    counted = [wait.n_attempts for wait in waits if wait.n_attempts is not None]
+    requests = sorted({request for wait in waits for request in wait.requests})
+    row: dict[str, Any] = {
+        "stall_id": _stall_id(subject, joined.from_ns),
+        "kind": subject.kind,
+        "client_instance_id": next((w.client_instance_id for w in waits if w.client_instance_id), None),
+        "group_id": subject.group_id,
+        "transactional_id": subject.transactional_id,
+        "topic": subject.topic,
+        "partition": subject.partition,
+        "node_id": next((w.node_id for w in waits if w.node_id is not None), None),
+        "from_ns": joined.from_ns,
+        "to_ns": joined.to_ns,
+        "served": joined.served,
+        "waited_ms": joined.waited_ms(end_ns),
+        "n_attempts": sum(counted) if counted else None,
+        "error_names": sorted(frozenset().union(*(wait.error_names for wait in waits))),
+        "incident_id": None,
+        "evidence": list(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
+    }
+    return row
+
+
+def _stall_id(subject: Subject, from_ns: int) -> str:
+    """The same for the same subject and time, however the capture is cut."""
+    parts = (subject.kind, subject.owner, subject.topic, subject.partition, from_ns)
+    digest = hashlib.sha256("|".join(str(part) for part in parts).encode()).hexdigest()
+    return f"stall-{digest[:16]}"

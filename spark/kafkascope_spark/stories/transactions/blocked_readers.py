@@ -1,0 +1,97 @@
+"""Consumers that read only committed records and are blocked by a last stable offset that does not move."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafkascope_spark.stories.transactions.event import Row
+
+MOST_CONSUMERS = 100
+"""Consumers kept of one last stable offset: enough to see who waits, whatever the size of the group."""
+SHORTEST_UNSEEN_NS = 10_000_000_000
+"""A transaction whose requests are not in the capture is a row when it blocked a consumer for so long: brokers look
+every 10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+
+
+@dataclass(slots=True)
+class _Consumer:
+    """What the connections of one client show of one last stable offset."""
+
+    client: str | None
+    from_ns: int
+    until_ns: int
+    lowest: int
+    highest: int
+    request_id: str
+
+    def add(self, body: Row) -> None:
+        """Adds what another connection of the client shows."""
+        self.from_ns = min(self.from_ns, body["from_ns"])
+        self.until_ns, self.request_id = max((self.until_ns, self.request_id), (body["until_ns"], body["request_id"]))
+        self.lowest = min(self.lowest, body["lowest_high_watermark"])
+        self.highest = max(self.highest, body["highest_high_watermark"])
+
+
+@dataclass(slots=True)
+class BlockingOffset:
+    """A last stable offset of a partition (`topic-partition`) and the consumers that it blocks."""
+
+    partition: str
+    offset: int
+    _consumers: dict[str | None, _Consumer] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Takes a row of the kind transaction_blocked_by_lso."""
+        body, client = row["transaction_blocked_by_lso"], row["client_instance_id"]
+        if client in self._consumers:
+            self._consumers[client].add(body)
+        else:
+            low, high = body["lowest_high_watermark"], body["highest_high_watermark"]
+            times = body["from_ns"], body["until_ns"]
+            self._consumers[client] = _Consumer(client, *times, low, high, body["request_id"])
+
+    def rows(self) -> list[Row]:
+        """Elements of the column held_back, at most MOST_CONSUMERS: the consumers for whom the high watermark moved on,
+        in order of time."""
+        waiting = [consumer for consumer in self._consumers.values() if consumer.highest > consumer.lowest]
+        rows = (
+            {
+                "client_instance_id": consumer.client,
+                "partition": self.partition,
+                "last_stable_offset": self.offset,
+                "from_ns": consumer.from_ns,
+                "until_ns": consumer.until_ns,
+                "records": consumer.highest - self.offset,
+                "request_id": consumer.request_id,
+            }
+            for consumer in waiting
+        )
+        return sorted(rows, key=blocked_order)[:MOST_CONSUMERS]
+
+
+class BlockedReaders:
+    """Puts rows of the kind transaction_blocked_by_lso together by partition and last stable offset."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[tuple[str, int], BlockingOffset] = {}
+
+    def add(self, row: Row) -> None:
+        """Takes a row."""
+        body = row["transaction_blocked_by_lso"]
+        place = body["partition"], body["last_stable_offset"]
+        self._offsets.setdefault(place, BlockingOffset(*place)).add(row)
+
+    def take(self) -> list[BlockingOffset]:
+        """The offsets of all rows since the last call."""
+        offsets, self._offsets = list(self._offsets.values()), {}
+        return offsets
+
+
+def blocked_order(row: Row) -> tuple[object, ...]:
+    """The order of the elements of held_back: by time, then client, partition and offset."""
+    client = row["client_instance_id"]
+    return (row["from_ns"], client is not None, client or "", row["partition"], row["last_stable_offset"])
+
+
+def is_long(blocked: Iterable[Row]) -> bool:
+    """Whether one of the consumers was blocked long enough to show an unseen transaction."""
+    return any(row["until_ns"] - row["from_ns"] >= SHORTEST_UNSEEN_NS for row in blocked)

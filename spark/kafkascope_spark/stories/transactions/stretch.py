@@ -1,0 +1,131 @@
+"""The events between two bounds of a transactional id (InitProducerId, EndTxn, markers).
+
+What a client writes in one stretch is one event, at the time of its first Produce request, whatever the number of its
+connections. A batch whose answer was lost is sent again, perhaps to another broker, and counts where its answer is. So
+events wait from the first Produce request of a stretch to the bound that ends it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
+from kafkascope_spark.stories.transactions.event import EventKind, Row, TransactionEvent
+
+MOST_WAITING = 50_000
+"""Events that wait for the end of a stretch. Where there are more, the stretch is added up in two parts: a batch
+that was sent in the first without an answer, and again in the second, counts twice."""
+MOST_BLOCKED = 1_000
+"""Blocked consumers kept of what a client wrote in one stretch."""
+
+
+@dataclass(slots=True)
+class _Written:
+    """What one client writes in the stretch, on all its connections."""
+
+    client: str | None
+    left_ns: int | None
+    first: tuple[int, str]
+    last: tuple[int, str]
+    answered_ns: int | None = None
+    is_v2: bool = False
+    n_answered: int = 0
+    kept: tuple[int, int] = (0, 0)
+    sent: tuple[int, int] = (0, 0)
+    errors: set[str] = field(default_factory=set)
+    first_offsets: dict[str, int | None] = field(default_factory=dict)
+    blocked: list[Row] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        """Adds a row of the kind transaction_written: what the client wrote on one connection."""
+        body = row["transaction_written"]
+        self.first = min(self.first, (row["ts_ns"], body["request_id"]))
+        self.last = max(self.last, (body["last_ns"], body["last_request_id"]))
+        answered = [time for time in (self.answered_ns, body["answered_ns"]) if time is not None]
+        self.answered_ns = min(answered, default=None)
+        self.is_v2 = self.is_v2 or body["protocol"] == "v2"
+        self.n_answered += body["n_answered"]
+        self.kept = self.kept[0] + body["kept_batches"], self.kept[1] + body["kept_records"]
+        self.sent = self.sent[0] + body["sent_batches"], self.sent[1] + body["sent_records"]
+        self.errors.update(body["errors"] or ())
+        for partition, offset in zip(body["partitions"], body["first_offsets"], strict=True):
+            offsets = [each for each in (self.first_offsets.get(partition), offset) if each is not None]
+            self.first_offsets[partition] = min(offsets, default=None)
+
+    def event(self) -> TransactionEvent:
+        """The event of the whole stretch."""
+        n_batches, n_records = self.kept if self.n_answered else self.sent
+        return TransactionEvent(
+            EventKind.WRITTEN,
+            *self.first,
+            client=self.client,
+            left_ns=self.left_ns,
+            protocol="v2" if self.is_v2 else "v1",
+            answered_ns=self.answered_ns,
+            last_ns=self.last[0],
+            last_request_id=self.last[1],
+            partitions=tuple(sorted(self.first_offsets)),
+            n_batches=n_batches,
+            n_records=n_records,
+            errors=tuple(sorted(self.errors)),
+            blocked=tuple(sorted(self.blocked, key=blocked_order)[:MOST_BLOCKED]),
+        )
+
+
+class Stretch:
+    """Events since the last bound that wait for the next one."""
+
+    def __init__(self) -> None:
+        self._waiting: list[TransactionEvent | _Written] = []
+        self._written: dict[str | None, _Written] = {}
+        self._blocked = BlockedReaders()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether MOST_WAITING events wait."""
+        return len(self._waiting) >= MOST_WAITING
+
+    @property
+    def has_written(self) -> bool:
+        """Whether a producer wrote since the last bound, so that later events have to wait."""
+        return bool(self._written)
+
+    def add_written(self, row: Row, left_ns: int | None) -> None:
+        """Takes a row of the kind transaction_written."""
+        client = row["client_instance_id"]
+        if client not in self._written:
+            body = row["transaction_written"]
+            first, last = (row["ts_ns"], body["request_id"]), (body["last_ns"], body["last_request_id"])
+            self._written[client] = _Written(client, left_ns, first, last)
+            self._waiting.append(self._written[client])
+        self._written[client].add(row)
+
+    def add_blocked(self, row: Row) -> None:
+        """Takes a row of the kind transaction_blocked_by_lso."""
+        self._blocked.add(row)
+
+    def add(self, event: TransactionEvent) -> None:
+        """Takes another event, to be returned in its place."""
+        self._waiting.append(event)
+
+    def take(self) -> tuple[list[TransactionEvent], list[list[Row]]]:
+        """The events of the stretch in order of time; and, of each last stable offset that no client wrote first in it,
+        the consumers that it blocked."""
+        unmatched = list(self._match())
+        events = [each.event() if isinstance(each, _Written) else each for each in self._waiting]
+        self._waiting, self._written = [], {}
+        return events, unmatched
+
+    def _match(self) -> Iterator[list[Row]]:
+        """Gives what each client wrote the consumers that it blocks. Yields the consumers of offsets at which no
+        client's first batch is."""
+        for blocking in self._blocked.take():
+            rows = blocking.rows()
+            writers = [
+                written
+                for written in self._written.values()
+                if written.first_offsets.get(blocking.partition) == blocking.offset
+            ]
+            for written in writers:
+                written.blocked += rows
+            if not writers:
+                yield rows

@@ -1,0 +1,133 @@
+"""`write_stories`: rebuilds on Spark what clients, groups and transactions did, from a dataset's events, and writes the
+story tables."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.failed_parts import FailedParts, joined_parts
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, failed_parts_of, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from kafkascope_analyzer.dataset.failed_parts import FailedPart
+    from kafkascope_analyzer.dataset.manifest import Files
+    from kafkascope_spark.queries.failing import Detectors
+    from kafkascope_spark.queries.finding_rows import Batches
+    from kafkascope_spark.tables import Tables
+
+
+def _unheeded(stage: str) -> None:
+    """Takes the name of a stage that nobody asked for."""
+
+
+def write_stories(
+    uri: str | Path,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    ignored: Collection[str] = (),
+    stall_ms: int = DEFAULT_STALL_MS,
+    stage: "Callable[[str], None]" = _unheeded,
+) -> None:
+    """Write the story tables of a dataset (dataset.stories.STORY_TABLES); older ones are replaced at the end, at once.
+
+    uri: the dataset, a local path or a URI that Spark's executors reach too; other arguments as of `make_stories`.
+    Raises UsageError when there is no such dataset or no session can be opened.
+    """
+    before = Dataset.open(uri)
+    with NewDataset(before.storage) as new:
+        dataset = new.former or before
+        new.commit(make_stories(dataset, master=master, remote=remote, ignored=ignored, stall_ms=stall_ms, stage=stage))
+
+
+def make_stories(
+    dataset: Dataset,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    ignored: Collection[str] = (),
+    stall_ms: int = DEFAULT_STALL_MS,
+    stage: "Callable[[str], None]" = _unheeded,
+) -> Dataset:
+    """Write the files of a dataset's stories, and return the dataset with them; it is not committed.
+
+    dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
+    Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
+    are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
+    Raises UsageError when no session can be opened.
+    """
+    size = size_for_requests(dataset.rows(REQUESTS.name))
+    session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
+    from kafkascope_spark.story_job import write_client_and_group_stories
+    from kafkascope_spark.tables import Tables
+
+    # Under the run that writes the dataset, the mark of that run names these files too.
+    run = StoryRun(dataset, dataset.capture_span or (0, 0), dataset.unfinished_run or new_run_id(), stall_ms)
+    stage("Spark: clients, groups, transactions, stalls, incidents")
+    files, failed = write_client_and_group_stories(session, run)
+    manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
+    stage("Spark: findings")
+    findings, failed_rules = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
+    keep_class_archive()
+    return dataset.with_stories({**files, **findings}, stall_ms, joined_parts([*failed, *failed_rules]))
+
+
+def write_findings(
+    tables: "Tables", run: StoryRun, ignored: Collection[str] = ()
+) -> "tuple[Files, tuple[FailedPart, ...]]":
+    """Ask the rules that are not ignored, and write what they find. Returns the files, which are not committed, and
+    the rules that failed."""
+    import pyarrow as pa
+
+    from kafkascope_spark.queries.failing import rows_of_working
+    from kafkascope_spark.queries.transform import detectors_to_run, found_facts
+    from kafkascope_spark.read import spark_schema
+    from kafkascope_spark.stories.findings.registry import RULES
+
+    failed = FailedParts()
+    detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored], failed)
+    if not detectors:
+        return listed(run, [], [FINDINGS]), failed.taken()
+
+    def frame_of(some: "Detectors") -> "DataFrame":
+        stage = findings_stage(run, tables.dataset, some)
+        return found_facts(tables, some).mapInArrow(stage, spark_schema(pa.schema(list(FILE))))
+
+    reported = rows_of_working(detectors, frame_of, failed)
+    return listed(run, reported, [FINDINGS]), joined_parts([*failed.taken(), *failed_parts_of(reported)])
+
+
+def findings_stage(
+    run: StoryRun, dataset: Dataset, detectors: "Detectors"
+) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
+    """The function that a Spark worker runs over transform.found_facts: it writes the findings, and gives the files.
+    dataset: with the incidents and stalls of this run."""
+    from kafkascope_spark.queries.finding_rows import finding_writer
+    from kafkascope_spark.stories.findings.causes import causes_in
+
+    def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        writer = StoryWriter(run, [FINDINGS])
+        causes = partial(causes_in, dataset)
+        as_findings = finding_writer(detectors, run.capture_ns[0], causes, writer.failed_parts)
+        for batch in as_findings(batches):
+            writer.take_batch(FINDINGS.name, batch)
+        files = writer.close()
+        if files:
+            yield pa.RecordBatch.from_pylist(files, pa.schema(list(FILE)))
+
+    return write

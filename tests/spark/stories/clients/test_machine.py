@@ -1,0 +1,128 @@
+"""The state machine without Spark: its input order, its batches, its ties."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafkascope_spark.stories.clients.machine import ClientStories
+from kafkascope_spark.stories.clients.timeline import Kind, Timeline
+from kafkascope_spark.stories.event_decoder import CONNECTION, EventRow, event_row
+from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.stalls.stall import StallLimits
+
+MS = 1_000_000
+
+
+def row(client_ip: str, conn_id: str, first_ms: int) -> EventRow:
+    columns = {
+        "first_ns": first_ms * MS,
+        "syn_ns": first_ms * MS,
+        "n_requests": 1,
+        "client_port": 1,
+        "protocol": "kafka",
+    }
+    keys = {"client_ip": client_ip, "section": 0, "ts_ns": first_ms * MS, "rank": CONNECTION, "conn_id": conn_id}
+    return event_row(keys | {"connection": columns})
+
+
+def events() -> list[EventRow]:
+    return [row(ip, f"{ip}-{at}", at) for ip in ("10.0.0.1", "10.0.0.2") for at in (1, 5)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_batches_do_not_matter(size: int) -> None:
+    stories = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
+    rows = events()
+    made = [r for at in range(0, len(rows), size) for r in stories.feed(rows[at : at + size])]
+    made += stories.finish()
+    whole = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
+    assert made == [*whole.feed(rows), *whole.finish()]
+    assert [r["client_ip"] for table, r in made if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
+
+
+@pytest.mark.parametrize("swap", [(0, 1), (0, 2), (1, 3)])
+def test_rows_out_of_order_are_refused(swap: tuple[int, int]) -> None:
+    rows = events()
+    rows[swap[0]], rows[swap[1]] = rows[swap[1]], rows[swap[0]]
+    with pytest.raises(ValueError, match="out of order"):
+        list(ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS)).feed(rows))
+
+
+def test_answers_and_ends_are_told_at_their_own_time(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    timeline = Timeline([connection("c1", 0, 30), connection("c2", 20, 40)], 60_000 * MS)
+    rows = []
+    for at, answered in ((5, 25), (10, 15)):
+        rows += timeline.events_before(at * MS)
+        timeline.add_request(request_row(1, at, answered))
+    rows += timeline.events_before(25 * MS)
+    timeline.add_access(PartitionAccess("r", "c1", 25 * MS, 1, True, "t", 0))
+    rows += timeline.rest()
+    kinds = [(e.ts_ns // MS, e.kind) for e in rows if e.kind is not Kind.UP]
+    assert kinds == [
+        (0, Kind.OPEN),
+        (5, Kind.REQUEST),
+        (10, Kind.REQUEST),
+        (15, Kind.ANSWER),
+        (20, Kind.OPEN),
+        (25, Kind.ACCESS),
+        (25, Kind.ANSWER),
+        (30, Kind.CLOSE),
+        (40, Kind.CLOSE),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("close_kind", "sent", "answered", "is_received"),
+    [
+        ("fin_client", 5, 3_500, False),
+        ("rst_client", 5, 3_500, False),
+        ("rst_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 9_000, False),
+        ("fin_server", 5, 3_500, True),
+    ],
+)
+def test_what_is_answered_after_the_client_gave_up_is_unanswered(
+    connection: Callable[..., Connection],
+    request_row: Callable[..., Request],
+    close_kind: str,
+    sent: int,
+    answered: int,
+    is_received: bool,
+) -> None:
+    """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
+    timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
+    request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
+    timeline.add_request(request)
+    timeline.add_error_run(ErrorRun(request.request_id, 0, "NOT_LEADER_OR_FOLLOWER", "t", 0))
+    timeline.add_access(PartitionAccess(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
+    timeline.add_access(PartitionAccess("not rows", "c1", answered * MS, 0, True, "t", 1))
+    rows = timeline.rest()
+    kinds = {event.kind for event in rows}
+    assert (Kind.ANSWER in kinds, Kind.LATE_ANSWER in kinds) == (is_received, not is_received)
+    touched = {event.what.partition for event in rows if event.kind is Kind.ACCESS}
+    assert touched == ({0} if is_received else set()) | ({1} if close_kind == "fin_server" else set())
+    assert request.status == ("ok" if is_received else "unanswered")
+
+
+def test_an_answer_that_meets_a_reset_is_not_heard(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    """As recorded of a broker whose answers a firewall held up: the client had closed, its FIN never left."""
+    for close_kind, waited, is_received in (
+        ("rst_client", 10_000, False),
+        ("rst_client", 900, True),
+        ("fin_client", 10_000, True),
+    ):
+        timeline = Timeline([connection("c1", 0, 20_000, close_kind=close_kind)], 60_000 * MS)
+        timeline.add_request(request_row(0, 19_999 - waited, 19_999))
+        assert (Kind.ANSWER in {event.kind for event in timeline.rest()}) == is_received
+
+
+def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
+    timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
+    for partition in (2, 0, 1):
+        timeline.add_access(PartitionAccess("r", "c1", 5 * MS, 1, True, "t", partition))
+    assert [e.what.partition for e in timeline.rest() if e.kind is Kind.ACCESS] == [2, 0, 1]

@@ -1,0 +1,21 @@
+"""What `leader_storm` advises: brokers name a new leader from Kafka 3.7 on (KIP-951), and never a new coordinator."""
+
+from types import SimpleNamespace
+
+from kafkascope_spark.stories.findings.rules.leader_storm import DETECTOR
+
+
+def advice(*error_names: str) -> str:
+    assert callable(DETECTOR.advice)
+    return DETECTOR.advice(SimpleNamespace(libraries=["kafkajs"], error_names=list(error_names)))
+
+
+def test_a_client_that_takes_the_leader_from_the_answer_needs_brokers_that_name_it() -> None:
+    assert "with brokers of Kafka 3.7 or newer" in advice("FENCED_LEADER_EPOCH")
+    assert "KIP-951" in advice("NOT_COORDINATOR", "NOT_LEADER_OR_FOLLOWER")
+
+
+def test_no_answer_names_a_coordinator() -> None:
+    text = advice("NOT_COORDINATOR")
+    assert "KIP-951" not in text
+    assert text.startswith("Raise the client's retry.initialRetryTime (kafkajs")

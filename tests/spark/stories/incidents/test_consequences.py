@@ -1,0 +1,88 @@
+"""To which incident starts, rebalances, recoveries and transactions belong, from rows written by hand. Node 2 is silent
+from 5 to 20 s."""
+
+from typing import Any
+
+import pytest
+
+from kafkascope_spark.stories.incidents.machine import Incidents
+
+from .conftest import NS, MakeRow, Row
+
+
+@pytest.fixture
+def silent_broker(state: MakeRow) -> list[Row]:
+    rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
+    return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
+
+
+def owners(states: list[Row], **found: list[Row]) -> dict[str, str | None]:
+    """startup_id, rebalance_id, recovery_id or transactional id -> kind of the incident."""
+    machine = Incidents(0)
+    for kind, rows in {"broker_state": states, **found}.items():
+        for row in rows:
+            machine.take(kind, row)
+    out = list(machine.finish())
+    kinds = {row["incident_id"]: row["kind"] for table, row in out if table == "incidents"}
+    names = {"startups": "startup_id", "rebalances": "rebalance_id", "recoveries": "recovery_id"}
+    names["transactions"] = "transactional_id"
+    return {row[names[table]]: kinds.get(row["incident_id"]) for table, row in out if table in names}
+
+
+def start(host: int, start_s: float, subject: str | None = None) -> Row:
+    return {
+        "startup_id": f"start-{host}-{start_s}",
+        "client_instance_id": f"ci-{host}",
+        "start_ns": int(start_s * NS),
+        "failed_subject": subject,
+    }
+
+
+def transaction(name: str, host: int, begin: float, end: float | None, **more: Any) -> Row:
+    return {
+        "transactional_id": name,
+        "client_instance_id": f"ci-{host}",
+        "begin_ns": int(begin * NS),
+        "end_ns": None if end is None else int(end * NS),
+        "outcome": "aborted",
+    } | more
+
+
+def test_a_start_belongs_to_what_its_client_met(silent_broker: list[Row], recovery: MakeRow) -> None:
+    met = recovery("REQUEST_UNANSWERED", 22, 2, 8, None, resource_kind="connection", resource="10.0.0.2:9092")
+    starts = [start(22, 7, "10.0.0.2:9092"), start(23, 7), start(22, 40)]
+    found = owners(silent_broker, recovery=[met], failed_start=starts)
+    assert found == {
+        met["recovery_id"]: "broker_silent",
+        "start-22-7": "broker_silent",
+        "start-23-7": None,  # this client met nothing
+        "start-22-40": None,  # the broker had long been back
+    }
+
+
+def test_a_rebalance_belongs_to_what_its_group_met(
+    silent_broker: list[Row], stall: MakeRow, rebalance: MakeRow
+) -> None:
+    membership = stall("membership", 21, 2, 6, 14, group_id="orders-app")
+    first, follows, later = rebalance(7, 9), rebalance(14.5, 15), rebalance(40, 41)
+    found = owners(silent_broker, stall=[membership], rebalance=[first | {"trigger": "first"}, follows, later])
+    assert found == {"reb-7": None, "reb-14.5": "broker_silent", "reb-40": None}
+
+
+def test_who_joins_while_records_wait_follows_from_nothing(
+    silent_broker: list[Row], stall: MakeRow, rebalance: MakeRow
+) -> None:
+    waiting = stall("consume", 21, 2, 6, 14, group_id="orders-app")
+    assert owners(silent_broker, stall=[waiting], rebalance=[rebalance(8, 9)]) == {"reb-8": None}
+
+
+def test_a_rebalance_that_explains_a_stall_belongs_to_its_incident(stall: MakeRow, rebalance: MakeRow) -> None:
+    waiting = stall("consume", 21, 2, 6, 14, group_id="orders-app")
+    assert owners([], stall=[waiting], rebalance=[rebalance(12, 14, {"client-22": 5})]) == {"reb-12": "member"}
+
+
+def test_a_transaction_belongs_to_what_its_id_or_its_client_met(silent_broker: list[Row], stall: MakeRow) -> None:
+    stalls = [stall("transaction", 21, 2, 6, 14, transactional_id="tx-a"), stall("produce", 22, 2, 6, 14)]
+    rows = [transaction("tx-a", 24, 5, 15), transaction("tx-b", 22, 5, None), transaction("tx-c", 23, 5, 15)]
+    found = owners(silent_broker, stall=stalls, transaction=rows)
+    assert found == {"tx-a": "broker_silent", "tx-b": "broker_silent", "tx-c": None}

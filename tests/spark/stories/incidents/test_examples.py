@@ -1,0 +1,152 @@
+"""Failures as they were met in captures of real clusters, each as short as possible, from rows written by hand."""
+
+from itertools import pairwise
+
+import pytest
+
+from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+
+from .conftest import NS, MakeRow, Row
+from .test_machine import tell
+
+
+def test_a_write_that_waits_for_a_vanished_replica_belongs_to_the_replica(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Node 2 vanishes for 17 s. An acks=all write at node 1, which answers everybody all along, waits for 26.8 s."""
+    rows = [state(2, 21, "serving", 0, 6), state(2, 21, "silent", 6, 23), state(2, 21, "serving", 23, 60)]
+    rows += [state(1, host, "serving", 0, 60) for host in (21, 22)]
+    waited = stall("produce", 22, 1, 6.2, 33)
+    timed_out = recovery("REQUEST_TIMED_OUT", 22, 1, 6.2, 33)
+    (incident,), kinds = tell(rows, [waited], [timed_out])
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("broker_silent", 2, "error")
+    assert (incident["start_ns"], incident["end_ns"], incident["longest_ms"]) == (6 * NS, 33 * NS, 26_800)
+    assert set(kinds.values()) == {"broker_silent"}
+    assert "Node 2 (10.0.0.2:9092) was silent from 00:06.000" in incident["sentence"]
+
+
+def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state: MakeRow) -> None:
+    """Its broker serves the other brokers all the time: the paths failed, and its log has nothing to say."""
+    rows = [state(2, 11, "serving", 0, 60, "broker")]
+    for host in (21, 22):
+        rows += [state(2, host, "serving", 0, 5), state(2, host, "silent", 5, 12), state(2, host, "serving", 12, 20)]
+        rows += [state(2, host, "silent", 20, 28), state(2, host, "serving", 28, 35)]
+        rows += [state(2, host, "silent", 35, 40), state(2, host, "serving", 40, 60)]
+    incidents, _ = tell(rows)
+    assert [(i["kind"], i["start_ns"] // NS, i["end_ns"] // NS) for i in incidents] == [
+        ("path", 5, 12),
+        ("path", 20, 28),
+        ("path", 35, 40),
+    ]
+    assert all(i["hosts"] == ["10.0.0.21", "10.0.0.22"] for i in incidents)
+    assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
+
+
+def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeRow, stall: MakeRow) -> None:
+    """A firewall dropped a Fetch request, whose connection outlived the firewall by 1.4 s. Nobody waited meanwhile, as
+    the producers were cut off too."""
+    rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 22, "serving", 0, 60)]
+    rows += [state(2, 21, "serving", 0, 4), state(2, 21, "silent", 4, 14), state(2, 21, "serving", 14, 60)]
+    late = stall("consume", 21, 2, 14.008, 15.473, group_id="app")
+    _, kinds = tell(rows, [late])
+    assert set(kinds.values()) == {"path"}
+    others = (stall("consume", 22, 2, 14.008, 15.473, group_id="app"), stall("consume", 21, 2, 22, 28, group_id="app"))
+    for other in others:
+        assert set(tell(rows, [other])[1].values()) == {"unexplained"}, "another host, or later than TCP waits"
+    frozen = [row | {"state": "frozen"} if row["state"] == "silent" else row for row in rows]
+    assert set(tell(frozen, [late])[1].values()) == {"unexplained"}, "the kernel acknowledged, so nothing is sent again"
+
+
+@pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
+def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
+    error: str, state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Node 2 is killed; node 3 takes over, does not know of it yet, loads, and returns the errors."""
+    rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
+    rows += [state(3, 21, "serving", 0, 60)]
+    group = {"group_id": "orders-app"}
+    commit = stall("commit", 21, 3, 6.5, 11, error_names=[error], **group)
+    moved = recovery(error, 21, 3, 7, 11, resource_kind="group", resource="orders-app")
+    incidents, kinds = tell(rows, [commit], [moved])
+    assert set(kinds.values()) == {"broker_down"}
+    assert [(i["kind"], i["node_id"]) for i in incidents] == [("broker_down", 2)]
+
+
+def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeRow, recovery: MakeRow) -> None:
+    rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
+    rows += [state(3, host, "serving", 0, 60) for host in (21, 22)]
+    moved = recovery("NOT_COORDINATOR", 22, 3, 7, 11, resource_kind="group", resource="orders-app")
+    incidents, _ = tell(rows, [], [moved])
+    assert [i["kind"] for i in incidents] == ["broker_down", "coordinator_move"]
+
+
+def test_a_listener_that_is_advertised_wrongly_is_one_incident_for_all_brokers(
+    state: MakeRow, recovery: MakeRow, client: MakeRow
+) -> None:
+    """Each broker advertises its own address for each of two listeners; two clients use the one, a third the other."""
+    lost, local = [f"10.0.0.{n}:9099" for n in (97, 98, 99)], ["127.0.0.1:9098"]
+    rows, errors = [state(1, host, "serving", 0, 60) for host in (21, 22, 23)], []
+    for host, servers in ((21, lost[:2]), (22, lost[1:]), (23, local)):
+        for server in servers:
+            ip, port = server.split(":")
+            rows.append(state(None, host, "silent", 5, 30 + host) | {"server_ip": ip, "server_port": int(port)})
+            errors.append(recovery("CONNECT_TIMEOUT", host, None, 5, None, resource=server, resource_kind="connection"))
+    clients = [client(21, advertised=lost), client(22, advertised=lost), client(23, advertised=local)]
+    incidents, _ = tell(rows, recoveries=errors, clients=clients)
+    assert sorted((i["kind"], i["subject"], i["clients"]) for i in incidents) == [
+        ("listener", "10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099", ["ci-21", "ci-22"]),
+        ("listener", "127.0.0.1:9098", ["ci-23"]),
+    ]
+    whole = next(i for i in incidents if "10.0.0.97" in i["subject"])
+    assert whole["end_ns"] == 52 * NS
+    assert whole["advice"].startswith("Brokers advertise 10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099 (advertised.")
+
+
+def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recovery: MakeRow) -> None:
+    """Its clients get the error at each partition, in no common order, and for the topic from Metadata."""
+    name = "UNKNOWN_TOPIC_OR_PARTITION"
+    gone = [recovery(name, 21 + i % 2, 1, 7 + i / 10, None, resource=f"orders-{i % 3}") for i in range(6)]
+    gone.append(recovery(name, 21, 1, 8, None, resource="orders", first_api_key=3))
+    gone.append(recovery(name, 21, 1, 8, None, resource="other-1"))
+    incidents, _ = tell((), (), gone)
+    assert [(i["subject"], i["clients"]) for i in incidents] == [("orders", ["ci-21", "ci-22"]), ("other", ["ci-21"])]
+    assert "orders (partitions 0, 1, 2) was not there" in incidents[0]["sentence"]
+    assert incidents[0]["advice"].endswith("--create --topic orders")
+
+
+def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overlap(state: MakeRow) -> None:
+    rows: list[Row] = []
+    for node, begin in ((1, 5), (2, 20), (3, 35)):
+        for host in (21, 22):
+            rows += [state(node, host, "serving", 0, begin), state(node, host, "down", begin, begin + 10)]
+            rows += [state(node, host, "serving", begin + 10, 60)]
+    failures = broker_failures(rows)
+    assert [(f.kind, f.node_id) for f in failures] == [("broker_down", node) for node in (1, 2, 3)]
+    assert all((f.end_ns or 0) <= after.start_ns for f, after in pairwise(failures))
+
+
+def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeRow, stall: MakeRow) -> None:
+    """Clients reach both brokers: their acks=all writes wait for 9 s, and no coordinator is to blame."""
+    rows = []
+    for node, peer in ((1, 2), (2, 1)):
+        rows += [state(node, 21, "serving", 0, 60)]
+        rows += [state(node, peer, "serving", 0, 10, "broker"), state(node, peer, "silent", 10, 19, "broker")]
+        rows += [state(node, peer, "serving", 19, 60, "broker")]
+    (incident,), kinds = tell(rows, [stall("produce", 21, 1, 10.1, 19.2), stall("produce", 21, 2, 10.2, 19.3)])
+    assert set(kinds.values()) == {"replication"}
+    assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, int(19.3 * NS))
+
+
+def test_a_broker_that_is_stopped_and_continues_is_frozen_and_not_lost(state: MakeRow, stall: MakeRow) -> None:
+    rows = [state(2, 21, "serving", 0, 8), state(2, 21, "frozen", 8, 20), state(2, 21, "serving", 20, 60)]
+    (incident,), _ = tell(rows, [stall("produce", 21, 2, 8.2, 20.1)])
+    assert (incident["kind"], incident["node_id"]) == ("broker_frozen", 2)
+    assert "its kernel acknowledged data, and the broker sent nothing" in incident["sentence"]
+
+
+def test_a_client_that_a_broker_refuses_does_not_make_the_broker_lost(state: MakeRow, recovery: MakeRow) -> None:
+    """A plain client at a TLS port: the broker serves others there, and nobody else has a part in it."""
+    rows = [state(2, 22, "serving", 0, 60), state(2, 21, "unknown", 5, 6)]
+    closed = recovery("CONNECTION_CLOSED", 21, 2, 5, None, resource_kind="connection", outcome="client_ended")
+    incidents, _ = tell(rows, [], [closed])
+    assert [i["kind"] for i in incidents if i["node_id"] is not None or i["kind"].startswith("broker")] == []

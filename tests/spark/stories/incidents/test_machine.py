@@ -1,0 +1,612 @@
+"""To which failure stalls and recoveries belong, and what the incident says, from rows written by hand."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
+from kafkascope_spark.stories.incidents.advice import advice_for
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
+from kafkascope_spark.story_writer import batch_of
+
+from .conftest import NS, MakeRow, Row
+
+
+def tell(
+    states: Iterable[Row] = (),
+    stalls: Iterable[Row] = (),
+    recoveries: Iterable[Row] = (),
+    rebalances: Iterable[Row] = (),
+    clients: Iterable[Row] = (),
+    silent: Iterable[Row] = (),
+    uses: Iterable[Row] = (),
+) -> tuple[list[Row], dict[str, str]]:
+    """The incidents, and the kind of the incident of each stall."""
+    machine = Incidents(0)
+    rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
+    rows |= {"silent_client": silent, "listener_use": uses, "affected_client": clients}
+    for kind, of_kind in rows.items():
+        for row in of_kind:
+            machine.take(kind, row)
+    out = list(machine.finish())
+    incidents = [row for table, row in out if table == "incidents"]
+    assert batch_of(INCIDENTS, incidents).num_rows == len(incidents)
+    stall_rows = [row for table, row in out if table == "stalls"]
+    assert batch_of(STALLS, stall_rows).num_rows == len(stall_rows)
+    kind_of = {row["incident_id"]: row["kind"] for row in incidents}
+    return incidents, {row["stall_id"]: kind_of[row["incident_id"]] for row in stall_rows}
+
+
+@pytest.fixture
+def silent_broker(state: MakeRow) -> list[Row]:
+    """Node 2 is silent from 5 to 20 s; nodes 1 and 3 serve."""
+    rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
+    return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
+
+
+def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), kinds = tell(silent_broker, [stall("produce", 21, 2, 4.8, 14)])
+    assert kinds == {"stall-produce-21-4.8": "broker_silent"}
+    assert (incident["node_id"], incident["severity"], incident["clients"]) == (2, "warning", ["ci-21"])
+    assert (incident["start_ns"], incident["end_ns"]) == (5 * NS, 14 * NS)
+    assert (incident["n_stalls"], incident["longest_ms"]) == (1, 9200)
+    assert incident["evidence"][0] == "request-21-4.8"
+
+
+def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), _ = tell(silent_broker, [stall("produce", 22, 1, 5.5, 32)])
+    assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
+
+
+def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_wait(
+    state: MakeRow, stall: MakeRow
+) -> None:
+    """Recorded: node 1 is killed, leaders drop it, and writes go on; then node 2 is frozen, and writes at node 3 wait
+    until it goes on. All that time node 1 is down."""
+    rows = [state(3, 21, "serving", 0, 60)]
+    for node, name, since, until in ((1, "down", 5, 17), (2, "frozen", 10, 15)):
+        rows += [state(node, 21, "serving", 0, since), state(node, 21, name, since, until)]
+        rows += [state(node, 21, "serving", until, 60)]
+    first, second = stall("produce", 21, 3, 5.1, 8.6), stall("produce", 21, 3, 10.2, 15.1)
+    incidents, kinds = tell(rows, [first, second])
+    assert [row["node_id"] for row in incidents] == [1, 2]
+    assert kinds == {first["stall_id"]: "broker_down", second["stall_id"]: "broker_frozen"}
+
+
+def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeRow) -> None:
+    incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 1, 2.5)])
+    assert kinds == {"stall-produce-21-1": "unexplained"}
+    (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
+    assert unexplained["node_id"] is None
+    assert unexplained["sentence"].startswith(
+        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.50 s)"
+    )
+
+
+def test_what_is_not_explained_says_which_brokers_were_waited_on(stall: MakeRow) -> None:
+    """Recorded: a broker that runs for 60 ms of each 900 ms holds up the others too, as acks=all waits for it."""
+    rows = [stall("produce", 21, 3, 1, 4), stall("produce", 22, 3, 1.1, 3), stall("produce", 23, 2, 1.2, 4)]
+    (incident,), _ = tell(stalls=rows)
+    brokers = "(stalls by the broker that was waited on: node 3: 2, node 2: 1)"
+    assert f"; nothing in the capture shows why {brokers}." in incident["sentence"]
+
+
+def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
+    (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["KAFKA_STORAGE_ERROR"])])
+    assert "; the errors were KAFKA_STORAGE_ERROR." in incident["sentence"]
+
+
+def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeRow) -> None:
+    (incident,), _ = tell(stalls=[stall("transaction", 21, 2, 1, 2.5, error_names=["CONCURRENT_TRANSACTIONS"])])
+    waited = "the errors were CONCURRENT_TRANSACTIONS: node 2 waited for the end of the transaction before."
+    assert f"; {waited}" in incident["sentence"]
+
+
+def test_a_consumer_without_a_group_stands_still_only_where_something_failed(
+    silent_broker: list[Row], stall: MakeRow
+) -> None:
+    chosen, forced = stall("consume", 21, 1, 30, 50), stall("consume", 21, 2, 6, 14)
+    _, kinds = tell(silent_broker, [chosen, forced])
+    assert kinds == {"stall-consume-21-6": "broker_silent"}
+
+
+def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow, recovery: MakeRow) -> None:
+    states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    stalls = [stall("produce", 21, 2, 5, 15), stall("produce", 22, 2, 5, 9)]
+    recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 8, 15), recovery("REQUEST_UNANSWERED", 22, 2, 8, 15)]
+    incidents, kinds = tell(states, stalls, recoveries)
+    assert kinds == {"stall-produce-21-5": "path", "stall-produce-22-5": "unexplained"}
+    (path,) = [i for i in incidents if i["kind"] == "path"]
+    assert (path["clients"], path["hosts"]) == (["ci-21"], ["10.0.0.21"])
+
+
+def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(state: MakeRow, stall: MakeRow) -> None:
+    """As recorded: kafkajs awaits the response to a heartbeat at node 2 for 14 s, and fetches nothing from node 1."""
+    states = [state(2, 21, "silent", 5, 20), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 20, 60)]
+    states += [state(1, host, "serving", 0, 60) for host in (21, 22)]
+    mine, other = (stall("consume", host, 1, 5.3, 20, group_id="orders-app") for host in (21, 22))
+    later = stall("consume", 21, 1, 19, 25, group_id="orders-app")
+    _, kinds = tell(states, [mine, other, later])
+    assert kinds == {mine["stall_id"]: "path", other["stall_id"]: "unexplained", later["stall_id"]: "unexplained"}
+
+
+def test_a_path_that_fails_in_one_direction_says_which(state: MakeRow) -> None:
+    rows = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    (to_broker,), _ = tell(rows)
+    assert "10.0.0.21 did not reach node 2 (10.0.0.2:9092) from" in to_broker["sentence"]
+    assert "it acknowledged nothing of what was sent to it" in to_broker["sentence"]
+    rows[0]["unacknowledged"] = "broker"
+    (to_host,), _ = tell(rows)
+    assert to_host["sentence"].startswith("Packets of node 2 (10.0.0.2:9092) did not reach 10.0.0.21 from")
+    assert "acknowledged none of them, while its own reached the broker" in to_host["sentence"]
+
+
+def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(state: MakeRow, stall: MakeRow) -> None:
+    """A response that is lost after the point of capture looks as if it had come. What did wait on that path meanwhile
+    waited because of it."""
+    rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    (incident,), _ = tell(rows)
+    assert (incident["kind"], incident["hosts"], incident["severity"]) == ("path", ["10.0.0.21"], "warning")
+    assert incident["sentence"].startswith("Packets between 10.0.0.21 and node 2 (10.0.0.2:9092) were lost from 00:05")
+    assert "drops" in incident["advice"]
+    assert "The broker itself worked" not in incident["advice"]
+    (incident,), kinds = tell(rows, [stall("produce", 21, 2, 9, 12)])
+    assert set(kinds.values()) == {"path"}
+    assert incident["sentence"].endswith("the last was served again at 00:12.000.")
+
+
+def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
+    assert (incident["end_ns"], incident["severity"]) == (None, "error")
+    assert "somebody still did at the end of the capture" in incident["sentence"]
+
+
+def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeRow, stall: MakeRow) -> None:
+    """Brokers restart in turn; the coordinator moves back to the second one when it answers, a moment later or before
+    (recorded: the first refused commit is sent 9 ms before)."""
+    rows = [state(1, 21, "serving", 0, 5), state(1, 21, "down", 5, 8), state(1, 21, "serving", 8, None)]
+    rows += [state(2, 21, "serving", 0, 12), state(2, 21, "down", 12, 20.009), state(2, 21, "serving", 20.009, None)]
+    commit = stall("commit", 21, 2, 20, 26, group_id="orders-app", error_names=["NOT_COORDINATOR"])
+    incidents, _ = tell(rows, [commit])
+    ends = {i["node_id"]: i["end_ns"] for i in incidents}
+    assert ends == {1: 8 * NS, 2: 26 * NS}
+
+
+@pytest.fixture
+def restarts_in_turn(state: MakeRow) -> list[Row]:
+    """Node 1 is down from 8 to 20 s, node 2 from 22 to 38 s."""
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
+
+
+def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lists_it(
+    restarts_in_turn: list[Row], stall: MakeRow
+) -> None:
+    """It waits on node 2, which leads the partition, behind the replica at node 1, and then for node 2 itself."""
+    long = stall("produce", 21, 2, 9, 39)
+    own = stall("consume", 21, 2, 23, 25)
+    (first, second), _ = tell(restarts_in_turn, [long, own])
+    assert (first["node_id"], first["n_stalls"], first["earlier_stalls"]) == (1, 1, [])
+    assert (second["node_id"], second["n_stalls"], second["earlier_stalls"]) == (2, 1, [long["stall_id"]])
+    assert second["clients"] == ["ci-21"]
+    assert (first["end_ns"], second["end_ns"]) == (20 * NS, 39 * NS)
+    assert (first["severity"], second["severity"]) == ("error", "error")
+    assert "client-21 stood still already, and waited for it too." in second["sentence"]
+    assert "client-21 went on waiting because of a later incident." in first["sentence"]
+
+
+def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_business(
+    state: MakeRow, stall: MakeRow
+) -> None:
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    rows += [state(2, 22, "serving", 0, 22), state(2, 22, "down", 22, 38), state(2, 22, "serving", 38, 60)]
+    incidents, _ = tell(rows, [stall("produce", 21, 1, 9, 39)])
+    assert [(i["node_id"], i["earlier_stalls"]) for i in incidents] == [(1, []), (2, [])]
+
+
+def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
+    restarts_in_turn: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: node 103 refuses commits 1.5 s before it ends its connections, and 0.6 s after node 102 was back."""
+    commit = stall("commit", 21, 2, 20.5, 22.1, group_id="orders-app", error_names=["NOT_COORDINATOR"])
+    moved = {"new_node_id": 3}
+    refusals = [recovery("NOT_COORDINATOR", 21, 2, 20.5, 22.1, resource="orders-app", **moved)]
+    refusals += [recovery("NOT_LEADER_OR_FOLLOWER", 21, 2, 19.9, 20.2, **moved)]
+    incidents, kinds = tell(restarts_in_turn, [commit], refusals)
+    assert [(i["kind"], i["node_id"], i["n_stalls"]) for i in incidents] == [
+        ("broker_down", 1, 0),
+        ("broker_down", 2, 1),
+    ]
+    assert (incidents[1]["start_ns"], incidents[1]["end_ns"]) == (19_900_000_000, 22_100_000_000)
+    assert kinds == {"stall-commit-21-20.5": "broker_down"}
+    assert "shut down from 00:19.900 on and was down from 00:22.000 (00:00:22.000 UTC) to" in incidents[1]["sentence"]
+    assert "It shut down in order" in incidents[1]["advice"]
+    assert "Look at the log of node 1" in incidents[0]["advice"]
+
+
+def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    """An election, and a broker that is killed soon after it."""
+    given_away = recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 6, 6.2, new_node_id=3)
+    taken_over = recovery("NOT_LEADER_OR_FOLLOWER", 21, 3, 6, 6.4, resource="orders-1", new_node_id=1)
+    incidents, _ = tell(restarts_in_turn, recoveries=[given_away, taken_over])
+    starts = [(i["kind"], i["start_ns"]) for i in incidents]
+    assert starts == [("leader_move", 6 * NS), ("broker_down", 8 * NS), ("broker_down", 22 * NS)]
+
+
+def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
+    refused = closed | {"client_instance_id": "ci-22", "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]}
+    (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
+    assert "Nobody stood still because of it." in idle["sentence"]
+    assert "1 client could not work because of it." in asking["sentence"]
+
+
+def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
+    (incident,), _ = tell(silent_broker)
+    assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
+
+
+def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, rebalance: MakeRow) -> None:
+    waited = stall("consume", 21, 1, 10, 17, group_id="orders-app")
+    (incident,), _ = tell([], [waited], [], [rebalance(16, 16.5, {"worker-7": 9.8})])
+    assert (incident["kind"], incident["node_id"]) == ("member", None)
+    assert (incident["start_ns"], incident["end_ns"]) == (9_800_000_000, 17 * NS)
+    assert "In group orders-app, worker-7 went away without leaving" in incident["sentence"]
+
+
+def test_the_only_member_of_a_group_that_was_evicted_explains_why_nobody_read(
+    stall: MakeRow, rebalance: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: a process that was stopped goes on at 16.6 s, reads what its sockets hold, and joins again at 17 s."""
+    stalls = [stall("consume", 21, 1, 8.7, 16.68, group_id="orders-app")]
+    stalls.append(stall("consume", 21, 2, 8.9, 17.4, group_id="orders-app", partition=1))
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 17.4, resource_kind="group", resource="orders-app")
+    incidents, kinds = tell([], stalls, [removed], [rebalance(17, 17.4, {"client-21": 8.5})])
+    assert kinds == {"stall-consume-21-8.7": "member", "stall-consume-21-8.9": "member"}
+    (away,) = [i for i in incidents if i["n_stalls"]]
+    assert (away["start_ns"], away["end_ns"]) == (8_500_000_000, 17_400_000_000)
+    assert "In group orders-app, client-21 went away without leaving" in away["sentence"]
+
+
+def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall: MakeRow, recovery: MakeRow) -> None:
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 18, resource_kind="group", resource="orders-app")
+    _, kinds = tell([], [stall("consume", 21, 1, 17, 18.5, group_id="orders-app")], [removed])
+    assert kinds == {"stall-consume-21-17": "member"}
+
+
+def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row], recovery: MakeRow) -> None:
+    incidents, _ = tell(
+        silent_broker,
+        recoveries=[
+            recovery("REQUEST_UNANSWERED", 21, 2, 9, 12),
+            recovery("LEADER_NOT_AVAILABLE", 22, 1, 8, 9),
+            recovery("TOPIC_AUTHORIZATION_FAILED", 22, 1, 8, None, outcome="fatal"),
+        ],
+    )
+    assert [(i["kind"], i["severity"], i["clients"]) for i in incidents] == [
+        ("broker_silent", "info", ["ci-21", "ci-22"]),
+        ("permission", "error", ["ci-22"]),
+    ]
+
+
+def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
+    silent_broker: list[Row], stall: MakeRow
+) -> None:
+    """As recorded of a Java consumer whose synchronous commit was answered 11 s after its coordinator was back."""
+    member = stall("membership", 21, 2, 6, 34, group_id="g")
+    reads = stall("consume", 21, 1, 33, 34.3, group_id="g")
+    _, kinds = tell(silent_broker, [member, reads])
+    assert kinds == {"stall-membership-21-6": "broker_silent", "stall-consume-21-33": "broker_silent"}
+    _, kinds = tell(silent_broker, [member, reads | {"group_id": "other"}])
+    assert kinds["stall-consume-21-33"] == "unexplained"
+
+
+def test_a_stall_after_a_leader_moved_belongs_to_the_move(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    incidents, kinds = tell(
+        silent_broker,
+        [stall("consume", 22, 1, 40.1, 42, group_id="orders-app")],
+        [recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 40, 41.9)],
+    )
+    assert kinds == {"stall-consume-22-40.1": "leader_move"}
+    (moved,) = [i for i in incidents if i["kind"] == "leader_move"]
+    assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
+
+
+def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
+    lost = {"resource_kind": "coordinator", "resource": "orders-app"}
+    refused = recovery("NOT_COORDINATOR", 21, 2, 20.1, None, outcome="wrong_reaction", **lost)
+    unread = stall("consume", 21, 1, 20.5, 41, group_id="orders-app")
+    incidents, kinds = tell(silent_broker, [unread], [refused])
+    assert kinds == {"stall-consume-21-20.5": "broker_silent"}
+    assert [(i["node_id"], i["end_ns"]) for i in incidents] == [(2, 41 * NS)]
+    _, kinds = tell(silent_broker, [unread], [refused | {"recovered_ns": 20_400_000_000}])
+    assert kinds == {"stall-consume-21-20.5": "unexplained"}
+
+
+def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    lost = recovery("REQUEST_UNANSWERED", 21, 2, 8, 18.5, resource_kind="connection", resource="10.0.0.2:9092")
+    unread = stall("consume", 21, 2, 15.1, 18.5, group_id="orders-app")
+    _, kinds = tell(states, [unread], [lost])
+    assert kinds == {"stall-consume-21-15.1": "path"}
+    _, kinds = tell(states, [unread], [lost | {"recovered_ns": None, "outcome": "served_elsewhere"}])
+    assert kinds == {"stall-consume-21-15.1": "unexplained"}
+
+
+def test_what_a_quota_holds_back_belongs_to_the_quota(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    throttled = recovery("THROTTLED", 21, 2, 4, 19, resource_kind="connection", resource="quota: Produce")
+    incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
+    assert kinds == {"stall-produce-21-6": "quota"}
+    (quota,) = [i for i in incidents if i["kind"] == "quota"]
+    assert quota["subject"] == "Produce requests"
+    assert quota["sentence"].startswith("A quota held back Produce requests from 00:04.000 (00:00:04.000 UTC)")
+
+
+def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeRow, recovery: MakeRow) -> None:
+    """The node id may be known, from Metadata: it is not known that this node is there."""
+    refused = recovery("CONNECTION_REFUSED", 21, 7, 5, None, resource_kind="connection", outcome="client_ended")
+    address = {"server_ip": "10.0.0.99", "server_port": 9099}
+    (incident,), _ = tell(
+        [state(None, 21, "silent", 5, None) | address], recoveries=[refused | {"resource": "10.0.0.99:9099"}]
+    )
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
+    assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")
+    assert incident["sentence"].endswith("1 client could not work because of it.")
+
+
+def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
+    (incident,), _ = tell(recoveries=[recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)])
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")
+
+
+def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: MakeRow, recovery: MakeRow) -> None:
+    stalls = [stall("produce", 21, 2, 5, 9), stall("consume", 22, 1, 6, 9), stall("produce", 22, 1, 40, 42)]
+    recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 9, 12), recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 45, 46)]
+    there = tell(silent_broker, stalls, recoveries)
+    back = tell(silent_broker[::-1], stalls[::-1], recoveries[::-1])
+    assert there == back
+
+
+def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall: MakeRow) -> None:
+    """As recorded of kafkajs: its group's coordinator died, and it never got a place again before it was closed."""
+    served, left = stall("produce", 21, 2, 5, 9), stall("membership", 22, 2, 6, 40, group_id="readers", served=False)
+    sentence = tell(silent_broker, [served, left])[0][0]["sentence"]
+    assert "served again at 00:09.000; readers gave up or ended without being served." in sentence
+    alone = tell(silent_broker, [left])[0][0]["sentence"]
+    assert "readers gave up or ended without being served, the last at 00:40.000." in alone
+    assert "served again" not in alone
+
+
+@pytest.fixture
+def deleted_topic(recovery: MakeRow) -> list[Row]:
+    """Recorded: a topic is deleted at 5.5 s and created again at 12.6 s. A consumer cannot commit offsets meanwhile,
+    a producer finds the new topic at 13.2 s, and one of another library goes on asking for the old topic's ID."""
+    return [
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5.5, 13.9, first_api_key=1),
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 5.4, 12.6, first_api_key=8, resource_kind="group", resource="g"),
+        recovery("UNKNOWN_TOPIC_OR_PARTITION", 22, 1, 5.6, 13.2, first_api_key=0),
+        recovery("UNKNOWN_TOPIC_ID", 23, 1, 5.7, None, first_api_key=0, outcome="gave_up", client_id="old"),
+    ]
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topic: list[Row], stall: MakeRow) -> None:
+    """It was there when the first client had it again, whatever those see that keep its ID."""
+    stalls = [stall("produce", 22, 1, 5.6, 13.2), stall("produce", 23, 1, 5.7, 26.6, served=False)]
+    (incident,), _ = tell(stalls=stalls, recoveries=deleted_topic)
+    assert (incident["kind"], incident["subject"], incident["n_stalls"]) == ("missing_topic", "orders", 2)
+    assert " from 00:05.400 (00:00:05.400 UTC) to 00:12.600 (7.20 s)" in incident["sentence"]
+    assert "; old went on asking for the ID of the topic that was deleted." in incident["sentence"]
+    assert "Restart old: " in incident["advice"]
+    assert "--create" not in incident["advice"]
+
+
+def test_a_client_that_stops_asking_for_a_topic_does_not_keep_it_missing(
+    deleted_topic: list[Row], recovery: MakeRow
+) -> None:
+    """Recorded of Kafka 2.8: a producer gets the error once, and sends nothing more; others write to that partition."""
+    gone = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 5.8, None, client_id="quiet", outcome="client_ended")
+    (incident,), _ = tell(recoveries=[*deleted_topic[:3], gone])
+    assert incident["end_ns"] == int(12.6 * NS)
+    assert incident["advice"].endswith("Restart quiet: it was not used again there.")
+
+
+def test_a_partition_that_nobody_has_again_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None, resource="orders-7")
+    (incident,), _ = tell(recoveries=[*deleted_topic, missing])
+    assert incident["end_ns"] is None
+    assert incident["advice"].startswith("Create the topic")
+
+
+def test_commits_for_a_missing_topic_of_another_client_are_not_those_of_the_topic(recovery: MakeRow) -> None:
+    topic = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5.5, 13.9)
+    commit = recovery("UNKNOWN_TOPIC_OR_PARTITION", 22, 2, 5.6, 12.6, resource_kind="group", resource="g")
+    incidents, _ = tell(recoveries=[topic, commit])
+    assert [row["subject"] for row in incidents] == ["orders", "g"]
+
+
+def test_the_name_of_a_topic_keeps_its_letters() -> None:
+    failure = Failure("missing_topic", "orders-0", NS, 2 * NS, error_names={"UNKNOWN_TOPIC_OR_PARTITION"})
+    assert sentence_of(failure, failure.end_ns, 0).startswith(
+        "orders-0 was not there (UNKNOWN_TOPIC_OR_PARTITION) from"
+    )
+
+
+@pytest.mark.parametrize("kind", INCIDENT_KINDS)
+def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
+    failure = Failure(
+        kind,
+        "node 2 (10.0.0.2:9092)",
+        NS,
+        2 * NS,
+        node_id=2,
+        server="10.0.0.2:9092",
+        hosts=frozenset({"10.0.0.21"}),
+    )
+    silent_client = {"client_id": "a", "client_ip": "10.0.0.21", "client_instance_id": "ci-21", "groups": ["g"]}
+    silence = {"n_connections": 3, "heartbeat_ms": 3_000, "from_ns": NS, "to_ns": 2 * NS, "requests": []}
+    failure.silences = [silent_client | silence] if kind == "client" else []
+    sentence = sentence_of(failure, 3 * NS, NS // 2)
+    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)" in sentence
+    assert sentence.count("UTC") == 1
+    assert how_known(failure)
+    assert "{" not in advice_for(failure, Observed(failure, {}, Counter()))
+
+
+def test_a_client_that_stood_still_explains_why_its_group_did(
+    stall: MakeRow, silent: MakeRow, rebalance: MakeRow, recovery: MakeRow
+) -> None:
+    """Its group removes it at 16 s; at 20 s it goes on, learns that, and looks for its place until 22 s."""
+    removed = rebalance(16, 16.5, {"client-21": 9.8})
+    stalls = [
+        stall("consume", 22, 1, 10, 17, group_id="orders-app"),
+        stall("membership", 21, 1, 20.1, 22, group_id="orders-app"),
+    ]
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 1, 20.1, 22, resource_kind="group", resource="orders-app")
+    (incident,), kinds = tell(stalls=stalls, recoveries=[lost], rebalances=[removed], silent=[silent(21, 10, 20)])
+    assert set(kinds.values()) == {"client"}
+    assert (incident["kind"], incident["node_id"], incident["hosts"]) == ("client", None, ["10.0.0.21"])
+    assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, 22 * NS)
+    assert (incident["severity"], incident["clients"]) == ("warning", ["ci-21", "ci-22"])
+    assert incident["sentence"].startswith(
+        "Client client-21 (10.0.0.21) stood still from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
+        "came on any of its connections (4), although heartbeats were due every 3.00 s, and the host's kernel "
+        "acknowledged what brokers sent; 1 group removed a member for it: orders-app. "
+    )
+
+
+def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
+    silent: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow
+) -> None:
+    """Recorded: kafkajs waits for its last Fetch, up to 5 s, and then leaves the group."""
+    left = {"client_id": "client-21", "client_instance_id": "ci-21", "how": "left"}
+    round_ = rebalance(15, 18) | {"departed": [left]}
+    unread = stall("consume", 21, 1, 10.5, 18, group_id="orders-app")
+    (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 10, 14.9)])
+    assert set(kinds.values()) == {"member"}
+    assert "Let consumers leave" not in incident["advice"]
+    assert incident["advice"].startswith("No member went away without leaving")
+    (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 7, 12)])
+    assert set(kinds.values()) == {"client"}
+
+
+def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> None:
+    """A host that was suspended; another client at another time is another one. Nobody waited for records."""
+    found = [silent(21, 10, 20), silent(22, 10.4, 20.3), silent(23, 30, 41), silent(24, 50, None)]
+    incidents, _ = tell(silent=found)
+    assert [(i["clients"], i["severity"]) for i in incidents] == [
+        (["ci-21", "ci-22"], "info"),
+        (["ci-23"], "info"),
+        (["ci-24"], "info"),
+    ]
+    assert [i["end_ns"] for i in incidents] == [int(20.3 * NS), 41 * NS, None]
+
+
+def test_what_a_silent_client_did_not_cause_is_not_its(
+    silent_broker: list[Row], stall: MakeRow, silent: MakeRow, recovery: MakeRow
+) -> None:
+    """What waited on the failed broker, what another group waited for, and a permission that was denied."""
+    stalls = [stall("produce", 22, 2, 5, 14), stall("consume", 23, 1, 40, 48, group_id="other")]
+    denied = recovery("TOPIC_AUTHORIZATION_FAILED", 21, 1, 48.5, None, outcome="fatal")
+    _, kinds = tell(silent_broker, stalls, [denied], silent=[silent(21, 40, 48)])
+    assert kinds == {"stall-produce-22-5": "broker_silent", "stall-consume-23-40": "unexplained"}
+
+
+def test_names_from_the_wire_stay_as_they_are(recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5, 6, resource="orders")
+    (incident,), _ = tell(recoveries=[missing])
+    assert incident["sentence"].startswith("orders was not there (UNKNOWN_TOPIC_OR_PARTITION) from 00:05.000")
+
+
+def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery: MakeRow) -> None:
+    """As recorded of kafkajs, whose OffsetCommit a ZooKeeper cluster's broker refused 10 ms before it served again."""
+    down = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 9), state(2, 21, "serving", 9, 60)]
+    of_group = {"resource_kind": "group", "resource": "g", "first_api_key": 8}
+    unknown = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, 10, **of_group)
+    assert [row["kind"] for row in tell(down, recoveries=[unknown])[0]] == ["broker_down"]
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, None, **of_group)
+    _, incident = tell(down, recoveries=[missing])[0]
+    assert incident["sentence"].startswith("A topic that group g commits offsets for was not there")
+    assert "kafka-consumer-groups.sh" in incident["advice"]
+    assert "--create" not in incident["advice"]
+
+
+def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_between_them(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: nodes 1 and 3 do not reach each other; the coordinator on node 1 cannot write its commits, and answers
+    COORDINATOR_NOT_AVAILABLE until the replica is out of the in-sync set. The same error of node 2 does not follow."""
+    rows = [state(3, 22, "serving", 0, None), state(1, 22, "serving", 0, None)]
+    for node, peer in ((3, 1), (1, 3)):
+        rows += [
+            state(node, peer, "serving", 0, 8, "broker"),
+            state(node, peer, "silent", 8, 21, "broker"),
+            state(node, peer, "serving", 21, None, "broker"),
+        ]
+    commit = stall("commit", 22, 1, 9, 20, group_id="orders-app", error_names=["COORDINATOR_NOT_AVAILABLE"])
+    about_group = {"resource_kind": "coordinator", "resource": "orders-app"}
+    recoveries = [
+        recovery("COORDINATOR_NOT_AVAILABLE", 22, 1, 14, 20, **about_group),
+        recovery("COORDINATOR_NOT_AVAILABLE", 23, 2, 14, 20, resource_kind="coordinator", resource="others"),
+    ]
+    incidents, _ = tell(rows, [commit], recoveries)
+    assert [(i["kind"], i["clients"], i["severity"]) for i in incidents] == [
+        ("replication", ["ci-22"], "error"),
+        ("coordinator_move", ["ci-23"], "info"),
+    ]
+    assert incidents[0]["sentence"].startswith("Node 1 (10.0.0.1:9092) and node 3 (10.0.0.3) did not reach each other")
+
+
+def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: MakeRow) -> None:
+    waited = recovery("COORDINATOR_LOAD_IN_PROGRESS", 21, 1, 5, 6, resource_kind="coordinator", resource="producer id")
+    of_group = recovery("NOT_COORDINATOR", 22, 1, 6, 7, resource_kind="coordinator", resource="readers")
+    (incident,), _ = tell([], [], [waited])
+    assert incident["sentence"].startswith("Idempotent producers waited for producer ids from 00:05.000")
+    assert incident["advice"] == "None: the producers ask again by themselves."
+    (both,), _ = tell([], [], [waited, of_group])
+    assert both["sentence"].startswith("The coordinator of readers moved, or was not ready, from 00:05.000")
+
+
+@pytest.mark.parametrize(("host", "until", "follows"), [(21, 20, True), (24, 20, False), (21, 9, False)])
+def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path(
+    state: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
+) -> None:
+    """Recorded: the path between a member's host and the coordinator, node 2, is cut from 6.5 s on; the group waits for
+    the member's session timeout. Another host, or a path that is back after 3 s, says nothing of the member."""
+    rows = [
+        state(2, 22, "serving", 0, None),
+        state(2, host, "serving", 0, 6.5),
+        state(2, host, "silent", 6.5, until),
+        state(2, host, "serving", until, None),
+    ]
+    unread = stall("consume", 22, 1, 7.2, 19, group_id="orders-app")
+    incidents, _ = tell(rows, [unread], rebalances=[rebalance(18.8, 18.9, {"client-21": 6})], clients=[client(21)])
+    ids = {i["kind"]: i["incident_id"] for i in incidents}
+    (member,) = [i for i in incidents if i["kind"] == "member"]
+    assert member["root_incident_id"] == (ids["path"] if follows else None)
+    assert ("did not reach the coordinator, node 2 (10.0.0.2:9092)" in member["sentence"]) is follows
+    assert ("Let consumers leave" in member["advice"] or "Find out why" in member["advice"]) is not follows
+
+
+def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeRow, recovery: MakeRow) -> None:
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
+    (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])
+    assert (incident["kind"], incident["subject"]) == ("member", "group orders-app")
+    assert incident["sentence"].startswith("Group orders-app rebalanced, and partitions were not read from 00:05.000")

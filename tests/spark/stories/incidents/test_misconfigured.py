@@ -1,0 +1,256 @@
+"""Clients whose settings do not fit a listener, from rows of its uses written by hand; and how connections make such
+rows. The causes are those of Kafka's SaslServerAuthenticator and SslTransportLayer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.identity.grouping import Group
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.identity.kinds import kind_of
+from kafkascope_spark.stories.incidents.listener_use import listener_use_rows
+from kafkascope_spark.stories.model import Connection
+
+from .conftest import NS, MakeRow, Row
+from .test_machine import tell
+
+FAULTS = [
+    # what the client does; what others were served with there; the fault; in the sentence; in the advice
+    ({"protocol": "PLAINTEXT"}, {"protocol": "TLS"}, "wrong_protocol", "without TLS", "to SSL or SASL_SSL"),
+    ({"protocol": "TLS"}, {"protocol": "PLAINTEXT"}, "wrong_protocol", "spoke TLS to", "to PLAINTEXT"),
+    ({"protocol": "HTTP"}, {"protocol": "PLAINTEXT"}, "wrong_protocol", "spoke HTTP to", "TCP check"),
+    (
+        {"protocol": "PLAINTEXT", "answered": True, "asked": True},
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN"},
+        "auth_failed",
+        "did not authenticate at",
+        "10.0.0.1:9093 takes, and sasl.mechanism and sasl.jaas.config (others use PLAIN there)",
+    ),
+    (
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "error_name": "ILLEGAL_SASL_STATE"},
+        {"protocol": "PLAINTEXT"},
+        "auth_failed",
+        "began SASL at 10.0.0.1:9093, which does none (ILLEGAL_SASL_STATE), mechanism PLAIN",
+        "security.protocol to PLAINTEXT",
+    ),
+    (
+        {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "error_name": "UNSUPPORTED_SASL_MECHANISM"},
+        {"protocol": "SASL_SSL", "mechanism": "PLAIN"},
+        "auth_failed",
+        "does not have the SASL mechanism of client-21 (10.0.0.21)",
+        "Set sasl.mechanism of these clients (now GSSAPI) to one that the listener has, as PLAIN",
+    ),
+    (
+        {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "error_name": "SASL_AUTHENTICATION_FAILED"},
+        {"protocol": "TLS"},
+        "auth_failed",
+        "10.0.0.1:9093 did not accept the credentials of client-21 (10.0.0.21)",
+        "--alter --add-config 'SCRAM-SHA-512=[password=PASSWORD]' --entity-type users --entity-name carol",
+    ),
+    (
+        {"protocol": "SASL_SSL", "error_name": "ILLEGAL_SASL_STATE", "had_session": True},
+        {"protocol": "TLS"},
+        "auth_failed",
+        "authenticated again at",
+        "connections.max.reauth.ms",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "right", "fault", "sentence", "advice"), FAULTS)
+def test_what_does_not_fit_is_named_with_what_fits(
+    wrong: Row, right: Row, fault: str, sentence: str, advice: str, use: MakeRow, client: MakeRow
+) -> None:
+    clients = [client(21, principal="carol"), client(22)]
+    (incident,), _ = tell(uses=[use(21, **wrong), use(22, served=True, **right)], clients=clients)
+    assert (incident["kind"], incident["client_fault"], incident["node_id"]) == ("client", fault, None)
+    assert (incident["severity"], incident["clients"]) == ("error", ["ci-21"])
+    assert (incident["start_ns"], incident["end_ns"]) == (5 * NS, 20 * NS)
+    assert incident["hosts"] == ["10.0.0.21"]
+    assert "c21" in incident["evidence"]
+    assert sentence in incident["sentence"]
+    assert "1 client could not work because of it." in incident["sentence"]
+    assert advice in incident["advice"]
+
+
+@pytest.mark.parametrize(
+    ("closed", "served"),
+    [
+        ({"protocol": "TLS"}, None),
+        ({"protocol": "PLAINTEXT"}, None),
+        ({"protocol": "TLS"}, {"protocol": "SSL"}),
+        ({"protocol": "PLAINTEXT"}, {"protocol": "PLAINTEXT"}),
+        ({"protocol": "PLAINTEXT", "answered": True}, {"protocol": "TLS"}),
+        ({"protocol": "PLAINTEXT", "answered": True}, {"protocol": "SASL_PLAINTEXT"}),
+        ({"protocol": "PLAINTEXT", "answered": True, "asked": True, "n": 1}, {"protocol": "SASL_PLAINTEXT"}),
+    ],
+)
+def test_a_connection_that_was_closed_shows_no_fault_by_itself(closed: Row, served: Row | None, use: MakeRow) -> None:
+    """Nobody shows what the port takes; others speak the same there; or the server closed while it greeted."""
+    others = [] if served is None else [use(22, served=True, **served)]
+    assert tell(uses=[use(21, **closed), *others]) == ([], {})
+
+
+def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
+    """Two clients without TLS at two brokers of one listener; a third client with TLS at another port."""
+    served = [use(30, "TLS", served=True, server=f"10.0.0.{node}:9093") for node in (1, 2)]
+    served.append(use(30, "PLAINTEXT", served=True, server="10.0.0.1:9092"))
+    wrong = [use(21, "PLAINTEXT"), use(22, "PLAINTEXT", server="10.0.0.2:9093", start=7, end=30)]
+    other = use(23, "TLS", server="10.0.0.1:9092", client_instance_id=None, client_id=None, start=8, end=9)
+    first, second = tell(uses=[*served, *wrong, other])[0]
+    assert first["subject"] == "client-21 (10.0.0.21), client-22 (10.0.0.22) at port 9093 of 10.0.0.1, 10.0.0.2"
+    assert (first["start_ns"], first["end_ns"], first["clients"]) == (5 * NS, 30 * NS, ["ci-21", "ci-22"])
+    assert "14 connections came to nothing" in first["sentence"]
+    assert "or give them a listener that served PLAINTEXT in the capture: 10.0.0.1:9092 (" in first["advice"]
+    assert (second["subject"], second["clients"]) == ("10.0.0.23 at 10.0.0.1:9092", [])
+    assert second["severity"] == "error"
+
+
+def test_a_listener_of_brokers_is_none_for_clients(use: MakeRow) -> None:
+    """Nor is it known that a listener does no SASL of which the capture lacks the first packets."""
+    served = [use(30, "TLS", served=True)]
+    served += [use(1, "PLAINTEXT", served=True, of_broker=True, server="10.0.0.2:9091")]
+    served += [use(31, "PLAINTEXT", served=True, from_start=False, server="10.0.0.2:9092")]
+    (incident,), _ = tell(uses=[use(21, "PLAINTEXT"), *served])
+    assert "the capture shows none that serves clients" in incident["advice"]
+
+
+def test_a_client_that_goes_on_trying_leaves_the_incident_open(use: MakeRow) -> None:
+    served = use(30, "TLS", served=True)
+    (goes_on,), _ = tell(uses=[served, use(21, "PLAINTEXT", is_over=False)])
+    assert goes_on["end_ns"] is None
+    (elsewhere,), _ = tell(uses=[served, use(21, "PLAINTEXT", is_over=False, works_on=True)])
+    assert (elsewhere["end_ns"], elsewhere["severity"]) == (20 * NS, "info")
+    assert "All of them were served in another way." in elsewhere["sentence"]
+
+
+def test_recoveries_and_stalls_of_a_client_that_is_not_let_in_belong_to_it(
+    use: MakeRow, recovery: MakeRow, stall: MakeRow
+) -> None:
+    """Its password was changed while it ran: another client's errors are something else."""
+    refused = use(21, "SASL_PLAINTEXT", mechanism="PLAIN", error_name="SASL_AUTHENTICATION_FAILED")
+    lost = recovery("SASL_AUTHENTICATION_FAILED", 21, 1, 6, None, resource_kind="authentication", resource="PLAIN")
+    other = recovery("NOT_COORDINATOR", 22, 1, 6, 7, resource_kind="coordinator", resource="orders-app")
+    waited = stall("produce", 21, 1, 6, 20)
+    (incident, moved), kinds = tell([], [waited], [lost, other], uses=[refused])
+    assert (incident["kind"], incident["n_stalls"], moved["clients"]) == ("client", 1, ["ci-22"])
+    assert kinds == {waited["stall_id"]: "client"}
+    assert lost["evidence"][0] in incident["evidence"]
+
+
+MakeConnection = Callable[..., Connection]
+S_MS = 1_000
+
+
+@pytest.fixture
+def uses(connection: MakeConnection) -> Callable[..., list[Row]]:
+    """The rows of connections of one client, as keyword arguments of `connection`; the capture ends at 60 s."""
+
+    def make(*changed: dict[str, Any], refused: dict[str, str] | None = None) -> list[Row]:
+        made = [connection(f"c{n}", n * S_MS, n * S_MS + 100, **changes) for n, changes in enumerate(changed)]
+        kafka = [c for c in made if c.protocol == "kafka"]
+        instances = {}
+        if kafka:
+            instance = Instance("ci-1", "10.0.0.21", "app", kind_of(kafka), Group(kafka), kafka)
+            instances = {c.conn_id: instance for c in kafka}
+        return list(listener_use_rows("10.0.0.21", made, instances, refused or {}, 60 * NS))
+
+    return make
+
+
+CLOSED: Row = {"close_kind": "fin_server", "n_requests": 1}
+SERVED: Row = {"served": True, "n_responses": 9, "server": "10.0.0.1:9092", "apis": {api_keys.METADATA}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "protocol", "served"),
+    [
+        (SERVED, "PLAINTEXT", True),
+        (SERVED | {"tls": True, "sasl_mechanism": "PLAIN"}, "SASL_SSL", True),
+        ({"protocol": "tls", "server_bytes": 3_000}, "TLS", True),
+        ({"protocol": "tls", "close_kind": "rst_server"}, "TLS", False),
+        (CLOSED, "PLAINTEXT", False),
+        ({"protocol": "http", "server_bytes": 7}, "HTTP", False),
+    ],
+)
+def test_a_connection_says_what_was_spoken_and_whether_it_was_served(
+    changes: Row, protocol: str, served: bool, uses: Callable[..., list[Row]]
+) -> None:
+    (row,) = uses(changes)
+    assert (row["protocol"], row["served"]) == (protocol, served)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"protocol": "tls"},
+        {"n_requests": 1},
+        CLOSED | {"n_responses": 1, "apis": {api_keys.API_VERSIONS}},
+        {"protocol": "empty", "close_kind": "refused"},
+    ],
+)
+def test_what_ended_otherwise_says_nothing(changes: Row, uses: Callable[..., list[Row]]) -> None:
+    """A client that closed first, a server that closed after its greeting, a port without a server."""
+    assert uses(changes) == []
+
+
+def test_attempts_that_went_alike_are_one_row(uses: Callable[..., list[Row]]) -> None:
+    """Three at 0, 1 and 2 s came to nothing; then the client was served at another port."""
+    served, closed = sorted(uses(CLOSED, CLOSED, CLOSED, SERVED), key=lambda row: not row["served"])
+    assert (closed["n"], closed["evidence"]) == (3, ["c0", "c1", "c2"])
+    assert (closed["first_ns"], closed["last_ns"], closed["is_over"]) == (0, 2_100_000_000, True)
+    assert (closed["works_on"], closed["client_instance_id"], closed["client_id"]) == (True, "ci-1", "app")
+    assert (served["client_instance_id"], served["evidence"]) == (None, [])
+
+
+def test_a_client_whose_next_attempt_may_be_due_goes_on(uses: Callable[..., list[Row]]) -> None:
+    last = CLOSED | {"syn_ns": 45 * NS, "last_ns": 45 * NS}
+    (slow,) = uses(CLOSED, last)
+    (single,) = uses(last)
+    assert (slow["is_over"], single["is_over"]) == (False, True)
+
+
+def test_refused_credentials_go_by_their_error(uses: Callable[..., list[Row]]) -> None:
+    (row,) = uses({"sasl_mechanism": "PLAIN"}, refused={"c0": "SASL_AUTHENTICATION_FAILED"})
+    assert (row["protocol"], row["mechanism"], row["error_name"]) == (
+        "SASL_PLAINTEXT",
+        "PLAIN",
+        "SASL_AUTHENTICATION_FAILED",
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "refused_entry",
+            {
+                ("auth_failed", "loader-6, loader-7"),
+                ("auth_failed", "worker-9"),
+                ("auth_failed", "order-api-10"),
+                ("auth_failed", "svc-a-4"),
+            },
+        ),
+        ("other_protocol", {("wrong_protocol", "worker-6"), ("wrong_protocol", "10.77.0.103")}),
+        ("healthy_basic", set()),
+        ("sasl_users", {("auth_failed", "svc-a-4")}),
+        ("leader_move", set()),
+    ],
+)
+def test_recorded_clients_are_incidents_of_their_own(
+    name: str, expected: set[tuple[str, str]], dataset_of: Any
+) -> None:
+    """What the lab set up: fixtures/findings/README.md."""
+    incidents = pq.read_table(dataset_of(name) / "stories" / "incidents").to_pylist()
+    of_clients = [row for row in incidents if row["kind"] == "client"]
+    names = [row["subject"].partition(" at ")[0].split(", ") for row in of_clients]
+    named = {
+        (row["client_fault"], ", ".join(name.partition(" (")[0] for name in each))
+        for row, each in zip(of_clients, names, strict=True)
+    }
+    assert named == expected
+    assert {row["severity"] for row in of_clients} <= {"error"}

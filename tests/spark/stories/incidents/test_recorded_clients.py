@@ -1,0 +1,46 @@
+"""Clients whose processes were stopped and continued (SIGSTOP, SIGCONT), against what the lab did to them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+SERVICE = Path(__file__).parents[4] / "fixtures" / "service"
+NEAR_NS = 1_500_000_000
+Row = dict[str, Any]
+
+
+def of_clients(dataset: Path) -> list[Row]:
+    rows: list[Row] = pq.read_table(dataset / "stories" / "incidents").to_pylist()
+    return [row for row in rows if row["kind"] == "client"]
+
+
+@pytest.mark.parametrize("name", ["paused_clients", "member_evicted"])
+def test_stopped_processes_are_one_incident(name, dataset_of):
+    """paused_clients: one alone in its group, and one of a group of KIP-848 whose other member goes on."""
+    truth = json.loads((SERVICE / f"{name}.truth.json").read_text())
+    ids = {client["name"]: client["client_id"] for client in truth["clients"]}
+    stopped = {ids[event["client"]] for event in truth["events"] if event["kind"] == "client_paused"}
+    begin, end = (
+        min(event["ts_ns"] for event in truth["events"] if event["kind"] == kind)
+        for kind in ("client_paused", "client_resumed")
+    )
+    (incident,) = of_clients(dataset_of(name))
+    named = {word for word in incident["subject"].replace(",", "").split() if not word.startswith("(")}
+    assert named == stopped
+    assert abs(incident["start_ns"] - begin) < NEAR_NS
+    assert incident["end_ns"] > end
+    stalls = pq.read_table(dataset_of(name) / "stories" / "stalls").to_pylist()
+    during = [s for s in stalls if s["from_ns"] < end and (s["to_ns"] or end) > begin + NEAR_NS]
+    assert during
+    assert {s["incident_id"] for s in during} == {incident["incident_id"]}
+
+
+@pytest.mark.parametrize("name", ["healthy_basic", "leader_move", "frozen_broker", "txn", "named_brokers"])
+def test_other_clients_do_not_stand_still_by_themselves(name, dataset_of):
+    """Healthy ones, and those of a broker that was killed or stopped."""
+    assert of_clients(dataset_of(name)) == []

@@ -1,0 +1,157 @@
+"""When a client stood still by itself, from connections and silences written by hand. Times are seconds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.identity.grouping import Group
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.identity.kinds import kind_of
+from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
+from kafkascope_spark.stories.model import Connection, LoopStatistics, Silence
+
+from .conftest import NS, MakeRow, Row
+
+END = 60
+HEARTBEATS = LoopStatistics("c1", "heartbeat", 10, 3_000, 3_010, 9_000)
+MakeSilence = Callable[..., Silence]
+
+
+@pytest.fixture
+def silence() -> MakeSilence:
+    """A silence on a connection; `api` is the API of the last request before."""
+
+    def make(start: float, end: float | None, api: int = api_keys.FETCH, **more: Any) -> Silence:
+        values: Row = {
+            "first_ns": int(start * NS),
+            "first_packet_no": int(start * 10),
+            "last_ns": None if end is None else int(end * NS),
+            "last_packet_no": None if end is None else int(end * 10),
+            "ended_by": "open" if end is None else "data",
+            "last_sent_ns": int(start * NS) + NS,
+            "acknowledged": True,
+            "request_id": f"before-{start}",
+            "api_key": api,
+            "generation_or_epoch": None,
+            "failed": False,
+            "next_request_id": None if end is None else f"after-{end}",
+        }
+        return Silence(**values | more)
+
+    return make
+
+
+@pytest.fixture
+def coordinator(connection: Callable[..., Connection], silence: MakeSilence) -> Callable[..., Connection]:
+    """The connection to the coordinator, which had a heartbeat every 3 s, and was silent from 10 to 20 s."""
+
+    def make(*silences: Silence, **more: Any) -> Connection:
+        silences = silences or (silence(10, 20, api_keys.HEARTBEAT),)
+        more = {"cadences": [HEARTBEATS], "member_first_ns": NS, "groups": {"orders-app": NS}} | more
+        return connection("c1", 0, None, last_ns=END * NS, silences=list(silences), **more)
+
+    return make
+
+
+@pytest.fixture
+def fetcher(connection: Callable[..., Connection]) -> Callable[..., Connection]:
+    def make(*silences: Silence, at: float = 0, **more: Any) -> Connection:
+        more = {"last_ns": END * NS} | more
+        return connection("c2", int(at * 1000), None, silences=list(silences), **more)
+
+    return make
+
+
+def result(*connections: Connection) -> list[tuple[float, float | None]]:
+    """From when to when the client stood still."""
+    own = list(connections)
+    instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
+    rows = list(silent_client_rows(instance, END * NS))
+    return [(row["from_ns"] / NS, row["to_ns"] and row["to_ns"] / NS) for row in rows]
+
+
+def test_a_member_that_sends_nothing_anywhere_stands_still(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    """From its last request on any connection to its first afterwards: packets 105 and 200."""
+    found = coordinator(), fetcher(silence(10.5, 20.2))
+    assert result(*found) == [(10.5, 20.0)]
+    own = list(found)
+    (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
+    assert (row["packets"], row["groups"], row["heartbeat_ms"]) == ([100, 105, 200, 202], ["orders-app"], 3_000)
+    assert row["requests"] == ["before-10", "after-20", "before-10.5", "after-20.2"]
+
+
+def test_a_client_that_fetches_on_does_not_stand_still(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    """Its heartbeats are late for another reason."""
+    assert result(coordinator(), fetcher()) == []
+    assert result(coordinator(), fetcher(silence(5, 12))) == []
+
+
+def test_a_heartbeat_that_is_not_overdue_proves_nothing(coordinator: MakeRow, silence: MakeSilence) -> None:
+    """One and a half intervals and a second: 5.5 s."""
+    assert result(coordinator(silence(10, 15.4, api_keys.HEARTBEAT))) == []
+    assert result(coordinator(silence(10, 15.6, api_keys.HEARTBEAT))) == [(10.0, 15.6)]
+
+
+def test_without_known_heartbeats_a_client_may_be_idle(coordinator: MakeRow) -> None:
+    assert result(coordinator(cadences=[])) == []
+    assert result(coordinator(cadences=[], heartbeat_interval_ms=1_000)) == [(10.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("api", "more"),
+    [
+        (api_keys.LEAVE_GROUP, {}),
+        (api_keys.CONSUMER_GROUP_HEARTBEAT, {"generation_or_epoch": -1}),
+        (api_keys.FIND_COORDINATOR, {}),
+        (api_keys.HEARTBEAT, {"failed": True}),
+    ],
+)
+def test_a_client_that_left_or_was_refused_owes_no_heartbeat(
+    coordinator: MakeRow, silence: MakeSilence, api: int, more: Row
+) -> None:
+    assert result(coordinator(silence(10, 20, api, **more))) == []
+
+
+def test_a_cut_network_is_no_client_that_stands_still(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    """A server sent again what the host did not acknowledge."""
+    assert result(coordinator(), fetcher(silence(10.5, 20, acknowledged=False))) == []
+
+
+def test_a_new_connection_ends_it(coordinator: MakeRow, fetcher: MakeRow) -> None:
+    """A SYN is sent by the process, which runs again."""
+    assert result(coordinator(), fetcher(at=18)) == [(10.0, 18.0)]
+    assert result(coordinator(), fetcher(at=14)) == []
+
+
+def test_connections_that_were_over_before_say_nothing(coordinator: MakeRow, fetcher: MakeRow) -> None:
+    assert result(coordinator(), fetcher(last_ns=9 * NS)) == [(10.0, 20.0)]
+
+
+def test_one_that_never_goes_on_is_known_by_its_kernel(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    """What its kernel acknowledged 0.4 s later may be the delayed acknowledgment of before; a host that vanished looks
+    the same."""
+    member = silence(10, None, api_keys.HEARTBEAT, last_sent_ns=int(10.1 * NS))
+    assert result(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.4 * NS)))) == []
+    assert result(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.9 * NS)))) == [(10.0, None)]
+
+
+def test_a_client_that_only_closes_its_connections_may_have_been_about_to_stop(
+    coordinator: MakeRow, silence: MakeSilence
+) -> None:
+    assert result(coordinator(silence(10, 20, api_keys.HEARTBEAT, ended_by="fin"))) == []
+
+
+def test_a_broker_that_closes_an_idle_connection_does_not_end_it(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    assert result(coordinator(), fetcher(silence(10, 16, ended_by="gave_up"))) == [(10.0, 20.0)]

@@ -1,0 +1,96 @@
+"""A run of errors has the effect that its errors have one by one.
+
+The rows are made here: of a client whose requests fail again and again on one topic-partition, and of what it does on
+another connection meanwhile.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.machine import ClientStories
+from kafkascope_spark.stories.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
+from kafkascope_spark.stories.model import ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.stalls.stall import StallLimits
+
+MS = 1_000_000
+EDGE = 32
+"""Errors at the begin and the end of a run that stay events of their own."""
+END_NS = 3_600_000 * MS
+RequestOf = Callable[..., Request]
+
+
+def connection_row(conn_id: str, api_key: int) -> list[EventRow]:
+    connection = {"conn_id": conn_id, **dict.fromkeys(field.name for field in CLIENT_KINDS["connection"])}
+    connection |= {"server_ip": "10.0.0.9", "node_id": 1, "protocol": "kafka", "first_ns": 0}
+    connection |= {"syn_ns": 0, "synack_ns": 1, "close_kind": "open", "close_ns": None, "last_ns": END_NS}
+    usage = {"conn_id": conn_id, **dict.fromkeys(field.name for field in CLIENT_KINDS["usage"])}
+    usage |= {"client_id": "app", "software_name": "apache-kafka-java", "api_key": api_key}
+    usage |= {"is_replica": False, "failed": True, "ts_ns": 5, "last_ns": END_NS}
+    return [(("10.0.0.1", 0, 0, CONNECTION), connection), (("10.0.0.1", 0, 5, USAGE), usage)]
+
+
+def failing(make: RequestOf, i: int, error: str, api_key: int, pause_ms: int) -> list[EventRow]:
+    """A request that names the topic-partition, and the error in its answer."""
+    at, answered = 100 + i * pause_ms, 100 + i * pause_ms + 3
+    request = make(api_key, at, answered, error_code=6, error_name=error, n_errors=1, n_partitions=1)
+    run = ErrorRun(request.request_id, api_key, error, "t", 0, conn_id="c1", last_request_id=request.request_id)
+    run = replace(run, ts_ns=answered * MS, last_ns=answered * MS, last_sent_ns=at * MS, waited_us=3_000)
+    access = PartitionAccess(request.request_id, "c1", at * MS, api_key, False, "t", 0)
+    return [
+        (("10.0.0.1", 1, at * MS, REQUEST), request),
+        (("10.0.0.1", 1, answered * MS, ERROR_RUN), run),
+        (("10.0.0.1", 1, at * MS, PARTITION), access),
+    ]
+
+
+def as_run(rows: list[list[EventRow]]) -> list[list[EventRow]]:
+    """The same with the middle as one run."""
+    middle = rows[EDGE:-EDGE]
+    first, last = middle[0][1][1], middle[-1][1][1]
+    run = replace(first, n=len(middle), last_request_id=last.request_id, last_ns=last.last_ns)
+    run = replace(run, last_sent_ns=last.last_sent_ns, waited_us=3_000 * len(middle), request=middle[0][0][1])
+    return [*rows[:EDGE], [(("10.0.0.1", 1, run.ts_ns, ERROR_RUN), run)], *rows[-EDGE:]]
+
+
+def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[str, Any]]:
+    moments = sorted([row for group in groups for row in group] + others, key=lambda row: row[0])
+    facts = sorted(
+        [*connection_row("c1", api_keys.FETCH), *connection_row("c2", api_keys.METADATA)], key=lambda row: row[0]
+    )
+    stories = ClientStories((0, END_NS), StallLimits(END_NS, 1_000_000_000))
+    rows = [*stories.feed([*facts, *moments]), *stories.finish()]
+    return [row for table, row in rows if table == "recoveries"]
+
+
+@pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR"])
+@pytest.mark.parametrize("n_errors", [66, 67, 500])
+@pytest.mark.parametrize("pause_ms", [5, 200])
+def test_a_run_is_told_as_its_errors_are(request_row: RequestOf, error: str, n_errors: int, pause_ms: int) -> None:
+    groups = [failing(request_row, i, error, api_keys.FETCH, pause_ms) for i in range(n_errors)]
+    one_by_one, together = episodes(groups, []), episodes(as_run(groups), [])
+    assert len(one_by_one) == 1
+    assert one_by_one[0]["n_errors"] == n_errors
+    for row in (*one_by_one, *together):
+        row["lost"] = sum(row.pop(f"lost_{who}_us") for who in ("broker", "backoff", "stale", "connecting"))
+    assert together == one_by_one
+
+
+def test_a_client_that_asks_for_metadata_meanwhile_is_not_blamed(request_row: RequestOf) -> None:
+    """After each error it asks on another connection, and so it does what it should; when, the run does not say."""
+    groups = [failing(request_row, i, "NOT_LEADER_OR_FOLLOWER", api_keys.FETCH, 200) for i in range(300)]
+    asked = [
+        (
+            ("10.0.0.1", 1, (150 + 200 * i) * MS, REQUEST),
+            request_row(api_keys.METADATA, 150 + 200 * i, 152 + 200 * i, conn_id="c2"),
+        )
+        for i in range(300)
+    ]
+    (row,) = episodes(as_run(groups), asked)
+    assert (row["n_errors"], row["wrong_why"]) == (300, None)
+    (row,) = episodes(as_run(groups), [])
+    assert (row["n_errors"], row["outcome"]) == (300, "wrong_reaction")

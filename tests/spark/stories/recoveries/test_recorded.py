@@ -1,0 +1,56 @@
+"""Errors of real clients, recorded from real clusters: the client's events as Spark gives them, and when the brokers
+logged the error for it (their request log: not read from packets)."""
+
+import gzip
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from kafkascope_spark.stories.clients.machine import ClientStories
+from kafkascope_spark.stories.event_decoder import event_row
+from kafkascope_spark.stories.stalls.stall import StallLimits
+
+RECORDED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries").glob("*.json.gz"))
+MS = 1_000_000
+
+
+def load(path: pathlib.Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    found["events"] = [event_row({"client_ip": ""} | row) for row in found["events"]]
+    return found
+
+
+def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
+    rows: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
+    for table, row in (*machine.feed(recorded["events"]), *machine.finish()):
+        rows.setdefault(table, []).append(row)
+    return rows
+
+
+def test_the_ten_errors_that_clients_live_with_were_recorded() -> None:
+    assert len({path.name.partition("-")[0] for path in RECORDED}) == 10
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.name.partition(".")[0] for path in RECORDED])
+def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: pathlib.Path) -> None:
+    recorded = load(path)
+    rows = stories(recorded)
+    assert len(rows["clients"]) == 1
+    mine = [row for row in rows["recoveries"] if recorded["error"] in row["error_names"]]
+    ids = {row["recovery_id"] for row in mine}
+    seen = [s["ts_ns"] for s in rows["recovery_steps"] if s["recovery_id"] in ids and s["error_name"]]
+    for logged_ms in recorded["broker_log_ms"]:
+        assert min(abs(at - logged_ms * MS) for at in seen) < 100 * MS
+    assert recorded["outcome"] in {row["outcome"] for row in mine}
+    if "broker_log_well_ms" in recorded:
+        (row,) = mine
+        assert (row["first_error_name"], row["n_errors"]) == (recorded["error"], len(recorded["broker_log_ms"]))
+        assert abs(row["recovered_ns"] - recorded["broker_log_well_ms"] * MS) < 100 * MS
+    assert {row["outcome"] for row in rows["recoveries"]} & {"wrong_reaction"} == set()
+    for row in mine:
+        if row["recovered_ns"] is not None:
+            lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
+            assert abs(lost - (row["recovered_ns"] - row["start_ns"]) // 1000) <= 4
