@@ -39,7 +39,7 @@ PAGES: dict[str, Page] = {
 """Path below docs/ -> the page, which is written below the line GENERATED."""
 FILES: dict[str, Page] = {
     f"{REPORT}/schema/report.schema.json": schema_text,
-    f"{REPORT}/html/script/story.d.ts": story_types,
+    f"{REPORT}/html/script/facts/story.d.ts": story_types,
 }
 
 

@@ -1,8 +1,8 @@
 """The types of the page's data as TypeScript declarations.
 
-scripts/reference_pages.py writes them to report/html/script/story.d.ts, so that the type checker compares the page's
-script with the dataclasses: a key that the page does not get is an error there. An interface has its class's name
-without a first `Page`.
+scripts/reference_pages.py writes them to report/html/script/facts/story.d.ts, so that the type checker compares the
+page's script with the dataclasses: a key that the page does not get is an error there. An interface has its class's
+name without a first `Page`.
 """
 
 import json

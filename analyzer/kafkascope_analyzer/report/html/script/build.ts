@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 const HERE = import.meta.dirname;
+const LAYERS = ["facts", "layout", "drawing"];
 const PAGE = join(HERE, "..", "page.js");
 
 function sha256(...parts: (string | Buffer)[]): string {
@@ -20,7 +21,11 @@ function sha256(...parts: (string | Buffer)[]): string {
 
 // Every module and what decides how they are bundled; declarations (*.d.ts) leave nothing in a bundle.
 function sourcesHash(): string {
-  const modules = readdirSync(HERE).filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"));
+  const modules = ["", ...LAYERS.map((layer) => `${layer}/`)].flatMap((folder) =>
+    readdirSync(join(HERE, folder))
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+      .map((name) => `${folder}${name}`),
+  );
   const names = [...modules, "package-lock.json", "tsconfig.json"].sort();
   return sha256(...names.flatMap((name) => [`${name}\n`, readFileSync(join(HERE, name)), "\n"]));
 }

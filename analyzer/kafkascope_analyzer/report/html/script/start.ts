@@ -1,26 +1,31 @@
 // Puts the page together once its data is unpacked.
 
-import { prepareBands } from "./bars.ts";
-import { captureSection, navigation, pageHead } from "./capture.ts";
-import { clientsSection, showClient } from "./clients.ts";
-import { clientPlace, loadData, STORY } from "./data.ts";
-import { byId, el } from "./dom.ts";
-import { applyFilter, computeFilter, showFilter } from "./filter.ts";
-import { flowSection } from "./flow.ts";
-import { groupsSection } from "./groups.ts";
-import { inViewLater } from "./in_view.ts";
-import { layRows } from "./lanes.ts";
-import { latencySection } from "./latency.ts";
-import { drawMinimap } from "./minimap.ts";
-import { listenTimeline } from "./pointer.ts";
-import { drawRates } from "./rates.ts";
-import { closePanel, openRequest, requestPanel } from "./request.ts";
-import { narrowSummary, summarySection } from "./summary.ts";
-import { drawTimeline, resized, TIMELINE, timelineSection } from "./timeline.ts";
-import { startMoment, topologySection } from "./topology.ts";
-import { transactionsSection } from "./transactions.ts";
-import { onView, readFragment, VIEW } from "./view.ts";
-import { prepareWaits } from "./waits.ts";
+import { captureSection, navigation, pageHead } from "./drawing/capture.ts";
+import { clientsSection, showClient } from "./drawing/clients.ts";
+import { byId, el } from "./drawing/dom.ts";
+import { loadData } from "./drawing/embedded.ts";
+import { applyFilter, showFilter } from "./drawing/filter_form.ts";
+import { flowSection } from "./drawing/flow.ts";
+import { keepFragment, readFragment } from "./drawing/fragment.ts";
+import { drawOnFrames } from "./drawing/frames.ts";
+import { groupsSection } from "./drawing/groups.ts";
+import { inViewLater } from "./drawing/in_view.ts";
+import { latencySection } from "./drawing/latency.ts";
+import { drawMinimap } from "./drawing/minimap.ts";
+import { closePanel, openRequest, requestPanel } from "./drawing/panel.ts";
+import { listenTimeline } from "./drawing/pointer.ts";
+import { drawRates } from "./drawing/rates.ts";
+import { TIMELINE } from "./drawing/stage.ts";
+import { narrowSummary, summarySection } from "./drawing/summary.ts";
+import { drawTimeline, resized, timelineSection } from "./drawing/timeline.ts";
+import { startMoment, topologySection } from "./drawing/topology.ts";
+import { transactionsSection } from "./drawing/transactions.ts";
+import { prepareBands } from "./facts/bands.ts";
+import { clientPlace, STORY } from "./facts/data.ts";
+import { computeFilter } from "./facts/filter.ts";
+import { prepareWaits } from "./facts/waits.ts";
+import { layRows } from "./layout/rows.ts";
+import { VIEW } from "./layout/view.ts";
 
 export async function start() {
   const waiting = el("p", { class: "waiting", role: "status" }, "Unpacking the report …");
@@ -67,16 +72,14 @@ function build() {
       latencySection(),
       captureSection(),
     ),
-    requestPanel(),
+    requestPanel(showClient),
     el("div", { id: "announcer", class: "unseen", "aria-live": "polite" }),
   );
 }
 
 function listen() {
-  onView(drawTimeline);
-  onView(drawMinimap);
-  onView(drawRates);
-  onView(inViewLater);
+  drawOnFrames(drawTimeline, drawMinimap, drawRates, inViewLater);
+  keepFragment();
   listenTimeline();
   let pending = 0;
   new ResizeObserver(() => {

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { columnsOf } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/drawing/embedded.ts";
+import { cutCommand } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/commands.ts";
 import {
   apiName,
   clientPlace,
-  columnsOf,
   connectionPlace,
-  cutCommand,
   findRequest,
   lowerBound,
   namedBy,
@@ -15,7 +15,7 @@ import {
   packetsOf,
   REQ,
   requestId,
-} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/data.ts";
+} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/data.ts";
 import { columns, emptyStory } from "./small_story.ts";
 
 beforeEach(() => openStory(emptyStory(), columns()));

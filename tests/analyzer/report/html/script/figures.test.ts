@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { openStory } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/data.ts";
+import { openStory } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/data.ts";
 import {
   bytes,
   clock,
@@ -11,7 +11,7 @@ import {
   listOf,
   span,
   wallClock,
-} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/figures.ts";
+} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/figures.ts";
 import { emptyColumns, emptyStory } from "./small_story.ts";
 
 type Case = [string, number, string];

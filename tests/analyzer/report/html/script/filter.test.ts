@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { openStory } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/data.ts";
+import { openStory } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/data.ts";
 import {
   computeFilter,
+  FILTER,
+  type Filter,
   isTrouble,
   LANE_HITS,
   MASK,
-} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/filter.ts";
-import { FILTER, type Filter } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/view.ts";
+} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/filter.ts";
 import { columns, emptyStory } from "./small_story.ts";
 
 const NONE = { ...FILTER };

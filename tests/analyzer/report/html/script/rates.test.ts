@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heightOf, slotAt } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/rates.ts";
-import type { RateSlot } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.d.ts";
+import type { RateSlot } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/story.d.ts";
+import { heightOf, slotAt } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/layout/rates.ts";
 
 const slots = [10, 30, 40].map((from_ns) => ({ from_ns, to_ns: from_ns + 10 }) as RateSlot);
 

@@ -4,7 +4,7 @@ import type {
   LaneConnection,
   LaneRole,
   Story,
-} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.d.ts";
+} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/facts/story.d.ts";
 
 function connection(conn_id: string, client: number, role: LaneRole["role"]): Partial<LaneConnection> {
   const roles = [{ role, text: role, first_ns: 0, family: 0 }];

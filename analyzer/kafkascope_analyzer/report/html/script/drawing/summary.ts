@@ -1,0 +1,258 @@
+// Top of the page: the headline, what failed and who stood still because of it, then the findings. All words and numbers
+// are those of report.json.
+
+import { quoted } from "../facts/commands.ts";
+import { clientPlace, END, STORY } from "../facts/data.ts";
+import { clock, grouped } from "../facts/figures.ts";
+import type { Consequence, Finding, Incident, Wait } from "../facts/story.d.ts";
+import { showStretch } from "../layout/view.ts";
+import { showClient, showEpisode } from "./clients.ts";
+import { button, command, details, el, filledWhenOpen, hint, isNarrow, jump, section, table } from "./dom.ts";
+import { evidenceTable } from "./evidence.ts";
+import { outcome } from "./signs.ts";
+
+const SEVERITIES: Record<string, string[]> = {
+  error: ["✕", "error", "Error"],
+  warning: ["!", "warning", "Warning"],
+  info: ["i", "info", "Note"],
+  none: ["✓", "good", "Ok"],
+  unknown: ["?", "info", "Unknown"],
+};
+
+// The headline with all that belongs to it below; on a narrow screen the headline alone, so that the timeline begins on
+// the first screen and the rest follows it.
+export function summarySection() {
+  return section("happened", "What happened", headline(), isNarrow() ? null : incidentsAndFindings());
+}
+
+export function narrowSummary() {
+  return isNarrow() ? section("incidents", "Incidents and findings", incidentsAndFindings()) : null;
+}
+
+function incidentsAndFindings() {
+  return [incidentsBlock(), findingsBlock(), notesBlock()];
+}
+
+function severityTag(severity: string) {
+  const [sign, tone, word] = SEVERITIES[severity] || SEVERITIES.info;
+  return el("span", { class: `tag ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), word);
+}
+
+function headline() {
+  const { verdict, sentence, details: more } = STORY.headline;
+  return el(
+    "div",
+    { class: "lead" },
+    el("p", {}, severityTag(verdict), " ", el("strong", { class: "sentence" }, sentence)),
+    more.map((one) => el("p", {}, one)),
+  );
+}
+
+function incidentsBlock() {
+  const { n, listed, unassigned, n_unassigned, routine, routine_text } = STORY.incidents;
+  const rest =
+    n > listed.length ? hint(`The page has ${listed.length} of ${grouped(n)}; table stories/incidents has all.`) : null;
+  return el(
+    "div",
+    { class: "incidents" },
+    n ? el("h3", {}, `Incidents (${grouped(n)})`) : null,
+    listed.map((incident, place) => incidentCard(incident, place === 0)),
+    rest,
+    unassigned.length ? [el("h3", {}, "Stalls that belong to no incident"), waitTable(unassigned, n_unassigned)] : null,
+    routine.length
+      ? details(
+          routine_text,
+          false,
+          routine.map((incident) => incidentCard(incident, false)),
+        )
+      : null,
+  );
+}
+
+function incidentCard(incident: Incident, isFirst: boolean) {
+  const [, tone] = SEVERITIES[incident.severity];
+  const head = el(
+    "summary",
+    {},
+    severityTag(incident.severity),
+    el("strong", { class: "title" }, incident.title),
+    el("span", { class: "time" }, incident.when),
+  );
+  const made = el("details", { class: `incident ${tone}`, open: isFirst || incident.severity === "error" }, head);
+  made.dataset.incident = incident.incident_id;
+  return filledWhenOpen(made, () => incidentBody(incident));
+}
+
+function incidentBody(incident: Incident) {
+  const end = incident.end_ns ?? END;
+  return el(
+    "div",
+    { class: "body" },
+    el("p", {}, incident.sentence),
+    incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+    followedBlock(incident),
+    incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
+    incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
+    details(
+      `Evidence: ${incident.packets || "no packets"}`,
+      false,
+      evidenceTable(
+        incident.evidence.map((proof) => proof.id),
+        "Evidence of the incident",
+      ),
+    ),
+    el(
+      "p",
+      { class: "row" },
+      button(
+        "Show in timeline",
+        () => {
+          showStretch(incident.start_ns, Math.max(end, incident.start_ns + 1e7));
+          jump("timeline");
+        },
+        { class: "small" },
+      ),
+    ),
+    [incident.cut, incident.wireshark, incident.explain].map((text) => el("p", {}, command(text))),
+  );
+}
+
+// Who stood still: a line for each client and service, with a sign beside the words that say how it ended.
+function waitTable(waits: Wait[], n: number) {
+  const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
+  const rows = waits.map((wait) => {
+    const place = clientPlace(wait.client_instance_id ?? "");
+    return [
+      place >= 0 ? button(wait.who, () => showClient(place, true), { class: "link" }) : wait.who,
+      wait.what,
+      wait.at,
+      wait.lasted,
+      outcome(wait.outcome, wait.state),
+      wait.error_names.join(", "),
+      button(
+        "Show",
+        () => {
+          showStretch(wait.from_ns, wait.to_ns ?? END);
+          jump("timeline");
+        },
+        { class: "small", "aria-label": `Show in the timeline how ${wait.who} waited` },
+      ),
+    ];
+  });
+  const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
+  return [table("Who stood still", columns, rows), rest];
+}
+
+function followedBlock(incident: Incident) {
+  if (!incident.followed.length) return null;
+  const under = STORY.findings.listed.filter((finding) => incident.finding_ids.includes(finding.finding_id));
+  const lists = incident.followed
+    .filter((part) => part.kind !== "findings")
+    .map((part) => [
+      el("h5", {}, part.text),
+      el(
+        "ul",
+        { class: "plain" },
+        part.sentences.map((sentence, n) => followedItem(part, sentence, n)),
+      ),
+    ]);
+  return details(`What followed: ${incident.followed_text}`, false, lists, under.map(findingCard));
+}
+
+function followedItem(part: Consequence, sentence: string, n: number) {
+  if (part.kind !== "recoveries") return el("li", {}, sentence);
+  return el(
+    "li",
+    {},
+    button(sentence, () => showEpisode(part.ids[n]), { class: "link" }),
+  );
+}
+
+// Errors and warnings that belong to no incident, in that order; notes come at the end, closed.
+function findingsBlock() {
+  const { present, n, listed, why_not, title, alone } = STORY.findings;
+  if (!present) return el("div", {}, el("h3", {}, title), hint(why_not));
+  const rest =
+    n > listed.length
+      ? hint(`The page has ${grouped(listed.length)} of ${grouped(n)}; table stories/findings has all.`)
+      : null;
+  if (!alone.length && !rest) return null;
+  return el(
+    "div",
+    { class: "findings" },
+    el("h3", {}, title),
+    alone.map((place) => findingCard(listed[place])),
+    rest,
+  );
+}
+
+function notesBlock() {
+  const { listed, notes_title, notes } = STORY.findings;
+  return notes.length
+    ? details(
+        notes_title,
+        false,
+        notes.map((place) => findingCard(listed[place])),
+      )
+    : null;
+}
+
+function findingCard(finding: Finding) {
+  const [, tone] = SEVERITIES[finding.severity] || SEVERITIES.info;
+  const head = el(
+    "summary",
+    {},
+    severityTag(finding.severity),
+    el("span", { class: "sentence" }, finding.sentence),
+    el("span", { class: "time" }, finding.first_ns === null ? "" : clock(finding.first_ns)),
+  );
+  const open = finding.severity === "error" && finding.incident_id === null;
+  return filledWhenOpen(el("details", { class: `finding ${tone}`, open }, head), () => findingBody(finding));
+}
+
+function findingBody(finding: Finding) {
+  const client = clientPlace(finding.client_instance_id ?? "");
+  const first = finding.first_ns;
+  const rest =
+    finding.n_evidence > finding.evidence.length
+      ? hint(`… and ${finding.n_evidence - finding.evidence.length} more in table stories/findings.`)
+      : null;
+  return el(
+    "div",
+    { class: "body" },
+    finding.sentences.length
+      ? el(
+          "ul",
+          {},
+          finding.sentences.map((one) => el("li", {}, one)),
+        )
+      : null,
+    el("p", {}, el("strong", {}, "What to do: "), finding.advice || ""),
+    el(
+      "p",
+      { class: "quiet" },
+      `${finding.when}. Rule ${finding.rule}${finding.subject ? `, about ${finding.subject}` : ""}.`,
+    ),
+    evidenceTable([...finding.evidence.map((proof) => proof.id), ...finding.conn_ids], "Evidence"),
+    rest,
+    el(
+      "p",
+      { class: "row" },
+      client >= 0
+        ? button(`Client ${STORY.lanes.clients[client].name}`, () => showClient(client, true), { class: "small" })
+        : null,
+      first === null
+        ? null
+        : button(
+            "Show in timeline",
+            () => {
+              showStretch(first, Math.max(finding.last_ns ?? first, first + 1e7));
+              jump("timeline");
+            },
+            { class: "small" },
+          ),
+    ),
+    el("p", {}, "Packets: ", command(finding.cut)),
+    el("p", {}, "What this rule looks at: ", command(`kafkascope rules ${quoted(String(finding.rule))}`)),
+  );
+}
