@@ -26,6 +26,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.page_model.page_model import page_model
 
 EVERY_ROUND = ("requests", "partitions", "errors")
 EVERY_COPY = ("connections", "roles", "tcp_events", "stories/clients", "stories/startups", "stories/startup_steps")
@@ -122,7 +123,9 @@ def renamed_id(name: str, copy: int) -> str:
 
 def written(dataset: Path, page: Path) -> dict[str, Any]:
     begin = time.process_time()
-    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), page)
+    opened = Dataset.open(dataset)
+    report = report_model(opened)
+    write_html(report, page_model(opened, report), page)
     return {
         "requests": pq.ParquetDataset(dataset / "requests").read(columns=[]).num_rows,
         "connections": pq.ParquetDataset(dataset / "connections").read(columns=[]).num_rows,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.model.client_outcomes import client_outcomes, outcome_of
 from kafkascope_analyzer.report.model.clients import clients
+from kafkascope_analyzer.report.page_model.lanes import load_lanes
 
 pytestmark = pytest.mark.spark
 

@@ -115,8 +115,9 @@ def _to_standard_output(work: Path) -> None:
 def _write(name: str, dataset: "Dataset", model: "Report", work: Path) -> None:
     if name == "html":
         from kafkascope_analyzer.report.html import write_html
+        from kafkascope_analyzer.report.page_model.page_model import page_model
 
-        write_html(dataset, model, work)
+        write_html(model, page_model(dataset, model), work)
     elif name == "markdown":
         from kafkascope_analyzer.report.markdown.report import to_markdown
 
@@ -127,5 +128,7 @@ def _write(name: str, dataset: "Dataset", model: "Report", work: Path) -> None:
         work.write_text(to_json(model), encoding="ascii")
     else:
         from kafkascope_analyzer.report.trace.perfetto import write_perfetto
+        from kafkascope_analyzer.report.trace_model import trace_model
 
-        write_perfetto(dataset, work)
+        with trace_model(dataset) as model_of_trace:
+            write_perfetto(model_of_trace, work)

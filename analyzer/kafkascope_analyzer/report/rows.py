@@ -43,9 +43,15 @@ def read(dataset: Dataset, kind: type[R], only: ds.Expression | None = None) -> 
 
 def select(database: "Database", query: str, kind: type[T]) -> list[T]:
     """The rows of a query, whose columns have the fields' names, in any order. Raises UsageError."""
+    return list(select_each(database, query, kind))
+
+
+def select_each(database: "Database", query: str, kind: type[T]) -> Iterator[T]:
+    """The same, one row after the other. The next query on the database ends it."""
     converters = _converters(kind)
     names, found = database.query(query)
-    return [kind(**{name: converters[name](value) for name, value in zip(names, row, strict=True)}) for row in found]
+    for row in found:
+        yield kind(**{name: converters[name](value) for name, value in zip(names, row, strict=True)})
 
 
 def column_names(kind: type[Any]) -> str:

@@ -22,6 +22,7 @@ from kafkascope_analyzer.report.html.write import brief_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
 from kafkascope_analyzer.report.model.incidents.summary import KINDS
 from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.page_model.page_model import page_model
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
@@ -325,7 +326,7 @@ def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_p
     place = dataset()
     report = report_model(Dataset.open(place))
     model = plain(at_place(report, "small.kscope"))
-    write_html(Dataset.open(place), report, tmp_path / "page.html")
+    write_html(report, page_model(Dataset.open(place), report), tmp_path / "page.html")
     story = page_data((tmp_path / "page.html").read_text())
     start = model["capture"]["start_ns"]
     for name in ("headline", "incidents"):

@@ -18,6 +18,7 @@ pytest.importorskip("perfetto")
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from kafkascope_analyzer.report.trace.perfetto import write_perfetto
+from kafkascope_analyzer.report.trace_model import trace_model
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e<b>\r\n"
@@ -88,9 +89,13 @@ class Read:
 
 
 def read(dataset: Path) -> Read:
-    place = dataset.with_name("trace")
-    write_perfetto(Dataset.open(dataset), place)
-    return Read(place.read_bytes())
+    return Read(written(dataset, "trace"))
+
+
+def written(dataset: Path, name: str) -> bytes:
+    with trace_model(Dataset.open(dataset)) as model:
+        write_perfetto(model, dataset.with_name(name))
+    return dataset.with_name(name).read_bytes()
 
 
 def test_clients_are_processes_and_connections_their_threads(dataset: Write) -> None:
@@ -223,7 +228,6 @@ def test_memory_does_not_grow_with_the_trace() -> None:
 
 def test_how_many_requests_are_sorted_at_once_changes_nothing(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     place = dataset()
-    write_perfetto(Dataset.open(place), place.with_name("whole"))
-    monkeypatch.setattr("kafkascope_analyzer.report.trace.perfetto.REQUESTS_AT_A_TIME", 2)
-    write_perfetto(Dataset.open(place), place.with_name("parts"))
-    assert place.with_name("parts").read_bytes() == place.with_name("whole").read_bytes()
+    whole = written(place, "whole")
+    monkeypatch.setattr("kafkascope_analyzer.report.trace_model.REQUESTS_AT_A_TIME", 2)
+    assert written(place, "parts") == whole

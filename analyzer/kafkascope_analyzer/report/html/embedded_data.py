@@ -8,6 +8,7 @@ give the same bytes: no times, no file names, one compression level.
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def packed_json(value: Any) -> str:
     return _packed(text.encode("ascii"))
 
 
-def packed_columns(columns: dict[str, NDArray[Any]]) -> str:
+def packed_columns(columns: Mapping[str, NDArray[Any]]) -> str:
     """One-dimensional arrays under their names, deflated, as base64.
 
     Layout: size of the header (uint32), the header (JSON: [name, kind, length, first byte] of each), the columns little

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.durations import parse_moment
@@ -143,6 +144,11 @@ class Topology:
     leaders: tuple[PartitionLeader, ...]
     coordinators: tuple[Coordinator, ...]
     changes: tuple[ClusterChange, ...] | None
+
+    @property
+    def has_zookeeper(self) -> bool:
+        """Whether ZooKeeper elects the controller, and Metadata names the one that it elected."""
+        return self.mode == ZOOKEEPER_MODE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from kafkascope_analyzer.report.html.story import Story
+from kafkascope_analyzer.report.page_model.story import Story
 from kafkascope_analyzer.report.plain import keys_of
 from kafkascope_analyzer.report.schema.shapes import described, summary_of
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_analyzer.report.formatting import address, clock, count, list_of, ranges, safe
 from kafkascope_analyzer.report.model.restarts import ClusterHistory, Upgrades
@@ -64,7 +63,7 @@ def _head(model: Topology, start_ns: int) -> Iterator[RenderableType]:
         yield line(model.sentence)
     found = model.controller
     if found is not None:
-        named = "named controller by Metadata" + ("" if model.mode == ZOOKEEPER_MODE else " (in KRaft: any broker)")
+        named = "named controller by Metadata" + ("" if model.has_zookeeper else " (in KRaft: any broker)")
         who = named if found.by == "Metadata" else f"active controller (by the {found.by.removeprefix('its ')})"
         epoch = f", epoch {found.epoch}" if found.epoch is not None else ""
         yield line(f"node {found.node_id} is {who}{epoch} since {clock(found.since_ns - start_ns)}")

@@ -13,6 +13,7 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.page_model.page_model import page_model
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 EVENT_LOOP_WAIT_MS = 15_000
@@ -33,8 +34,16 @@ def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_page(dataset: Path, place: Path, **options: Any) -> Path:
-    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), place, **options)
+    opened = Dataset.open(dataset)
+    report = report_model(opened)
+    write_html(report, page_model(opened, report, **options), place)
     return place
+
+
+@pytest.fixture(scope="session", name="write_page")
+def write_page_fixture() -> Callable[..., Path]:
+    """What writes the page of a dataset."""
+    return write_page
 
 
 @pytest.fixture(scope="session")

@@ -98,13 +98,7 @@ def test_evidence_is_in_the_page_with_its_packets(result, table):
         assert row["request_packet_no"] == table[request_id]["request_packet_no"]
 
 
-def test_a_page_with_a_small_budget_says_what_it_left_out(small_page, leader_move, tmp_path):
-    from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.html import write_html
-    from kafkascope_analyzer.report.model.report import report_model
-
-    place = tmp_path / "thin.html"
-    write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), place, budget=2500)
-    story, columns = unpacked(place)
+def test_a_page_with_a_small_budget_says_what_it_left_out(leader_move, tmp_path, write_page):
+    story, columns = unpacked(write_page(leader_move, tmp_path / "thin.html", budget=2500))
     assert story["requests"]["n_kept"] == len(columns["weight"]) <= 2500
     assert columns["weight"].sum() == story["requests"]["n"] == 5708

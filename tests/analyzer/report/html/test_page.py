@@ -2,14 +2,12 @@
 
 import pytest
 
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.html import page, write_html
-from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.html import page
 
 
-def test_same_dataset_same_bytes(leader_move, real_page, tmp_path):
+def test_same_dataset_same_bytes(leader_move, real_page, tmp_path, write_page):
     again = tmp_path / "again.html"
-    write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), again)
+    write_page(leader_move, again)
     assert again.read_bytes() == real_page.read_bytes()
 
 
@@ -35,16 +33,16 @@ def test_readers_without_scripts_get_the_story(real_page):
     assert "warning: broker down: node 3 (10.77.0.13:9092), 00:12.677 to 00:21.713 (9.04 s)" in brief
 
 
-def test_nothing_is_left_where_it_cannot_be_written(leader_move, tmp_path):
+def test_nothing_is_left_where_it_cannot_be_written(leader_move, tmp_path, write_page):
     place = tmp_path / "taken.html"
     place.mkdir()
     with pytest.raises(OSError, match=r"taken\.html"):
-        write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), place)
+        write_page(leader_move, place)
     assert [one.name for one in tmp_path.iterdir()] == ["taken.html"]
 
 
 @pytest.mark.parametrize("stories", [True, False])
-def test_datasets_without_later_stories_or_any_are_told_so(tmp_path, small, stories):
+def test_datasets_without_later_stories_or_any_are_told_so(tmp_path, small, stories, write_page):
     dataset = small.write_dataset(tmp_path / "old.kscope", stories=stories)
-    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), tmp_path / "old.html")
+    write_page(dataset, tmp_path / "old.html")
     assert (tmp_path / "old.html").stat().st_size > 50_000

@@ -3,29 +3,6 @@
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from kafkascope_analyzer.report.html.bands import bands_of
-from kafkascope_analyzer.report.html.capture_texts import capture_facts, unread_texts
-from kafkascope_analyzer.report.html.client_texts import name_of, with_client_texts
-from kafkascope_analyzer.report.html.evidence import Evidence
-from kafkascope_analyzer.report.html.flow_texts import LagBand, flow_texts
-from kafkascope_analyzer.report.html.lanes import LaneClient, LaneConnection, Lanes
-from kafkascope_analyzer.report.html.recovery_texts import causes_of, with_step_texts
-from kafkascope_analyzer.report.html.starts_and_recoveries import (
-    PageRecovery,
-    PageRecoveryStep,
-    PageStart,
-    first_client,
-    worded_start,
-)
-from kafkascope_analyzer.report.html.story_lists import (
-    PageTransaction,
-    PageTransactionalId,
-    groups_of,
-    page_findings,
-    transactional_ids,
-    worded_transaction,
-)
-from kafkascope_analyzer.report.html.waits import StallBand
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
@@ -41,6 +18,29 @@ from kafkascope_analyzer.report.model.starts import StartStep, slowest
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
+from kafkascope_analyzer.report.page_model.bands import bands_of
+from kafkascope_analyzer.report.page_model.capture_texts import capture_facts, unread_texts
+from kafkascope_analyzer.report.page_model.client_texts import name_of, with_client_texts
+from kafkascope_analyzer.report.page_model.evidence import Evidence
+from kafkascope_analyzer.report.page_model.flow_texts import LagBand, flow_texts
+from kafkascope_analyzer.report.page_model.lanes import LaneClient, LaneConnection, Lanes
+from kafkascope_analyzer.report.page_model.recovery_texts import causes_of, with_step_texts
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import (
+    PageRecovery,
+    PageRecoveryStep,
+    PageStart,
+    first_client,
+    worded_start,
+)
+from kafkascope_analyzer.report.page_model.story_lists import (
+    PageTransaction,
+    PageTransactionalId,
+    groups_of,
+    page_findings,
+    transactional_ids,
+    worded_transaction,
+)
+from kafkascope_analyzer.report.page_model.waits import StallBand
 
 S = 1_000_000_000
 T0 = 100 * S

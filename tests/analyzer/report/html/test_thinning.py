@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.report.html.thinning import Kept
+from kafkascope_analyzer.report.page_model.thinning import Kept
 
 SECOND = 1_000_000_000
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafkascope_analyzer.report.formatting import count, safe
-from kafkascope_analyzer.report.html.lanes import UNASSIGNED, LaneClient, Lanes
-from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome, outcome_of
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text, software_text
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
+from kafkascope_analyzer.report.page_model.lanes import UNASSIGNED, LaneClient, Lanes
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.rows import grouped
 
 

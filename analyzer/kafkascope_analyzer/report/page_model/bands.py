@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkascope_analyzer.report.formatting import count, safe, span
-from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.model.recoveries import cause_key
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
 
 
 @dataclass(frozen=True, slots=True)

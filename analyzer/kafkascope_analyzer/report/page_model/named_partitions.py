@@ -12,9 +12,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import PARTITIONS
-from kafkascope_analyzer.report.html.names import Names
-from kafkascope_analyzer.report.html.request_columns import numbers_of, places
-from kafkascope_analyzer.report.html.thinning import Columns, Ints, integers
+from kafkascope_analyzer.report.page_model.names import Names
+from kafkascope_analyzer.report.page_model.request_columns import numbers_of, places
+from kafkascope_analyzer.report.page_model.thinning import Columns, Ints, integers
 
 MOST_OF_ONE = 12
 MOST_WAITING = 1_000_000

@@ -13,9 +13,9 @@ from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.rows import Row, read
 
 if TYPE_CHECKING:
-    from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
-    from kafkascope_analyzer.report.html.story_lists import PageTransaction
     from kafkascope_analyzer.report.model.unread_partitions import Rebalance
+    from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
+    from kafkascope_analyzer.report.page_model.story_lists import PageTransaction
 
 MOST_REQUESTS = 30_000
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.html.names import Names
-from kafkascope_analyzer.report.html.thinning import BUDGET, Columns, Ints, Kept, integers
+from kafkascope_analyzer.report.page_model.names import Names
+from kafkascope_analyzer.report.page_model.thinning import BUDGET, Columns, Ints, Kept, integers
 
 STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 ORPHANS = 2**31

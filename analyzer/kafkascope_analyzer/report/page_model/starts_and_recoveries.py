@@ -11,10 +11,10 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
 from kafkascope_analyzer.report.formatting import clock, safe, span
-from kafkascope_analyzer.report.html.waits import StallBand
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.model.starts import Start, StartStep, both_ends, slowest_text, with_steps
+from kafkascope_analyzer.report.page_model.waits import StallBand
 from kafkascope_analyzer.report.rows import grouped, read
 
 MOST_STARTS = 2_000

@@ -5,37 +5,6 @@ from pathlib import Path
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.api_families import FAMILIES
-from kafkascope_analyzer.report.html.bands import Band, bands_of
-from kafkascope_analyzer.report.html.capture_texts import capture_facts, unread_texts
-from kafkascope_analyzer.report.html.client_texts import with_client_texts
-from kafkascope_analyzer.report.html.cluster_story import ClusterStory, load_cluster
-from kafkascope_analyzer.report.html.evidence import (
-    Evidence,
-    load_evidence,
-    named_by_clients,
-    named_by_groups,
-    proved_by,
-)
-from kafkascope_analyzer.report.html.flow_texts import PageFlow, flow_texts
-from kafkascope_analyzer.report.html.lanes import Lanes
-from kafkascope_analyzer.report.html.recovery_texts import PageCause, causes_of, with_step_texts
-from kafkascope_analyzer.report.html.starts_and_recoveries import (
-    PageRecovery,
-    PageStarts,
-    brokers_of,
-    first_client,
-    load_recoveries,
-    load_starts,
-)
-from kafkascope_analyzer.report.html.story_lists import (
-    PageFindings,
-    PageRebalances,
-    PageTransactions,
-    load_rebalances,
-    load_transactions,
-    page_findings,
-)
-from kafkascope_analyzer.report.html.waits import PageBrokerLane, StallBand, lanes_of_brokers, load_stalls
 from kafkascope_analyzer.report.model.apis import Api, Errors
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency
 from kafkascope_analyzer.report.model.capture import Capture, Connections
@@ -50,6 +19,37 @@ from kafkascope_analyzer.report.model.removed_versions import RemovedVersions
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.request_rates import RequestRates
 from kafkascope_analyzer.report.model.restarts import Restarts
+from kafkascope_analyzer.report.page_model.bands import Band, bands_of
+from kafkascope_analyzer.report.page_model.capture_texts import capture_facts, unread_texts
+from kafkascope_analyzer.report.page_model.client_texts import with_client_texts
+from kafkascope_analyzer.report.page_model.cluster_story import ClusterStory, load_cluster
+from kafkascope_analyzer.report.page_model.evidence import (
+    Evidence,
+    load_evidence,
+    named_by_clients,
+    named_by_groups,
+    proved_by,
+)
+from kafkascope_analyzer.report.page_model.flow_texts import PageFlow, flow_texts
+from kafkascope_analyzer.report.page_model.lanes import Lanes
+from kafkascope_analyzer.report.page_model.recovery_texts import PageCause, causes_of, with_step_texts
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import (
+    PageRecovery,
+    PageStarts,
+    brokers_of,
+    first_client,
+    load_recoveries,
+    load_starts,
+)
+from kafkascope_analyzer.report.page_model.story_lists import (
+    PageFindings,
+    PageRebalances,
+    PageTransactions,
+    load_rebalances,
+    load_transactions,
+    page_findings,
+)
+from kafkascope_analyzer.report.page_model.waits import PageBrokerLane, StallBand, lanes_of_brokers, load_stalls
 from kafkascope_analyzer.report.plain import arguments_of
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.report.formatting import clock, safe, span
-from kafkascope_analyzer.report.html.evidence import Evidence
-from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageRecoveryStep
 from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
+from kafkascope_analyzer.report.page_model.evidence import Evidence
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageRecoveryStep
 from kafkascope_analyzer.report.rows import grouped
 
 MOST_ALIKE = 8
