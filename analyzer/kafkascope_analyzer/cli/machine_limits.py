@@ -1,6 +1,8 @@
 """What the machine refuses a process, as a sentence: memory, file handles, threads, sizes of files; and its output."""
 
 import errno
+import fcntl
+import os
 import resource
 import sys
 from collections.abc import Iterator, Mapping
@@ -71,10 +73,19 @@ def output_problem(error: BaseException) -> str | None:
         return None
     if error.errno == errno.ENOSPC:
         return "standard output cannot be written: no space left on its device; free some, or write elsewhere"
+    if error.errno == errno.EBADF and not _is_writable(1):
+        return "standard output cannot be written: it is closed; write elsewhere"
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        is_closed = error.errno == errno.EBADF
-        why = "it is closed" if is_closed else str(error.strerror or error).lower()
-        return f"standard output cannot be written: {why}; write elsewhere"
+        return f"standard output cannot be written: {str(error.strerror or error).lower()}; write elsewhere"
     return None
+
+
+def _is_writable(number: int) -> bool:
+    """Whether a file descriptor may be written. What could not be written to it may be lost, so that flushing the file
+    again succeeds."""
+    try:
+        return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        return False

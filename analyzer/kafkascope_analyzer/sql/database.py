@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.interrupted_query import interruptible
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.table_rows import has_table, table_name
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
@@ -123,7 +124,7 @@ class Database:
             exact = _exact(statement, relation.columns, list(map(str, relation.types)), _NOT_IN_PARQUET)
             relation = relation if exact is None else self._connection.sql(exact)
             as_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # before DuckDB 2
-            with as_reader(ROWS_AT_A_TIME) as reader:
+            with interruptible(), as_reader(ROWS_AT_A_TIME) as reader:
                 yield reader.schema
                 yield from reader
         except (duckdb.Error, pa.ArrowException, OSError) as error:
@@ -155,7 +156,8 @@ class Database:
         """Begins one SELECT; gives the names and the types of its columns. Raises UsageError."""
         parsed = self._select(statement)
         try:
-            self._connection.execute(parsed)
+            with interruptible():
+                self._connection.execute(parsed)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._failure(error, statement) from error
         columns = self._connection.description or []
@@ -164,7 +166,8 @@ class Database:
     def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         while True:
             try:
-                rows = self._connection.fetchmany(ROWS_AT_A_TIME)
+                with interruptible():
+                    rows = self._connection.fetchmany(ROWS_AT_A_TIME)
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise self._failure(error, statement) from error
             if not rows:

@@ -33,6 +33,7 @@ def kafkascope(shell: str) -> tuple[int, str]:
         ("rules >&-", 2, "standard output cannot be written: it is closed"),
         ("rules >/dev/full", 2, "standard output cannot be written: no space left"),
         ("--help >/dev/full", 2, "standard output cannot be written: no space left"),
+        ("protocol >&-", 2, "standard output cannot be written: it is closed"),
         ("rules >&- 2>&-", 2, ""),
         ("info /nonexistent 2>/dev/full", 3, ""),
     ],

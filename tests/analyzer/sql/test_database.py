@@ -1,6 +1,7 @@
 """What a query sees, compared with the Parquet files as pyarrow reads them; and what it cannot reach."""
 
 import re
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -165,3 +166,15 @@ def test_a_sort_that_is_larger_than_memory_spills(dataset: Write, tmp_path: Path
     with Database(Dataset.open(dataset()), scratch=scratch, memory_limit="80MB") as database:
         query = "select i, 'some text to carry ' || i from range(2000000) r(i) order by hash(i)"
         assert sum(1 for _ in database.query(query)[1]) == 2_000_000
+
+
+def test_a_signal_interrupts_a_query(dataset: Write) -> None:
+    """DuckDB itself raises RuntimeError."""
+    endless = "select sum(hash(i)) from range(10000000000) numbers(i) where hash(i) % 7 = 3"
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            rows(dataset(), endless)
+    finally:
+        signal.signal(signal.SIGALRM, before)

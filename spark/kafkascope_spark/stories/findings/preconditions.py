@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.interrupted_query import interruptible
 from kafkascope_spark.stories.findings.dataset_batches import table_batches
 from kafkascope_spark.stories.findings.read import Events, Read, Source, source_columns
 from kafkascope_spark.stories.findings.rule import Detector
@@ -40,6 +41,10 @@ class Preconditions:
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         """Of each detector, whether all of its reads have rows, and its candidates too."""
+        with interruptible():
+            return self._satisfied(detectors)
+
+    def _satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         present = self._without_groups(detectors)
         possible = [_all_of(detector, present, unknown=True) for detector in detectors]
         grouped = (d.reads.values() for d, it_can in zip(detectors, possible, strict=True) if it_can)
