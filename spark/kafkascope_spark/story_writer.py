@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
 from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts, part_from
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
+from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -92,7 +93,7 @@ class StoryWriter:
         self._tables = tables
         self._most_bytes = held_bytes
         self._part, self._attempt = _task()
-        self._rows: dict[str, list[Row]] = {table.name: [] for table in tables}
+        self._rows: dict[str, list[Row | StoryRow]] = {table.name: [] for table in tables}
         self._held: dict[str, list[pa.RecordBatch]] = {table.name: [] for table in tables}
         self._held_bytes = 0
         self._n_files = 0
@@ -100,7 +101,7 @@ class StoryWriter:
         self.failed_parts = FailedParts()
         """What fails in the task."""
 
-    def take(self, name: str, row: Row) -> None:
+    def take(self, name: str, row: Row | StoryRow) -> None:
         """Add a row of a table."""
         rows = self._rows[name]
         rows.append(row)
@@ -128,7 +129,7 @@ class StoryWriter:
                 self._hold_rows(table, rows)
                 rows.clear()
 
-    def _hold_rows(self, table: Table, rows: list[Row]) -> None:
+    def _hold_rows(self, table: Table, rows: list[Row | StoryRow]) -> None:
         """Holds rows as columns, without those that hold what a column cannot."""
         batch = FailedParts().value("", "", None, lambda: batch_of(table, rows))
         if batch is not None:
@@ -188,8 +189,10 @@ def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict
     return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
 
 
-def batch_of(table: Table, rows: Sequence[Row]) -> pa.RecordBatch:
+def batch_of(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
     """Rows as columns of the table; `*_ts` columns are made from their `*_ns`."""
+    if rows and isinstance(rows[0], StoryRow):
+        return _with_timestamps(table, batch_of_rows(type(rows[0]), rows))
     names = [column.name for column in table.columns if not column.type.equals(TIMESTAMP)]
     schema = pa.schema([table.schema.field(name) for name in names])
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]

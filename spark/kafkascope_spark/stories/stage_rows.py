@@ -7,6 +7,7 @@ Spark itself passes Python objects between workers.
 import pickle
 from typing import Any
 
+from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.model import Row
 
 BODY = "body"
@@ -14,7 +15,7 @@ _PROTOCOL = 5
 """The version of the pickle format, the same for every release of Python."""
 
 
-def packed(body: Row | tuple[Any, ...]) -> bytes:
+def packed(body: Row | StoryRow | tuple[Any, ...]) -> bytes:
     """The body of a row as bytes."""
     return pickle.dumps(body, _PROTOCOL)
 

@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.formatting import absolute, span
-from kafkascope_analyzer.report.rows import Row, read, select
+from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
 
 

@@ -10,13 +10,14 @@ from typing import ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import start_text
 from kafkascope_analyzer.report.model.incidents.load import IncidentRow, Stall
 from kafkascope_analyzer.report.model.incidents.model import INFO
 from kafkascope_analyzer.report.model.incidents.waits import stood_still
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 
 NEVER_SERVED, GAVE_UP, STILL_OPEN, RECOVERED, WELL, UNKNOWN = CLIENT_OUTCOMES = (
     "never_served",

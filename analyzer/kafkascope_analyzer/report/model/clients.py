@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
@@ -25,7 +26,7 @@ from kafkascope_analyzer.report.model.recoveries import (
     recoveries_text,
 )
 from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 
 MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.client_names import NamedClient, named_clients
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 
 _SIGNS = {
     "error": ("refused", "rst", "fin", "syn_retry", "syn"),

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.report.commands import cut_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
 from kafkascope_analyzer.report.model.presence import Presence
 from kafkascope_analyzer.report.model.proofs import Proof, packets_text, proofs_of
-from kafkascope_analyzer.report.rows import Row
 
 WORST_FIRST = tuple(reversed(SEVERITIES))
 MOST_FINDINGS = 200

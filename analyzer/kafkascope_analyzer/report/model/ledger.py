@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
 from kafkascope_analyzer.report.model.data_quality import NO_REASON, limits_hit
-from kafkascope_analyzer.report.rows import Row, read, select
+from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
 
 PACKET_KINDS = {

@@ -9,10 +9,11 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.formatting import count, span
-from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.rows import read
 
 MOST_PROOFS = 20
 """Proofs of one sentence that are in report.json; the story tables have all."""

@@ -10,11 +10,12 @@ from typing import Annotated, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import count, outcome_text, span
 from kafkascope_analyzer.report.model.starts import both_ends
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 
 NOT_RECOVERED = ("still_open", "gave_up", "fatal", "wrong_reaction")
 """Outcomes of recoveries other than `recovered`."""

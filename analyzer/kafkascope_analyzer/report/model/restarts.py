@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.dataset.table_rows import one_of
@@ -25,7 +26,7 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, 
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
 from kafkascope_analyzer.report.plain import arguments_of
-from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.rows import read
 
 SHUTDOWN_NS = 3_000_000_000
 """Leaders that move away from a broker within this time of each other, and of the end of its connections, show that it

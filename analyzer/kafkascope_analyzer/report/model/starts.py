@@ -7,11 +7,12 @@ from typing import Annotated, ClassVar, TypeVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
 from kafkascope_analyzer.report.formatting import percent, safe, span, start_text
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_parsers.errors import UsageError
 
 FIRST_STEPS, LAST_STEPS = 60, 20

@@ -9,6 +9,7 @@ from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.durations import parse_moment
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
@@ -25,7 +26,7 @@ from kafkascope_analyzer.report.model.topology_facts import (
     facts_in_order,
 )
 from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 RAFT_LOG = ("__cluster_metadata", 0)

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.latency import percentiles_sql
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.plain import CLIPPED, arguments_of
-from kafkascope_analyzer.report.rows import Row, column_names, grouped, select
+from kafkascope_analyzer.report.rows import column_names, grouped, select
 from kafkascope_analyzer.sql.database import Database
 
 _NOT_WELL = ("hanging", "fenced", "aborted", "open")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.plain import CLIPPED
-from kafkascope_analyzer.report.rows import Row
 
 Names = Mapping[str, str]
 """Member id -> client id, where it has one."""

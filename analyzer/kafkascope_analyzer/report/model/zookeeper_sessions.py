@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.dataset.zookeeper_sessions import (
@@ -13,7 +14,7 @@ from kafkascope_analyzer.dataset.zookeeper_sessions import (
     ZooKeeperSession,
     sessions_of,
 )
-from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.rows import read
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.model.proofs import latency_text
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.rows import read
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.unread_partitions import Rebalance

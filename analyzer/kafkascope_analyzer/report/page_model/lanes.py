@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories.client import CLIENT_KINDS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLES, TCP_EVENTS
@@ -24,7 +25,7 @@ from kafkascope_analyzer.report.model.clients import (
     RoleRow,
     jobs_of,
 )
-from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.rows import grouped, read
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""

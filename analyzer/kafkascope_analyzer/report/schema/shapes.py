@@ -10,8 +10,8 @@ from dataclasses import is_dataclass
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.report.plain import CLIPPED, keys_of
-from kafkascope_analyzer.report.rows import Row
 
 Shape = dict[str, object]
 

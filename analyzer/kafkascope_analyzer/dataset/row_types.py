@@ -1,0 +1,206 @@
+"""Rows of tables as dataclasses.
+
+A `Row` has some columns of a table, as a reader needs them. A `StoryRow` has all of them, and is the only declaration
+of its table: Arrow schema, reference page, what a machine makes, what a writer writes and what a report reads come from
+its fields.
+
+A field without a default is a column; one with a default is what the row carries on its way, or what a reader adds. The
+type of the field is that of the column: str, bool, int (int64, unless the annotation says I32, I16 or I8),
+tuple[T, ...] for a list, a dataclass for a struct, a Literal for a text of a closed list, `| None` where it may be
+null. The annotation of a StoryRow's field has the sentence of its column,
+`Annotated[int | None, I32, "node that failed"]`, and where a closed list is no Literal, the tuple of its values. TIME
+makes a column of nanoseconds since the epoch with a timestamp beside it (`start_ts` of `start_ns`), NS one without.
+
+A StoryRow is a dataclass with slots. `frozen=True` where few are made: it makes a row half as dear again to make.
+"""
+
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP, Column, Table, time
+
+Converter = Callable[[Any], Any]
+"""Makes the value of a field from that of a column."""
+I32, I16, I8 = pa.int32(), pa.int16(), pa.int8()
+
+
+class Moment(enum.Enum):
+    """Marks a column of nanoseconds since the epoch: by itself, or with a timestamp beside it."""
+
+    NS = "ns"
+    TIME = "time"
+
+
+NS, TIME = Moment
+
+
+class Row:
+    """A row of the table TABLE, or some of its columns; to be a dataclass."""
+
+    __slots__ = ()
+    TABLE: ClassVar[Table]
+
+
+class StoryRow(Row):
+    """A row of a story table with all of its columns: see `declares`."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickle takes it: the class and its values. A dataclass with slots would give its fields by name."""
+        return type(self), tuple(getattr(self, name) for name in _match_args(type(self)))
+
+
+S = TypeVar("S", bound=StoryRow)
+
+
+def declares(name: str, row: str) -> Callable[[type[S]], type[S]]:
+    """A decorator that makes TABLE of a dataclass. name: of the table; row: what one row is. Raises TypeError for a
+    field whose type no column has, or that has no sentence."""
+
+    def declare(kind: type[S]) -> type[S]:
+        kind.TABLE = Table(name, row, tuple(_declared(kind)))
+        return kind
+
+    return declare
+
+
+def column_fields(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass that are columns."""
+    return tuple(f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
+
+
+def column_converters(kind: Any) -> Mapping[str, Converter]:
+    """What makes the value of each field that is a column. Where a column is null, a field whose type has no None gets
+    0, "", False or (); lists become tuples, structs in them dataclasses, and maps dicts."""
+    if kind not in _CONVERTERS:
+        hints = get_type_hints(kind, include_extras=True)
+        _CONVERTERS[kind] = {name: _converter(hints[name]) for name in column_fields(kind)}
+    return _CONVERTERS[kind]
+
+
+_CONVERTERS: dict[Any, Mapping[str, Converter]] = {}
+
+
+def batch_of_rows(kind: type[StoryRow], rows: Sequence[StoryRow]) -> pa.RecordBatch:
+    """Rows as columns of their table, without the timestamps beside columns of nanoseconds."""
+    columns = [column for column in kind.TABLE.columns if not column.type.equals(TIMESTAMP)]
+    arrays = [_array([getattr(row, column.name) for row in rows], column.type) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.field for column in columns]))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of fields as a column. Objects in lists become columns of a struct field by field."""
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        inside = [each for value in values for each in value or ()]
+        ends = [0]
+        for value in values:
+            ends.append(ends[-1] + len(value or ()))
+        missing = pa.array([value is None for value in values], pa.bool_())
+        offsets = pa.array(ends, pa.int32())
+        return pa.ListArray.from_arrays(offsets, _array(inside, kind.value_type), type=kind, mask=missing)
+    if pa.types.is_struct(kind):
+        parts = [_array([None if v is None else getattr(v, part.name) for v in values], part.type) for part in kind]
+        missing = pa.array([value is None for value in values], pa.bool_())
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+    return pa.array(values, kind)
+
+
+def arrow_type(hint: Any) -> pa.DataType:
+    """The Arrow type of a field's type. Raises TypeError for one that no column has."""
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    width = next((mark for mark in marks if isinstance(mark, pa.DataType)), None)
+    hint, _ = _without_null(hint)
+    if width is not None:
+        return width if get_origin(hint) is not tuple else pa.list_(width)
+    if get_origin(hint) is Literal:
+        return pa.string()
+    if get_origin(hint) is tuple:
+        return pa.list_(arrow_type(get_args(hint)[0]))
+    if is_dataclass(hint):
+        hints = get_type_hints(hint, include_extras=True)
+        return pa.struct([(name, arrow_type(hints[name])) for name in column_fields(hint)])
+    if hint not in _ARROW:
+        raise TypeError(f"no column has the type {hint}")
+    return _ARROW[hint]
+
+
+_ARROW = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), bytes: pa.binary()}
+
+
+def _declared(kind: type[StoryRow]) -> Iterator[Column]:
+    hints = get_type_hints(kind, include_extras=True)
+    for name in column_fields(kind):
+        if get_origin(hints[name]) is not Annotated:
+            raise TypeError(f"{kind.__name__}.{name} has no sentence: Annotated[..., 'what it is']")
+        marks = get_args(hints[name])[1:]
+        doc = " ".join(mark for mark in marks if isinstance(mark, str))
+        if TIME in marks:
+            yield from time("" if name == "ts_ns" else name.removesuffix("_ns"), doc)
+            continue
+        values = next((mark for mark in marks if isinstance(mark, tuple)), _literals(hints[name]))
+        yield Column(
+            name, arrow_type(hints[name]), f"{doc} (nanoseconds since the epoch)" if NS in marks else doc, values
+        )
+
+
+def _literals(hint: Any) -> tuple[str, ...]:
+    """The values of a Literal, also of one in a list; none of any other type."""
+    hint, _ = _without_null(hint)
+    if get_origin(hint) is tuple:
+        return _literals(get_args(hint)[0])
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _without_null(hint: Any) -> tuple[Any, bool]:
+    """A type without its annotations and without None, and whether None was in it."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) not in (Union, UnionType) or NoneType not in get_args(hint):
+        return hint, False
+    inner = [part for part in get_args(hint) if part is not NoneType]
+    return inner[0], True
+
+
+def _converter(hint: Any) -> Converter:
+    hint, may_be_null = _without_null(hint)
+    if may_be_null:
+        convert = _converter(hint)
+        return _same if convert in _SCALARS.values() else lambda value: None if value is None else convert(value)
+    if get_origin(hint) is Literal:
+        return _text
+    if get_origin(hint) is tuple:
+        of_element = _converter(get_args(hint)[0])
+        return lambda value: tuple(map(of_element, value or ()))
+    if get_origin(hint) is dict:
+        return lambda value: dict(value or {})
+    if is_dataclass(hint):
+        parts, make = column_converters(hint), cast("Callable[..., Any]", hint)
+        return lambda value: make(**{name: part(value[name]) for name, part in parts.items()})
+    return _SCALARS[hint]
+
+
+def _match_args(kind: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = kind.__match_args__
+    return names
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _whole(value: Any) -> Any:
+    return 0 if value is None else value
+
+
+def _text(value: Any) -> Any:
+    return "" if value is None else value
+
+
+_SCALARS: dict[Any, Converter] = {int: _whole, float: _whole, str: _text, bool: bool}
+"""What makes a value of a type that has no None."""
