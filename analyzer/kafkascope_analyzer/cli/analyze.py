@@ -115,19 +115,21 @@ def analyze(
             with early_session(inputs, jobs, wanted=is_early) as open_meanwhile:
                 dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
                 # Loaded here because the session takes longer to open than a small capture to read.
+                from kafkascope_analyzer.dataset.kept_tables import kept
                 from kafkascope_analyzer.report.model.report import report_model, write_report
             say_what_was_cut(dataset, messages)
             with _kept_without_stories(new, dataset):
                 if problem is None:
                     dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
+                tables = kept(dataset)
                 with waiting(MAKING_REPORT, quiet=quiet):
-                    model = report_model(dataset)
+                    model = report_model(tables)
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
         write_report(dataset, model)
         failed = FailedParts()
         with waiting(MAKING_REPORT, quiet=quiet):
-            write_report_files(dataset, model, forms, failed)
+            write_report_files(tables, model, forms, failed)
         if not forms.on_standard_output:
             show(model, format, str(place), failed)
         _say_what_is_there(place, forms, problem, messages)

@@ -43,12 +43,13 @@ def report(
         from kafkascope_analyzer.cli.show import show
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.failed_parts import FailedParts
+        from kafkascope_analyzer.dataset.kept_tables import kept
         from kafkascope_analyzer.report.model.report import report_model
 
         failed = FailedParts()
         forms = ReportFiles(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)
-        opened = Dataset.open(dataset)
+        opened = kept(Dataset.open(dataset))
         with waiting(MAKING_REPORT, quiet=quiet):
             model = report_model(opened)
         if not forms.wanted:

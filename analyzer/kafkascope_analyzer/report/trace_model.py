@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.report.rows import column_names, select_each
 from kafkascope_analyzer.sql.database import Database
@@ -19,6 +21,7 @@ T = TypeVar("T")
 MEMORY = "256MB"
 REQUESTS_AT_A_TIME = 100_000
 """Requests, about, of a stretch of time that is sorted at once."""
+_TABLES = [CAPTURES, CLIENTS, CONNECTIONS, RECOVERIES, RECOVERY_STEP_ROWS, REQUESTS, STARTUPS, STARTUP_STEP_ROWS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +250,6 @@ def trace_model(dataset: Dataset) -> Iterator[TraceModel]:
     """The model, as long as its database is open. Raises UsageError where a table cannot be read."""
     with (
         temporary_folder("trace") as scratch,
-        Database(dataset, scratch=scratch, memory_limit=MEMORY) as database,
+        Database(dataset, tables=_TABLES, scratch=scratch, memory_limit=MEMORY) as database,
     ):
         yield TraceModel(database)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.kept_tables import kept
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.report.model import clients, rebalances, transactions
@@ -61,7 +62,7 @@ class Report(Traffic):
 def report_model(dataset: Dataset) -> Report:
     """The whole report; a section that cannot be made because of a defect is empty, and is named in failed_parts.
     Raises UsageError where a table cannot be read."""
-    failed = FailedParts()
+    dataset, failed = kept(dataset), FailedParts()
     with report_tables(dataset) as database:
         traffic = traffic_of(database, failed)
         overview = failed.value(SECTION, "incidents", None, lambda: load_overview(dataset))

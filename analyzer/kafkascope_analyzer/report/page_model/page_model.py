@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.kept_tables import kept
 from kafkascope_analyzer.report.api_families import family_number
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.model.report import Report
@@ -30,6 +31,7 @@ def page_model(dataset: Dataset, report: Report, budget: int = BUDGET) -> PageMo
     """The page's model. report: what report_model gave for the dataset; budget: requests that the page may have.
     Raises UsageError where a table cannot be read.
     """
+    dataset = kept(dataset)
     start_ns, end_ns = report.capture.begin_ns, report.capture.end_ns or 0
     lanes = load_lanes(dataset)
     conns = {row.conn_id: number for number, row in enumerate(lanes.connections)}

@@ -1,0 +1,41 @@
+"""A dataset whose small tables are read once and stay in memory: what a report is made from.
+
+Its sections, the page and the trace read the same tables with other columns and filters. Tables of more than
+MOST_KEPT_ROWS rows are read as they are in any dataset: only the columns and the rows that are asked for.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+
+MOST_KEPT_ROWS = 20_000
+"""Rows of a table that is kept: some 10 MB of requests, 50 MB of connections with many roles."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptTables(Dataset):
+    """The dataset, with the tables that were read already."""
+
+    _kept: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
+
+    def arrow(self, name: str, *, checked: bool = True) -> Any:
+        """The table as Dataset.arrow gives it; a small one from memory, and that is always checked."""
+        import pyarrow.dataset as ds
+
+        if not 0 < self.rows(name) <= MOST_KEPT_ROWS:
+            return Dataset.arrow(self, name, checked=checked)
+        if name not in self._kept:
+            source = Dataset.arrow(self, name)
+            with self._reading(name):
+                self._kept[name] = source.to_table(use_threads=False)
+        return ds.dataset(self._kept[name])
+
+
+def kept(dataset: Dataset) -> KeptTables:
+    """The dataset with its small tables kept from now on."""
+    if isinstance(dataset, KeptTables):
+        return dataset
+    return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset._checked)
