@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
+from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
-from kafkascope_spark.stories.error_codes import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.event_decoder import (
     CONNECTION,
     ERROR_RUN,

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafkascope_spark.stories.error_codes import errors_about
+from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Row
 

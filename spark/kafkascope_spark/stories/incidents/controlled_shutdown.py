@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafkascope_spark.stories.error_codes import LED_ELSEWHERE
+from kafkascope_parsers.error_facts import LED_ELSEWHERE
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 
 Row = dict[str, Any]

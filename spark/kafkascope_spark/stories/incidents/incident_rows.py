@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope_spark.stories.error_codes import FATAL
+from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_spark.stories.error_codes import PERMISSION_DENIED, errors_about
+from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches

@@ -8,7 +8,7 @@ import shlex
 from typing import Any
 
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.error_codes import PERMISSION_DENIED
+from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.topics import topic_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from kafkascope_spark.stories.error_codes import (
+from kafkascope_parsers.error_facts import (
     AT_NODE,
     COORDINATOR_MOVED,
     FOLLOWS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkascope_analyzer.dataset.capture_time import since_start
-from kafkascope_spark.stories.error_codes import SERVER_CLOSED, WAITS_FOR
+from kafkascope_parsers.error_facts import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.stories.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known, misuse_sentence

@@ -6,14 +6,14 @@ error has one cause per error and resource, for all clients.
 
 Episodes come ordered by (affected_ns, recovery_id): the order in which clients began to be affected. Memory is one
 entry per cause that is still going on, at most MOST_CAUSES. Which errors have their node in common, and which follow
-from a lost broker, are facts of the table error_codes."""
+from a lost broker, are facts of the table error_facts."""
 
 import hashlib
 from bisect import insort
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from kafkascope_spark.stories.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
+from kafkascope_parsers.error_facts import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
 from kafkascope_spark.stories.model import Row
 
 SECOND = 1_000_000_000

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_parsers.error_facts import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.error_codes import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.stories.model import ErrorRun, Row
 from kafkascope_spark.stories.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal

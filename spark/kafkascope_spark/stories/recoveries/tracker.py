@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.error_facts import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request, Row
 from kafkascope_spark.stories.recoveries.coordinators import Coordinators
 from kafkascope_spark.stories.recoveries.episodes import Episodes

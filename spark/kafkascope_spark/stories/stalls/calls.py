@@ -3,7 +3,7 @@
 Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
 answer without error and waits from the first request that did not get one. What comes before the first success is the
 client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
-is refused for a moment in the protocol's normal course (error_codes.BRIEFLY_NORMAL). A member keeps its place while it
+is refused for a moment in the protocol's normal course (error_facts.BRIEFLY_NORMAL). A member keeps its place while it
 waits for the answer to a heartbeat: it waits since the heartbeat only where the late answer is an error, because the
 coordinator had moved or had removed the member meanwhile; and since the answer where that came in time. It also learns
 from a commit that it is out, and waits since then.
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.error_codes import (
+from kafkascope_parsers.error_facts import (
     BRIEF_NS,
     BRIEFLY_NORMAL,
     COORDINATOR_MOVED,
     MEMBER_REMOVED,
     STALE_MEMBER,
 )
+from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import ErrorRun, Request, Row
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
 

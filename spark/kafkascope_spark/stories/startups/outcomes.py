@@ -1,7 +1,7 @@
 """Decides which steps of a start failed, and which of them is the step at which the start failed: the first one in the
 order in which an engineer would check."""
 
-from kafkascope_spark.stories.error_codes import FATAL, NORMAL_ERRORS
+from kafkascope_parsers.error_facts import FATAL, NORMAL_ERRORS
 from kafkascope_spark.stories.startups.steps import PHASE_OF_STEP, Step
 
 LAST_STEPS = 3

@@ -4,9 +4,9 @@ same thing."""
 from dataclasses import dataclass, field
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.error_facts import INFORMING
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.clients.identity.kinds import Kind
-from kafkascope_spark.stories.error_codes import INFORMING
 from kafkascope_spark.stories.model import Connection, Request
 
 STEP_OF_API = {

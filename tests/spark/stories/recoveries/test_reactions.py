@@ -1,7 +1,7 @@
 from kafkascope_analyzer.dataset.stories import RECOVERY_STEPS
+from kafkascope_parsers.error_facts import ERROR_CODES, FATAL, NORMAL_ERRORS
 from kafkascope_parsers.schema import api_keys, api_name
 from kafkascope_parsers.schema.errors import error_codes, error_name
-from kafkascope_spark.stories.error_codes import NORMAL_ERRORS
 from kafkascope_spark.stories.recoveries.reactions import ANY, BY_LIBRARY, reaction_to
 from kafkascope_spark.stories.recoveries.reactions_any import WITHOUT_CODE
 
@@ -12,6 +12,7 @@ def test_every_code_of_kafka_is_named_and_nothing_else_but_ours() -> None:
     assert len(KAFKAS) == 138
     assert set(ANY) - set(WITHOUT_CODE) == KAFKAS
     assert not set(WITHOUT_CODE) & KAFKAS
+    assert set(ANY) == {fact.name for fact in ERROR_CODES}
 
 
 def test_tables_of_the_libraries_name_apis_and_errors_that_exist() -> None:
@@ -31,6 +32,10 @@ def test_reactions_are_steps_that_recovery_steps_knows_and_what_ends_leads_nowhe
             assert not (reaction.fatal and reaction.first), name
             assert not (reaction.first & reaction.forbidden), name
             assert reaction.fatal or not reaction.is_denied, name
+
+
+def test_the_reaction_to_a_fatal_error_is_an_end() -> None:
+    assert [name for name in FATAL if not ANY[name].fatal] == []
 
 
 def test_the_protocols_course_is_no_episode() -> None:

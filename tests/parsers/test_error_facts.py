@@ -5,10 +5,9 @@ Kafka's class families are those of the exceptions that org.apache.kafka.common.
 
 import pytest
 
+from kafkascope_parsers import error_facts as table
+from kafkascope_parsers.error_facts import ERROR_CODES, SUBJECTS, errors_about
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name, is_retriable
-from kafkascope_spark.stories import error_codes as table
-from kafkascope_spark.stories.error_codes import ERROR_CODES, SUBJECTS, errors_about
-from kafkascope_spark.stories.recoveries.reactions_any import ANY, WITHOUT_CODE
 
 KAFKAS = {error_name(code) for code in error_codes()}
 BY_NAME = {row.name: row for row in ERROR_CODES}
@@ -36,7 +35,6 @@ def test_every_code_of_kafka_and_every_failure_without_one_has_one_row() -> None
     names = [row.name for row in ERROR_CODES]
     assert len(names) == len(set(names))
     assert {name for name in names if BY_NAME[name].code is not None} == KAFKAS
-    assert {name for name in names if BY_NAME[name].code is None} == set(WITHOUT_CODE)
 
 
 def test_number_and_retriability_are_kafkas() -> None:
@@ -60,10 +58,6 @@ def test_what_a_refresh_helps_against_is_retriable_and_what_is_fatal_is_not() ->
         assert row.retriable or row.refresh is None, row.name
         assert not (row.retriable and row.fatal), row.name
         assert row.normal == "never" or not row.fatal, row.name
-
-
-def test_the_reaction_to_a_fatal_error_is_an_end() -> None:
-    assert [name for name in table.FATAL if not ANY[name].fatal] == []
 
 
 def test_every_subject_has_errors_and_informing_apis_exist() -> None:

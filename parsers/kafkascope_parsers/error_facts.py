@@ -1,10 +1,10 @@
-"""The facts about every error code that the stories depend on, as one table: Kafka's codes, and the failures that we
-name because no broker sends a code for them.
+"""The facts about every error code that stories and reports depend on, as one table: Kafka's codes, and the failures
+that we name because no broker sends a code for them.
 
 The table ERROR_CODES is the only place that states such a fact. Everything else asks it: `errors_about("coordinator")`
 for a subject, and the sets below the table for the other facts. Number and retriability of a code are read from
-kafkascope_parsers. What a client should do about an error depends on its library and the API: that is
-`recoveries.reactions`.
+`schema`. What a client should do about an error depends on its library and the API: that is `recoveries.reactions` of
+the stories.
 
 Sources: org.apache.kafka.common.protocol.Errors and the exception classes that it names; KIP-394 (MEMBER_ID_REQUIRED),
 KIP-511 (UNSUPPORTED_VERSION of ApiVersions), KIP-227 and KIP-932 (fetch and share sessions), KIP-360 and KIP-588
