@@ -19,8 +19,8 @@ _HOW_TO_INSTALL = "install it there, or pass it with --py-files"
 
 
 def start_early(context: "SparkContext") -> None:
-    """Start the Python workers of an embedded session and load their modules, in the background: its context is there
-    half a second before the session is."""
+    """Start the Python workers of an embedded session in the background: its context is there half a second before the
+    session is. The process that they are forked from has the stories' modules (worker_daemon)."""
     threading.Thread(target=_run_empty_job, args=(context,), name="spark-workers", daemon=True).start()
 
 
@@ -31,12 +31,11 @@ def _run_empty_job(context: "SparkContext") -> None:
     # A session that is stopped meanwhile needs no workers; the first real job reports what keeps them from starting.
     with contextlib.suppress(PySparkException, Py4JError, OSError):
         n = context.defaultParallelism
-        context.parallelize(range(n), n).foreachPartition(_load_stories)
+        context.parallelize(range(n), n).foreachPartition(_nothing)
 
 
-def _load_stories(rows: "Iterable[int]") -> None:
-    """Loads the modules of the stories into a worker."""
-    import kafkascope_spark.write_stories  # noqa: F401
+def _nothing(rows: "Iterable[int]") -> None:
+    """What a worker does that is started early."""
 
 
 def check_executors(session: "SparkSession") -> None:

@@ -1,12 +1,10 @@
 """`Failure`: something that failed, and what belongs to it. Each failure becomes an incident."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-
-if TYPE_CHECKING:
-    from kafkascope_spark.stories.incidents.misconfigured import Misuse
+from kafkascope_spark.stories.incidents.misuse import Misuse
 
 Row = dict[str, Any]
 
@@ -81,7 +79,7 @@ class Failure:
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[Row] = field(default_factory=list)
     """Of clients: rows that say when each sent nothing (silent_client)."""
-    misuse: "Misuse | None" = None
+    misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     root: "Failure | None" = None
     """The failure that it followed from."""

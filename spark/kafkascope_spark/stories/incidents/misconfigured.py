@@ -6,30 +6,18 @@ clients that fail at one port for one cause are one failure.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from typing import Literal
 
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import Failure, Row
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
+from kafkascope_spark.stories.incidents.misuse import Cause, Misuse
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
 """What clients with TLS speak."""
 UNAUTHENTICATED = 2
 """Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
 MOST_ADDRESSES = 3
-Cause = Literal[
-    "http",
-    "needless_tls",
-    "without_tls",
-    "without_sasl",
-    "needless_sasl",
-    "mechanism",
-    "credentials",
-    "authenticates_again",
-]
 AUTHENTICATION: frozenset[Cause] = frozenset(
     {"without_sasl", "needless_sasl", "mechanism", "credentials", "authenticates_again"}
 )
@@ -38,38 +26,6 @@ _OF_ERROR: dict[str, Cause] = {
     "UNSUPPORTED_SASL_MECHANISM": "mechanism",
     "ILLEGAL_SASL_STATE": "needless_sasl",
 }
-
-
-@dataclass(frozen=True)
-class Misuse:
-    """How clients used a listener that their settings do not fit. uses: rows of listener_use; protocols, mechanisms:
-    what clients that were served there speak; alternatives: addresses that serve what these clients speak."""
-
-    cause: Cause
-    uses: Sequence[Row]
-    protocols: Sequence[str]
-    mechanisms: Sequence[str]
-    alternatives: Sequence[str]
-
-    @cached_property
-    def servers(self) -> list[str]:
-        """The addresses of the listener, sorted."""
-        return sorted({use["server"] for use in self.uses})
-
-    @cached_property
-    def unserved(self) -> set[str]:
-        """The clients that were served nowhere afterwards: their ids, else their addresses."""
-        return {use["client_instance_id"] or use["client_ip"] for use in self.uses if not use["works_on"]}
-
-    @cached_property
-    def client_instance_ids(self) -> set[str]:
-        """The clients, without those of which no request could be read."""
-        return {use["client_instance_id"] for use in self.uses} - {None}
-
-    @cached_property
-    def n_connections(self) -> int:
-        """The connections that came to nothing."""
-        return sum(use["n"] for use in self.uses)
 
 
 class Listeners:

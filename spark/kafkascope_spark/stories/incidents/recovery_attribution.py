@@ -16,7 +16,7 @@ from kafkascope_parsers.error_facts import (
 from kafkascope_spark.stories.incidents.client_failures import AFTER_SILENCE
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns
-from kafkascope_spark.stories.incidents.misconfigured import Misuse
+from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
 Row = dict[str, Any]
