@@ -4,19 +4,19 @@ finding."""
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.queries.failing import RULE
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE
 
-SCHEMA = pa.schema([column.field for column in FINDINGS.columns if not column.type.equals(TIMESTAMP)])
+SCHEMA = batch_of_rows(FindingRow, []).schema
 """The columns of findings without its `*_ts` columns, which the writer adds."""
 Batches = Iterable[pa.RecordBatch]
 
@@ -41,33 +41,34 @@ def finding_writer(
                 with failed.part(RULE, rule.name):
                     facts = Facts({"software_name": software_name} | json.loads(text), start_ns)
                     row = finding_row(rule, detector, facts, causes)
-                    rows.append(pa.RecordBatch.from_pylist([row], SCHEMA))
+                    rows.append(batch_of_rows(FindingRow, [row]))
             if rows:
                 yield pa.concat_batches(rows)
 
     return findings_of
 
 
-def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) -> dict[str, Any]:
-    """One row of findings, without the `*_ts` columns. causes: of all incidents and stalls."""
+def finding_row(rule: Rule, detector: Detector, facts: Facts, causes: Causes) -> FindingRow:
+    """One row of findings. causes: of all incidents and stalls."""
     subject = detector.subject(facts)
     evidence = list(dict.fromkeys(facts.evidence or ()))
     conn_ids = facts.conn_ids if facts.conn_ids is not None else connections_of(evidence)
-    row = {
-        "finding_id": finding_id(rule.name, subject, facts.client_instance_id, facts.first_ns),
-        "rule": rule.name,
-        "severity": facts.get("severity") or rule.severity,
-        "sentence": detector.sentence(facts),
-        "advice": detector.advice(facts) if detector.advice else rule.advice,
-        "client_instance_id": facts.client_instance_id,
-        "conn_ids": sorted({conn_id for conn_id in conn_ids if conn_id is not None})[:MOST_EVIDENCE],
-        "subject": subject,
-        "n": facts.n,
-        "first_ns": facts.first_ns,
-        "last_ns": facts.last_ns,
-        "evidence": evidence[:MOST_EVIDENCE],
-    }
-    return row | {"incident_id": causes.incident_of(rule.follows, row, facts)}
+    row = FindingRow(
+        finding_id=finding_id(rule.name, subject, facts.client_instance_id, facts.first_ns),
+        rule=rule.name,
+        severity=facts.severity or rule.severity,
+        sentence=detector.sentence(facts),
+        advice=detector.advice(facts) if detector.advice else rule.advice,
+        client_instance_id=facts.client_instance_id,
+        conn_ids=tuple(sorted({conn_id for conn_id in conn_ids if conn_id is not None})[:MOST_EVIDENCE]),
+        subject=subject,
+        n=facts.n,
+        first_ns=facts.first_ns,
+        last_ns=facts.last_ns,
+        incident_id=None,
+        evidence=tuple(evidence[:MOST_EVIDENCE]),
+    )
+    return replace(row, incident_id=causes.incident_of(rule.follows, row, facts))
 
 
 def finding_id(rule: str, subject: str | None, client_instance_id: str | None, first_ns: int) -> str:

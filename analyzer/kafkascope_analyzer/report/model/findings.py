@@ -6,12 +6,9 @@ Each finding names the incident whose consequence it is, the packets that prove 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import FINDINGS
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
+from kafkascope_analyzer.dataset.stories.findings import SEVERITIES, FindingRow
 from kafkascope_analyzer.report.commands import cut_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
 from kafkascope_analyzer.report.model.presence import Presence
@@ -54,26 +51,6 @@ class Finding:
     evidence: Annotated[tuple[Proof, ...], "the first 20 of them"]
     packets: Annotated[str, "their packets in words"]
     cut: Annotated[str, "the command that cuts its packets out; OUT.kscope stands for the dataset"]
-
-
-@dataclass(frozen=True, slots=True)
-class FindingRow(Row):
-    """A row of stories/findings."""
-
-    TABLE: ClassVar[Table] = FINDINGS
-    finding_id: str
-    rule: str
-    severity: str | None
-    sentence: str
-    advice: str | None
-    client_instance_id: str | None
-    conn_ids: tuple[str, ...]
-    subject: str | None
-    n: int
-    first_ns: int | None
-    last_ns: int | None
-    incident_id: str | None
-    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

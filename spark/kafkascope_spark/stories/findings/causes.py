@@ -13,7 +13,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
+from kafkascope_analyzer.dataset.stories.findings import SEVERITIES, FindingRow
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.findings.rule import Facts, Follows
 
@@ -85,23 +85,23 @@ class Causes:
         family.take_end(row["to_ns"])
         family.groups.update([] if row["group_id"] is None else [row["group_id"]])
 
-    def incident_of(self, follows: Follows | None, finding: Row, facts: Facts) -> str | None:
+    def incident_of(self, follows: Follows | None, finding: FindingRow, facts: Facts) -> str | None:
         """The incident_id for a row of findings; None where it stands alone. follows: of its rule; facts: those that
         the finding was made of."""
-        if facts.get("incident_id") is not None:
+        if facts.incident_id is not None:
             family = self._family_of[facts.incident_id]
-            return family.incident_id if _is_as_severe(family, finding["severity"]) else None
-        if follows is None or finding["first_ns"] is None:
+            return family.incident_id if _is_as_severe(family, finding.severity) else None
+        if follows is None or finding.first_ns is None:
             return None
-        start_ns = min(finding["first_ns"], facts.get("since_ns") or finding["first_ns"])
-        end_ns = finding["last_ns"] or finding["first_ns"]
-        client, group, nodes = finding["client_instance_id"], facts.get("group_id"), set(facts.get("node_ids") or ())
+        start_ns = min(finding.first_ns, facts.since_ns or finding.first_ns)
+        end_ns = finding.last_ns or finding.first_ns
+        client, group, nodes = finding.client_instance_id, facts.group_id, set(facts.node_ids or ())
 
         def concerns(family: _Family) -> bool:
             of_broker = family.nodes if follows.any_broker else family.nodes & nodes
             return client in family.clients or group in family.groups or bool(of_broker)
 
-        found = self._stretches(follows.kinds, finding["severity"]).longest(start_ns, end_ns, concerns)
+        found = self._stretches(follows.kinds, finding.severity).longest(start_ns, end_ns, concerns)
         if found is None or (follows.half_of_time and 2 * found[0] < end_ns - start_ns):
             return None
         return found[1].incident_id

@@ -6,14 +6,45 @@ from operator import attrgetter
 from typing import Any
 
 from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_analyzer.dataset.stories.findings import Severity
 from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings import wording
 from kafkascope_spark.stories.findings.read import Read
 from kafkascope_spark.stories.incidents.failure import BROKER_KINDS
 
 
-class Facts:
-    """One row of a detector's query: its columns as attributes, null as None. start_ns: start of the capture."""
+class RequiredFacts:
+    """The columns that every detector's query has. conn_ids may be null: the connections of the evidence."""
+
+    __slots__ = ()
+    client_instance_id: str | None
+    conn_ids: Sequence[str | None] | None
+    n: int
+    first_ns: int
+    last_ns: int
+    evidence: Sequence[str] | None
+
+
+class OptionalFacts:
+    """The columns that a query may have; null where it has not.
+
+    severity: the rule's own where it is null. software_names: of several clients. group_id, node_ids: the group and the
+    brokers that it is about, by which the incident is found that it is a consequence of (causes.py). since_ns: where
+    what it shows began before first_ns. incident_id: where a row of incidents is what the query found.
+    """
+
+    __slots__ = ()
+    severity: Severity | None
+    software_names: Sequence[str | None] | None
+    group_id: str | None
+    node_ids: Sequence[int | None] | None
+    since_ns: int | None
+    incident_id: str | None
+
+
+class Facts(RequiredFacts, OptionalFacts):
+    """One row of a detector's query: its columns as attributes, null as None. Those that a rule's own functions alone
+    read have no type here. start_ns: start of the capture."""
 
     __slots__ = ("_start_ns", "_values")
 
@@ -22,14 +53,11 @@ class Facts:
         self._start_ns = start_ns
 
     def __getattr__(self, name: str) -> Any:
-        try:
+        if name in self._values:
             return self._values[name]
-        except KeyError:
-            raise AttributeError(f"the query has no column {name}") from None
-
-    def get(self, name: str) -> Any:
-        """The column's value; None where the query has no such column."""
-        return self._values.get(name)
+        if name in OptionalFacts.__annotations__:
+            return None
+        raise AttributeError(f"the query has no column {name}")
 
     def begin(self, ns: int) -> str:
         """When it began: the time since the capture's start, and the time of day."""
@@ -43,17 +71,12 @@ class Facts:
     def libraries(self) -> tuple[str, ...]:
         """The libraries of the clients that it is about, by software_names where the query has them, else by the
         software name of its client."""
-        names = self.get("software_names") or [self.get("software_name")]
+        names = self.software_names or [self._values.get("software_name")]
         return tuple(sorted({library_named(name) for name in names}))
 
 
 Text = Callable[[Facts], str]
-REQUIRED_FACTS = ("client_instance_id", "conn_ids", "n", "first_ns", "last_ns", "evidence")
-"""Columns that every detector's query has. conn_ids may be null: the connections of the evidence. Optional columns are
-`severity` (the rule's own where the query has none), `software_names` (of several clients), and those by which the
-incident is found that the finding is a consequence of (causes.py): `group_id` and `node_ids`, the group and the brokers
-that it is about; `since_ns`, where what it shows began before first_ns; or `incident_id`, where a row of incidents is
-what the query found."""
+REQUIRED_FACTS = tuple(RequiredFacts.__annotations__)
 
 BROKER_FAILURES = BROKER_KINDS | {"path"}
 MOVES = frozenset({"leader_move", "coordinator_move"})
@@ -101,7 +124,7 @@ class Rule:
     name: str
     title: str
     """What is wrong, in one line."""
-    severity: str
+    severity: Severity
     """The strongest that it gives."""
     meaning: str
     """What it says about clients, brokers or network, and why it matters."""

@@ -1,17 +1,33 @@
 """Which incident a finding is a consequence of: by kind, time, severity, and the client, group or broker in common."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.stories.findings.causes import INCIDENT_COLUMNS, STALL_COLUMNS, Causes
 from kafkascope_spark.stories.findings.rule import Facts, Follows
 
 S = 1_000_000_000
 Row = dict[str, Any]
 OF_BROKERS = Follows(kinds=frozenset({"broker_silent", "path"}))
-WARNING = {"severity": "warning", "client_instance_id": "ci-1", "first_ns": 12 * S, "last_ns": 20 * S}
+WARNING = FindingRow(
+    finding_id="f",
+    rule="r",
+    severity="warning",
+    sentence="s",
+    advice=None,
+    client_instance_id="ci-1",
+    conn_ids=(),
+    subject=None,
+    n=1,
+    first_ns=12 * S,
+    last_ns=20 * S,
+    incident_id=None,
+    evidence=(),
+)
 
 
 def incident(name: str, start: int, end: int | None, **changes: Any) -> Row:
@@ -34,7 +50,7 @@ def cause(
         causes.take_incident(row)
     for row in stalls:
         causes.take_stall(row)
-    return causes.incident_of(follows, WARNING | (finding or {}), Facts(facts, 0))
+    return causes.incident_of(follows, replace(WARNING, **(finding or {})), Facts(facts, 0))
 
 
 def test_the_columns_are_those_of_the_tables() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.queries.finding_rows import SCHEMA, finding_row, finding_writer
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
@@ -23,37 +25,37 @@ FACTS: dict[str, Any] = {"client_instance_id": "ci-1", "conn_ids": ["c2", None, 
 FACTS |= {"first_ns": 5, "last_ns": 7, "evidence": ["c1-2", "c1-1", "c1-2"]}
 
 
-def row(detector: Detector = DETECTOR, **changes: Any) -> dict[str, Any]:
+def row(detector: Detector = DETECTOR, **changes: Any) -> FindingRow:
     return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5), Causes())
 
 
 def test_a_row_has_the_rules_texts_and_the_facts() -> None:
     made = row()
-    assert made["sentence"] == "3 of t"
-    assert (made["rule"], made["severity"], made["advice"], made["subject"]) == ("a_rule", "warning", "A.", "t")
-    assert made["conn_ids"] == ["c1", "c2"]
-    assert made["evidence"] == ["c1-2", "c1-1"], "in the query's order, each once"
+    assert made.sentence == "3 of t"
+    assert (made.rule, made.severity, made.advice, made.subject) == ("a_rule", "warning", "A.", "t")
+    assert made.conn_ids == ("c1", "c2")
+    assert made.evidence == ("c1-2", "c1-1"), "in the query's order, each once"
     digest = hashlib.sha256(b"a_rule|t|ci-1|5").hexdigest()[:16]
-    assert made["finding_id"] == f"finding-{digest}"
+    assert made.finding_id == f"finding-{digest}"
 
 
 def test_a_fact_may_change_the_severity_and_the_advice() -> None:
     detector = Detector(reads={}, query="", subject=fact("topic"), sentence=str, advice=lambda f: f"Ask for {f.n}.")
-    assert row(severity="info")["severity"] == "info"
-    assert row(severity=None)["severity"] == "warning"
-    assert row(detector)["advice"] == "Ask for 3."
+    assert row(severity="info").severity == "info"
+    assert row(severity=None).severity == "warning"
+    assert row(detector).advice == "Ask for 3."
 
 
 def test_connections_are_those_of_the_evidence_where_the_query_names_none() -> None:
-    assert row(conn_ids=None, evidence=["c9-1", "c3", "c9-2"])["conn_ids"] == ["c3", "c9"]
-    assert row(conn_ids=[], evidence=["c9-1"])["conn_ids"] == []
+    assert row(conn_ids=None, evidence=["c9-1", "c3", "c9-2"]).conn_ids == ("c3", "c9")
+    assert row(conn_ids=[], evidence=["c9-1"]).conn_ids == ()
 
 
 def test_a_finding_names_at_most_100_connections_and_requests() -> None:
     many = [f"c{n:03}-1" for n in range(150)]
     made = row(conn_ids=None, evidence=many)
-    assert made["evidence"] == many[:100]
-    assert made["conn_ids"] == [f"c{n:03}" for n in range(100)]
+    assert made.evidence == tuple(many[:100])
+    assert made.conn_ids == tuple(f"c{n:03}" for n in range(100))
 
 
 def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
@@ -71,7 +73,7 @@ def found(*rows: dict[str, Any]) -> pa.RecordBatch:
 def test_batches_of_facts_become_batches_of_findings() -> None:
     (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5, Causes)([found(FACTS)])
     assert made.schema == SCHEMA
-    assert made.to_pylist() == [row()]
+    assert made == batch_of_rows(FindingRow, [row()])
 
 
 def test_findings_name_the_incident_that_they_follow_from() -> None:
@@ -87,7 +89,7 @@ def test_findings_name_the_incident_that_they_follow_from() -> None:
     following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))
     write = finding_writer({"a_rule/0": (following, DETECTOR)}, 5, causes)
     (made,) = write([found(FACTS | {"group_id": "g"}, FACTS)])
-    assert made.to_pylist() == [row() | {"incident_id": "i"}, row()]
+    assert made == batch_of_rows(FindingRow, [replace(row(), incident_id="i"), row()])
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
-from kafkascope_analyzer.report.model.findings import FindingRow
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import read
