@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories import (
     BROKER_STATES,
     INCIDENTS,
@@ -63,7 +64,7 @@ total; body: the row (stage_rows)."""
 FOUND_ORDER = ("order", "ts_ns", "id")
 
 
-def found(kind: str, ts_ns: int, identity: str, body: Row) -> Row:
+def found(kind: str, ts_ns: int, identity: str, body: Row | StoryRow) -> Row:
     """A row of FOUND."""
     return {"order": FOUND_KINDS.index(kind), "ts_ns": ts_ns, "id": identity, "kind": kind, BODY: packed(body)}
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
 from kafkascope_spark.event_reader import values_of
@@ -142,11 +143,11 @@ class SharedMachines:
         self._found += [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in files]
 
     def _take_of_groups(self, rows: Iterable[TableRow]) -> None:
-        for name, row in rows:
-            if name == STALL:
+        for _, row in rows:
+            if isinstance(row, RebalanceRow):
+                self._found.append(found(REBALANCE, row.start_ns or 0, row.rebalance_id, row))
+            else:
                 self._take_stalls([row])
-                continue
-            self._found.append(found(REBALANCE, row["start_ns"] or 0, row["rebalance_id"], row))
 
     def _take_transactions(self, rows: Iterable[Row]) -> None:
         for row in rows:

@@ -1,8 +1,9 @@
 """`rebalances`: a group's generations, what made each, what it cost its members, and who got what."""
 
-import pyarrow as pa
+from dataclasses import dataclass
+from typing import Annotated
 
-from kafkascope_analyzer.dataset.contract import STRINGS, Column, Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 
 GROUP_PROTOCOLS = ("classic", "consumer", "share", "streams")
 TRIGGERS = (
@@ -20,116 +21,135 @@ OUTCOMES = ("stable", "superseded", "open", "taken_over", "unseen")
 MODES = ("eager", "cooperative", "incremental")
 DEPARTURES = ("left", "evicted", "replaced", "unknown")
 
-MEMBER = pa.struct(
-    [
-        ("member_id", pa.string()),
-        ("client_instance_id", pa.string()),
-        ("joined_ns", pa.int64()),
-        ("synced_ns", pa.int64()),
-        ("client_id", pa.string()),
-        ("group_instance_id", pa.string()),
-        ("conn_id", pa.string()),
-        ("is_new", pa.bool_()),
-        ("join_ms", pa.int64()),
-        ("sync_ms", pa.int64()),
-        ("session_timeout_ms", pa.int32()),
-        ("rebalance_timeout_ms", pa.int32()),
-        ("assigned", STRINGS),
-        ("standby", STRINGS),
-        ("gained", STRINGS),
-        ("lost", STRINGS),
-    ]
-)
-PARTITION = pa.struct(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("owner_before", pa.string()),
-        ("owner_after", pa.string()),
-        ("unread_from_ns", pa.int64()),
-        ("unread_to_ns", pa.int64()),
-        ("unread_ms", pa.int64()),
-    ]
-)
-DEPARTED = pa.struct(
-    [
-        ("member_id", pa.string()),
-        ("client_instance_id", pa.string()),
-        ("client_id", pa.string()),
-        ("group_instance_id", pa.string()),
-        ("how", pa.string()),
-        ("why", pa.string()),
-        ("last_seen_ns", pa.int64()),
-        ("silent_ms", pa.int64()),
-        ("session_timeout_ms", pa.int32()),
-        ("request_id", pa.string()),
-    ]
-)
 
-REBALANCES = Table(
-    "rebalances",
-    "generation (classic) or group epoch (KIP-848, share, streams)",
-    (
-        text("rebalance_id", "the generation: the same for the same capture"),
-        text("group_id", "group"),
-        text("group_protocol", "protocol", *GROUP_PROTOCOLS),
-        text("protocol_type", "what a classic group is for: consumer, connect, ...; null for other protocols"),
-        i32("node_id", "coordinator"),
-        i32("generation", "generation or group epoch; null where it never came to one in the capture"),
-        text("trigger", "what made it", *TRIGGERS),
-        text("trigger_why", "what shows that, in a sentence"),
-        text("trigger_member", "member id of the member that made it"),
-        *time("start", "first sign of it: the join, leave or heartbeat that began it"),
-        *time("end", "when the last member had its assignment"),
-        i64("duration_ms", "start to end, milliseconds"),
-        text(
-            "outcome",
-            "how it ended: all members seen had their assignment; another one began before; open when the capture "
-            "ended; a static member's place was taken over, with no new generation; its making is not in the capture",
-            *OUTCOMES,
-        ),
-        text("mode", "whether members stop for all of it, or for the partitions that move", *MODES),
-        text("assignor", "assignor or protocol that was chosen, where the capture shows it"),
-        text("leader", "member that assigns (classic)"),
-        i32("n_members", "members"),
-        Column(
-            "members",
-            pa.list_(MEMBER),
-            "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and "
-            "sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, "
-            "connectors and tasks for connect), gained and lost since the generation before",
-        ),
-        flag("members_complete", "whether the capture shows all members (the leader's traffic), not some"),
-        text("last_joiner", "member that joined last: who the others waited for"),
-        i32("n_moved", "partitions that changed their owner"),
-        i64("unread_ms", "longest unread_ms of a partition; null where none was unread"),
-        Column(
-            "partitions",
-            pa.list_(PARTITION),
-            "topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: "
-            "owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and "
-            "the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, "
-            "unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer "
-            "than the group's usual pause, or where the capture does not show since when records were there (by their "
-            "producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter "
-            "ones included; one that lasts through several rebalances is in each of them",
-        ),
-        Column(
-            "departed",
-            pa.list_(DEPARTED),
-            "members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; "
-            "replaced: another took its group.instance.id), and when its last request was seen",
-        ),
-        i32("n_refused_commits", "offset commits refused because of it"),
-        texts("refused_commits", "the first of them, as request ids"),
-        texts("fenced", "request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile"),
-        i64(
-            "lag_records",
-            "records between the last offsets that the generation committed and the ends of their partitions then, as "
-            "Fetch responses gave them; null where the capture does not show both",
-        ),
-        i32("n_lag_partitions", "partitions of which it shows both"),
-        text("incident_id", "incident that it belongs to; null where it belongs to none"),
-        texts("evidence", "request ids that prove trigger, generation and assignments, in order of time"),
-    ),
-)
+@dataclass(slots=True)
+class GroupMember:
+    """A member of a group in a generation."""
+
+    member_id: str
+    client_instance_id: str | None
+    joined_ns: int | None
+    synced_ns: int | None
+    client_id: str | None
+    group_instance_id: str | None
+    conn_id: str | None
+    is_new: bool
+    join_ms: int | None
+    sync_ms: int | None
+    session_timeout_ms: Annotated[int | None, I32]
+    rebalance_timeout_ms: Annotated[int | None, I32]
+    assigned: tuple[str, ...] | None
+    standby: tuple[str, ...]
+    gained: tuple[str, ...] | None
+    lost: tuple[str, ...] | None
+
+
+@dataclass(slots=True)
+class ReassignedPartition:
+    """A topic-partition that changed its owner or was unread around a rebalance."""
+
+    topic: Annotated[str, "topic"]
+    partition: Annotated[int, I32, "partition"]
+    owner_before: Annotated[str | None, "member id of who had it before; null for nobody, or where it is not known"]
+    owner_after: Annotated[str | None, "member id of who has it next; null likewise"]
+    unread_from_ns: Annotated[int | None, "since when a record waited that nobody in the group fetched"]
+    unread_to_ns: Annotated[int | None, "when one was fetched; null: the capture ended before"]
+    unread_ms: Annotated[int | None, "from the one to the other; null where none waited, milliseconds"]
+
+
+@dataclass(frozen=True, slots=True)
+class DepartedMember:
+    """A member that is gone."""
+
+    member_id: str
+    client_instance_id: str | None
+    client_id: str | None
+    group_instance_id: str | None
+    how: Annotated[str, DEPARTURES]
+    why: str | None
+    last_seen_ns: int | None
+    silent_ms: int | None
+    session_timeout_ms: Annotated[int | None, I32]
+    request_id: str | None
+
+    @property
+    def left(self) -> bool:
+        """Whether it left by itself."""
+        return self.how == "left"
+
+
+@declares("rebalances", "generation (classic) or group epoch (KIP-848, share, streams)")
+@dataclass(slots=True)
+class RebalanceRow(StoryRow):
+    """A row of stories/rebalances."""
+
+    rebalance_id: Annotated[str, "the generation: the same for the same capture"]
+    group_id: Annotated[str, "group"]
+    group_protocol: Annotated[str, GROUP_PROTOCOLS, "protocol"]
+    protocol_type: Annotated[
+        str | None, "what a classic group is for: consumer, connect, ...; null for other protocols"
+    ]
+    node_id: Annotated[int | None, I32, "coordinator"]
+    generation: Annotated[int | None, I32, "generation or group epoch; null where it never came to one in the capture"]
+    trigger: Annotated[str, TRIGGERS, "what made it"]
+    trigger_why: Annotated[str, "what shows that, in a sentence"]
+    trigger_member: Annotated[str | None, "member id of the member that made it"]
+    start_ns: Annotated[int | None, TIME, "first sign of it: the join, leave or heartbeat that began it"]
+    end_ns: Annotated[int | None, TIME, "when the last member had its assignment"]
+    duration_ms: Annotated[int | None, "start to end, milliseconds"]
+    outcome: Annotated[
+        str,
+        OUTCOMES,
+        "how it ended: all members seen had their assignment; another one began before; open when the capture "
+        "ended; a static member's place was taken over, with no new generation; its making is not in the capture",
+    ]
+    mode: Annotated[str | None, MODES, "whether members stop for all of it, or for the partitions that move"]
+    assignor: Annotated[str | None, "assignor or protocol that was chosen, where the capture shows it"]
+    leader: Annotated[str | None, "member that assigns (classic)"]
+    n_members: Annotated[int, I32, "members"]
+    members: Annotated[
+        tuple[GroupMember, ...],
+        "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and "
+        "sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, "
+        "connectors and tasks for connect), gained and lost since the generation before",
+    ]
+    members_complete: Annotated[bool, "whether the capture shows all members (the leader's traffic), not some"]
+    last_joiner: Annotated[str | None, "member that joined last: who the others waited for"]
+    n_moved: Annotated[int, I32, "partitions that changed their owner"]
+    unread_ms: Annotated[int | None, "longest unread_ms of a partition; null where none was unread"]
+    partitions: Annotated[
+        tuple[ReassignedPartition, ...],
+        "topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: "
+        "owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and "
+        "the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, "
+        "unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer "
+        "than the group's usual pause, or where the capture does not show since when records were there (by their "
+        "producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter "
+        "ones included; one that lasts through several rebalances is in each of them",
+    ]
+    departed: Annotated[
+        tuple[DepartedMember, ...],
+        "members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; "
+        "replaced: another took its group.instance.id), and when its last request was seen",
+    ]
+    n_refused_commits: Annotated[int, I32, "offset commits refused because of it"]
+    refused_commits: Annotated[tuple[str, ...], "the first of them, as request ids"]
+    fenced: Annotated[
+        tuple[str, ...], "request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile"
+    ]
+    lag_records: Annotated[
+        int | None,
+        "records between the last offsets that the generation committed and the ends of their partitions then, as "
+        "Fetch responses gave them; null where the capture does not show both",
+    ]
+    n_lag_partitions: Annotated[int | None, I32, "partitions of which it shows both"]
+    incident_id: Annotated[str | None, "incident that it belongs to; null where it belongs to none"]
+    evidence: Annotated[tuple[str, ...], "request ids that prove trigger, generation and assignments, in order of time"]
+
+    @property
+    def lost(self) -> tuple[DepartedMember, ...]:
+        """The members that the group went on without, and that had not left by themselves."""
+        return tuple(member for member in self.departed if not member.left)
+
+
+REBALANCES = RebalanceRow.TABLE

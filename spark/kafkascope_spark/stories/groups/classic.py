@@ -7,6 +7,7 @@ end: by then its last member had its assignment, and what it cost is known.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.classic_round import classic_row
 from kafkascope_spark.stories.groups.classic_states import (
@@ -18,7 +19,7 @@ from kafkascope_spark.stories.groups.classic_states import (
 from kafkascope_spark.stories.groups.embedded_data import assign, join_reason, leaving_members, take_join
 from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, RejoinRequest
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, Row
+from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
 
@@ -55,7 +56,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             **{(Phase.RESPONSE, api): self._commit_refused for api in model.COMMITS},
         }
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[RebalanceRow]:
         """The rows of the last generations."""
         yield from self._end()
         if self._now is not None:
@@ -70,13 +71,13 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         stay = [m for m in self._before.present.values() if m.member_id not in now.left]
         return all((m.last_seen_ns or 0) + (m.session_timeout_ms or 0) * MS < self._end_ns for m in stay)
 
-    def _observe(self, event: ClassicEvent, start_ns: int | None) -> Iterator[Row]:
+    def _observe(self, event: ClassicEvent, start_ns: int | None) -> Iterator[RebalanceRow]:
         """Something that may begin another round."""
         if begins_a_round(self.state, event) or self._now is None:
             yield from self._open(start_ns)
         self._on(event)
 
-    def _open(self, start_ns: int | None) -> Iterator[Row]:
+    def _open(self, start_ns: int | None) -> Iterator[RebalanceRow]:
         yield from self._end()
         self._ending = self._now
         self._now = Generation(self.group_id, self.protocol.name, start_ns, coordinator_lookup=self._lookup)
@@ -88,7 +89,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             generation.refuse(request)
         self._early_refusals.clear()
 
-    def _end(self) -> Iterator[Row]:
+    def _end(self) -> Iterator[RebalanceRow]:
         """Nothing of the generation before can come any more: its row is due."""
         ending, self._ending = self._ending, None
         if ending is not None:
@@ -101,7 +102,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         """Member ids are new each time: those that are no member any more would add up."""
         self._prompted &= member_ids
 
-    def _row(self, generation: Generation, *, last: bool = False) -> Row:
+    def _row(self, generation: Generation, *, last: bool = False) -> RebalanceRow:
         before = (self._before, self._was_empty)
         return classic_row(generation, before, self._end_ns if last else None, self._ownership)
 
@@ -110,7 +111,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         """The generation before the current one."""
         return self._ending or self._before
 
-    def _join_sent(self, x: GroupRequest) -> Iterator[Row]:
+    def _join_sent(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         now = self._now
         same = now is not None and x.ok and x.response.get("generation_id") == now.number is not None
         settling = (ClassicState.STABLE, ClassicState.COMPLETING)
@@ -135,7 +136,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                 now.prove(self._new_ids.pop(x.member), x.ts_ns)
         take_join(member, now, x)
 
-    def _joined(self, x: GroupRequest) -> Iterator[Row]:
+    def _joined(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         if not x.ok:
             self._refused(x)
             return
@@ -166,7 +167,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             for member_id, instance in now.listed.items():
                 now.member(member_id).group_instance_id = instance
 
-    def _take_over(self, replaced: str, x: GroupRequest) -> Iterator[Row]:
+    def _take_over(self, replaced: str, x: GroupRequest) -> Iterator[RebalanceRow]:
         """A static member takes the place that it had under another member id: the generation stays."""
         old = self._current()
         yield from self._open(x.ts_ns)
@@ -183,7 +184,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._ownership.hand_over(replaced, x.member)
         self._on(ClassicEvent.TAKE_OVER)
 
-    def _sync_sent(self, x: GroupRequest) -> Iterator[Row]:
+    def _sync_sent(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         if x.error is not None or x.generation is None:
             return
         yield from self._at_generation(x.generation)
@@ -203,7 +204,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         if assignments and now.listed is None:
             now.listed = {g["member_id"]: now.member(g["member_id"]).group_instance_id for g in assignments}
 
-    def _at_generation(self, number: int) -> Iterator[Row]:
+    def _at_generation(self, number: int) -> Iterator[RebalanceRow]:
         """A request names a generation that its coordinator made."""
         now = self._now
         if now is None or (now.number is not None and number > now.number):
@@ -213,7 +214,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._current().number = number
         self._on(ClassicEvent.GENERATION)
 
-    def _synced(self, x: GroupRequest) -> Iterator[Row]:
+    def _synced(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         if x.error == model.REBALANCE_IN_PROGRESS:
             yield from self._rejoin_required(x)
         elif x.error is not None:
@@ -234,13 +235,13 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             self._prompted.discard(x.member)
             self._on(ClassicEvent.ASSIGNMENT)
 
-    def _heartbeat_refused(self, x: GroupRequest) -> Iterator[Row]:
+    def _heartbeat_refused(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         if x.error == model.REBALANCE_IN_PROGRESS and self.state is not ClassicState.COMPLETING:
             yield from self._rejoin_required(x)
         elif x.error is not None:
             self._refused(x)
 
-    def _rejoin_required(self, x: GroupRequest) -> Iterator[Row]:
+    def _rejoin_required(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         """The coordinator answers that the group is rebalancing."""
         self._prompted.add(x.member)
         now = self._now
@@ -275,7 +276,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             super()._commit_refused(x)
         self._refused(x)
 
-    def _leave_sent(self, x: GroupRequest) -> Iterator[Row]:
+    def _leave_sent(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         if x.error is not None or self._now is None:
             return
         preparing = self.state is ClassicState.PREPARING
@@ -294,7 +295,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
                     self._now.members.pop(member_id, None)
                 self._now.left[member_id] = Departure(base[member_id], "left", why, x.request_id, x.ts_ns)
 
-    def _last_left(self) -> Iterator[Row]:
+    def _last_left(self) -> Iterator[RebalanceRow]:
         """Nobody is left: a round that has begun comes to nothing."""
         yield from self._end()
         if self._now is not None and self._now.number is not None:
@@ -311,7 +312,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         else:
             self._lookup = (x.request_id, x.ts_ns)
 
-    def _on_activity(self, activity: MemberActivity) -> Iterator[Row]:
+    def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
         """A member keeps its place in a generation."""
         commits = activity.api_key == model.OFFSET_COMMIT
         if not commits:

@@ -1,10 +1,10 @@
 """What a classic group's generation is compared with and concluded from when its row is due."""
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups.causes import cause_of
 from kafkascope_spark.stories.groups.classic_causes import EVICTION_SLACK_NS, Comparison, explanations
 from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
-from kafkascope_spark.stories.groups.model import Row
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.rebalance_row import MS, Round, last_entered, rebalance_row
 
@@ -15,7 +15,7 @@ Past = tuple[Generation | None, bool]
 """The generation before, and whether the group was seen to have no members since."""
 
 
-def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownership: Ownership) -> Row:
+def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownership: Ownership) -> RebalanceRow:
     """The row of a generation. The ownership is brought up to it."""
     before, was_empty = past
     departed, mode = _departures(now, before), _mode(now)

@@ -8,7 +8,9 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 """
 
 from collections.abc import Iterator
+from typing import Any
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.causes import Cause
@@ -16,7 +18,7 @@ from kafkascope_spark.stories.groups.epoch_round import Observed, epoch_row
 from kafkascope_spark.stories.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
 from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, Row
+from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Change, Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
 
@@ -48,7 +50,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             **{(Phase.RESPONSE, api): self._commit_refused for api in model.COMMITS},
         }
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[RebalanceRow]:
         """The row of the last epoch."""
         silent = all(self._is_silent(m, self._end_ns) for m in self._members.values())
         if self._now is not None and not (self.state is EpochState.ASSIGNING and silent):
@@ -71,7 +73,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         if len(self._pending) < MOST_EVIDENCE:
             self._pending.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
 
-    def _heartbeat_answered(self, x: GroupRequest) -> Iterator[Row]:
+    def _heartbeat_answered(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         epoch, sent_epoch = x.response.get("member_epoch"), x.body.get("member_epoch")
         if not x.ok:
             self._refused(x)
@@ -82,7 +84,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         elif epoch == LEAVES or (epoch is not None and sent_epoch == LEAVES):
             yield from self._left(x)
 
-    def _accepted(self, x: GroupRequest, epoch: int) -> Iterator[Row]:
+    def _accepted(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
         """A member is at an epoch."""
         joins = x.body.get("member_epoch") == JOINS
         yield from self._at_epoch(epoch, self._begin_of(x, epoch))
@@ -108,7 +110,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         known = self.state is not EpochState.UNSEEN
         return x.ts_ns if known or x.body.get("member_epoch") != epoch else None
 
-    def _at_epoch(self, epoch: int, start_ns: int | None) -> Iterator[Row]:
+    def _at_epoch(self, epoch: int, start_ns: int | None) -> Iterator[RebalanceRow]:
         """Some member is at the epoch."""
         if self.state is EpochState.ASSIGNING:
             newer = epoch > self._last_number
@@ -132,7 +134,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             member.joined_ns = member.entered_ns = member.sync_sent_ns = at_ns
             member.synced_ns = max(member.synced_ns or 0, at_ns or 0) or None
 
-    def _admit(self, x: GroupRequest, epoch: int) -> Iterator[Row]:
+    def _admit(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
         """A member joins and receives the epoch that there is: a static one that comes back under a new id, or one for
         which the next epoch will be made."""
         instance = x.group_instance_id
@@ -151,7 +153,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             self._pending = [(ts, cause) for ts, cause in self._pending if cause.request_ids != (x.request_id,)]
         self._depart(Departure(replaced, "replaced", x.member, x.request_id))
 
-    def _assigned(self, member: Member, x: GroupRequest) -> Iterator[Row]:
+    def _assigned(self, member: Member, x: GroupRequest) -> Iterator[RebalanceRow]:
         """A response carries an assignment."""
         items, standby = _items(x)
         settled = self.state is EpochState.RECONCILING and member.joined_ns is not None
@@ -167,7 +169,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._ownership.assign(member.member_id, items)
         member.assigned = tuple(sorted(set(items)))
 
-    def _left(self, x: GroupRequest) -> Iterator[Row]:
+    def _left(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         member = self._members.get(x.member)
         if member is None:
             return
@@ -216,7 +218,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         why = f"{member.name} was silent for {duration(silent_ns)} (heartbeats are due every {self._interval_ms} ms)"
         return Departure(member, "evicted", why, request_id)
 
-    def _on_activity(self, activity: MemberActivity) -> Iterator[Row]:
+    def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
         if activity.generation <= 0:
             return
         if activity.api_key in model.COMMITS:
@@ -231,7 +233,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         reached_ns = None if now.start_ns is None else activity.ts_ns
         self._reach(self._member(activity), activity.generation, reached_ns)
 
-    def _open(self, start_ns: int | None) -> Iterator[Row]:
+    def _open(self, start_ns: int | None) -> Iterator[RebalanceRow]:
         if self._now is not None:
             yield self._close(start_ns or 0)
         self._now = Generation(self.group_id, self.protocol.name, start_ns)
@@ -241,7 +243,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         for member in self._members.values():
             member.begin_round()
 
-    def _close(self, at_ns: int, *, last: bool = False) -> Row:
+    def _close(self, at_ns: int, *, last: bool = False) -> RebalanceRow:
         now = self._current()
         for member in list(self._members.values()):
             behind = now.number is not None and self._epochs.get(member.member_id, 0) < now.number
@@ -275,7 +277,7 @@ def _items(x: GroupRequest) -> tuple[Items, Items]:
     return tuple(sorted([*topics, *tasks])), tuple(sorted(standby))
 
 
-def _tasks(given: list[Row] | None) -> list[str]:
+def _tasks(given: list[dict[str, Any]] | None) -> list[str]:
     return [f"{task['subtopology_id']}_{p}" for task in given or () for p in task["partitions"]]
 
 

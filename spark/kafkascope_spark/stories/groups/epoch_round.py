@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.causes import Cause, Explanations, cause_of, first_eviction
 from kafkascope_spark.stories.groups.generation import Generation
-from kafkascope_spark.stories.groups.model import Row
 from kafkascope_spark.stories.groups.ownership import Change, Move
 from kafkascope_spark.stories.groups.rebalance_row import Round, last_entered, rebalance_row
 
@@ -27,7 +27,7 @@ class Observed:
     """What has another owner than before."""
 
 
-def epoch_row(now: Generation, past: Past, capture_end_ns: int | None, observed: Observed) -> Row:
+def epoch_row(now: Generation, past: Past, capture_end_ns: int | None, observed: Observed) -> RebalanceRow:
     """The row of an epoch."""
     before, was_empty = past
     members = now.members.values()

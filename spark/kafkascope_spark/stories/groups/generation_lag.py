@@ -3,6 +3,7 @@ kind group_lag: one for each generation and topic-partition.
 """
 
 from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.model import Row
 
 
@@ -19,8 +20,10 @@ class GenerationLag:
         behind = max(lag["high_watermark"] - lag["committed_offset"], 0)
         self._totals[lag["generation_or_epoch"]] = (n_records + behind, n_partitions + 1)
 
-    def columns(self, generation: int | None) -> Row:
-        """The columns lag_records and n_lag_partitions of a generation; null where the capture does not show them."""
-        n_records, n_partitions = self._totals.get(generation, (None, None)) if generation is not None else (None, None)
-        n_records = None if n_records is None else min(n_records, OFFSETS_APART.greatest)
-        return {"lag_records": n_records, "n_lag_partitions": n_partitions}
+    def complete(self, row: RebalanceRow) -> None:
+        """Fills the columns lag_records and n_lag_partitions of a generation; they stay null where the capture does not
+        show them."""
+        total = self._totals.get(row.generation) if row.generation is not None else None
+        if total is not None:
+            n_records, row.n_lag_partitions = total
+            row.lag_records = min(n_records, OFFSETS_APART.greatest)

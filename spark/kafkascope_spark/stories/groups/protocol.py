@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
 from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.generation import Generation
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, Row
+from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.transitions import E, S, Transitions
 
-Handler = Callable[[GroupRequest], Iterator[Row] | None]
+Handler = Callable[[GroupRequest], Iterator[RebalanceRow] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class GroupMachine(Generic[S, E]):
         self._handlers: Mapping[tuple[Phase, int], Handler] = {}
         """What handles requests and responses, by phase and API; the machines of the protocols fill it."""
 
-    def take(self, event: Event) -> Iterator[Row]:
+    def take(self, event: Event) -> Iterator[RebalanceRow]:
         """Rows of the generations that the event ends."""
         if isinstance(event.subject, MemberActivity):
             yield from self._on_activity(event.subject)
@@ -55,11 +56,11 @@ class GroupMachine(Generic[S, E]):
         if handler is not None:
             yield from handler(event.subject) or ()
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[RebalanceRow]:
         """The rows of the last generations."""
         raise NotImplementedError
 
-    def _on_activity(self, activity: MemberActivity) -> Iterator[Row]:
+    def _on_activity(self, activity: MemberActivity) -> Iterator[RebalanceRow]:
         raise NotImplementedError
 
     def _on(self, event: E) -> None:
@@ -70,7 +71,7 @@ class GroupMachine(Generic[S, E]):
         assert self._now is not None
         return self._now
 
-    def _commit_refused(self, request: GroupRequest) -> Iterator[Row] | None:
+    def _commit_refused(self, request: GroupRequest) -> Iterator[RebalanceRow] | None:
         if self._now is not None and request.error in COMMIT_REFUSALS:
             self._now.refuse(request)
         return None

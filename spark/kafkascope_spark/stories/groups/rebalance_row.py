@@ -4,11 +4,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.rebalances import (
+    DepartedMember,
+    GroupMember,
+    ReassignedPartition,
+    RebalanceRow,
+)
 from kafkascope_parsers.versions import MOST_INT32, parse_number
 from kafkascope_spark.stories.groups.causes import Cause
 from kafkascope_spark.stories.groups.embedded_data import USUAL_TYPE
 from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
-from kafkascope_spark.stories.groups.model import Row
 from kafkascope_spark.stories.groups.ownership import Change, Move
 
 MS = 1_000_000
@@ -40,31 +45,45 @@ class Round:
     last_joiner: str | None
 
 
-def rebalance_row(round_: Round) -> Row:
+def rebalance_row(round_: Round) -> RebalanceRow:
     """The row, without the columns of lag, and without the times in which partitions were unread."""
-    now, outcome = round_.now, outcome_of(round_)
-    members = [_member(m, round_) for m in in_order(now)]
-    ends = [m["synced_ns"] for m in members if m["synced_ns"] is not None]
+    now, cause, outcome = round_.now, round_.cause, outcome_of(round_)
+    members = tuple(_member(m, round_) for m in in_order(now))
+    ends = [m.synced_ns for m in members if m.synced_ns is not None]
     end_ns = max(ends) if ends and outcome in ("stable", "taken_over") else None
-    return {
-        **_identity(now),
-        **_cause(round_.cause, now),
-        "start_ns": now.start_ns,
-        "end_ns": end_ns,
-        "duration_ms": between_ms(now.start_ns, end_ns),
-        "outcome": outcome,
-        "mode": round_.mode,
-        "assignor": now.assignor,
-        "leader": now.leader,
-        "n_members": len(members),
-        "members": members,
-        "members_complete": round_.is_complete,
-        "last_joiner": round_.last_joiner,
-        "n_moved": sum(round_.changes[m["member_id"]].n_moved for m in members if m["member_id"] in round_.changes),
-        "unread_ms": None,
-        "partitions": _moved_partitions(round_),
-        "departed": [_departed(d, round_.gone_by_ns) for d in round_.departed],
-    }
+    return RebalanceRow(
+        rebalance_id=_rebalance_id(now),
+        group_id=now.group_id,
+        group_protocol=now.protocol,
+        protocol_type=now.protocol_type,
+        node_id=now.node_id,
+        generation=now.number,
+        trigger=cause.trigger,
+        trigger_why=cause.why,
+        trigger_member=cause.member_id,
+        start_ns=now.start_ns,
+        end_ns=end_ns,
+        duration_ms=between_ms(now.start_ns, end_ns),
+        outcome=outcome,
+        mode=round_.mode,
+        assignor=now.assignor,
+        leader=now.leader,
+        n_members=len(members),
+        members=members,
+        members_complete=round_.is_complete,
+        last_joiner=round_.last_joiner,
+        n_moved=sum(round_.changes[m.member_id].n_moved for m in members if m.member_id in round_.changes),
+        unread_ms=None,
+        partitions=_moved_partitions(round_),
+        departed=tuple(_departed(d, round_.gone_by_ns) for d in round_.departed),
+        n_refused_commits=now.n_refused,
+        refused_commits=tuple(now.refused),
+        fenced=tuple(now.fenced),
+        lag_records=None,
+        n_lag_partitions=None,
+        incident_id=None,
+        evidence=_evidence(cause, now),
+    )
 
 
 def outcome_of(round_: Round) -> str:
@@ -101,63 +120,47 @@ def between_ms(start_ns: int | None, end_ns: int | None) -> int | None:
     return None if start_ns is None or end_ns is None else max(0, end_ns - start_ns) // MS
 
 
-def _identity(now: Generation) -> Row:
+def _rebalance_id(now: Generation) -> str:
     key = f"{now.group_id}|{now.protocol}|{now.number}|{now.start_ns}"
-    return {
-        "rebalance_id": f"rebalance-{hashlib.sha256(key.encode()).hexdigest()[:16]}",
-        "group_id": now.group_id,
-        "group_protocol": now.protocol,
-        "protocol_type": now.protocol_type,
-        "node_id": now.node_id,
-        "generation": now.number,
-    }
+    return f"rebalance-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def _cause(cause: Cause, now: Generation) -> Row:
-    """What made it, and all that proves the generation."""
+def _evidence(cause: Cause, now: Generation) -> tuple[str, ...]:
+    """What proves the cause, then all else that proves the generation, in order of time."""
     proof = dict.fromkeys(cause.request_ids)
     proof |= dict.fromkeys(sorted(now.evidence, key=lambda request_id: (now.evidence[request_id], request_id)))
-    return {
-        "trigger": cause.trigger,
-        "trigger_why": cause.why,
-        "trigger_member": cause.member_id,
-        "n_refused_commits": now.n_refused,
-        "refused_commits": now.refused,
-        "fenced": now.fenced,
-        "incident_id": None,
-        "evidence": list(proof),
-    }
+    return tuple(proof)
 
 
-def _member(member: Member, round_: Round) -> Row:
+def _member(member: Member, round_: Round) -> GroupMember:
     change = round_.changes.get(member.member_id)
-    return {
-        "member_id": member.member_id,
-        "client_instance_id": member.client_instance_id,
-        "client_id": member.client_id,
-        "group_instance_id": member.group_instance_id,
-        "conn_id": member.conn_id,
-        "session_timeout_ms": member.session_timeout_ms,
-        "rebalance_timeout_ms": member.rebalance_timeout_ms,
-        "assigned": None if member.assigned is None else list(member.assigned),
-        "standby": list(member.standby),
-        "joined_ns": member.entered_ns,
-        "synced_ns": member.synced_ns,
-        "join_ms": between_ms(member.join_sent_ns, member.joined_ns),
-        "sync_ms": between_ms(member.sync_sent_ns, member.synced_ns),
-        "is_new": is_new(member, round_.previous, was_empty=round_.was_empty),
-        "gained": None if change is None else sorted(change.gained),
-        "lost": None if change is None else sorted(change.lost),
-    }
+    return GroupMember(
+        member_id=member.member_id,
+        client_instance_id=member.client_instance_id,
+        joined_ns=member.entered_ns,
+        synced_ns=member.synced_ns,
+        client_id=member.client_id,
+        group_instance_id=member.group_instance_id,
+        conn_id=member.conn_id,
+        is_new=is_new(member, round_.previous, was_empty=round_.was_empty),
+        join_ms=between_ms(member.join_sent_ns, member.joined_ns),
+        sync_ms=between_ms(member.sync_sent_ns, member.synced_ns),
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        assigned=member.assigned,
+        standby=member.standby,
+        gained=None if change is None else tuple(sorted(change.gained)),
+        lost=None if change is None else tuple(sorted(change.lost)),
+    )
 
 
-def _moved_partitions(round_: Round) -> list[Row]:
+def _moved_partitions(round_: Round) -> tuple[ReassignedPartition, ...]:
     """The topic-partitions that changed their owner; the tasks and connectors of other groups are none."""
     now = round_.now
     if now.protocol not in ("classic", "consumer") or now.protocol_type not in (None, "", USUAL_TYPE):
-        return []
+        return ()
     moved = ((topic_partition(move.item), move) for move in round_.moves)
-    return [partition_entry(place, move.before, move.after) for place, move in moved if place is not None]
+    return tuple(partition_entry(place, move.before, move.after) for place, move in moved if place is not None)
 
 
 def topic_partition(item: str) -> Place | None:
@@ -167,30 +170,22 @@ def topic_partition(item: str) -> Place | None:
     return (topic, number) if topic and number is not None else None
 
 
-def partition_entry(place: Place, before: str | None, after: str | None) -> Row:
+def partition_entry(place: Place, before: str | None, after: str | None) -> ReassignedPartition:
     """A topic-partition as an element of the column partitions. before, after: its owners as member ids."""
-    return {
-        "topic": place[0],
-        "partition": place[1],
-        "owner_before": before,
-        "owner_after": after,
-        "unread_from_ns": None,
-        "unread_to_ns": None,
-        "unread_ms": None,
-    }
+    return ReassignedPartition(*place, before, after, unread_from_ns=None, unread_to_ns=None, unread_ms=None)
 
 
-def _departed(departure: Departure, gone_by_ns: int | None) -> Row:
+def _departed(departure: Departure, gone_by_ns: int | None) -> DepartedMember:
     member = departure.member
-    return {
-        "member_id": member.member_id,
-        "client_instance_id": member.client_instance_id,
-        "client_id": member.client_id,
-        "group_instance_id": member.group_instance_id,
-        "how": departure.how,
-        "why": departure.why,
-        "last_seen_ns": member.last_seen_ns,
-        "silent_ms": between_ms(member.last_seen_ns, departure.ts_ns if departure.ts_ns is not None else gone_by_ns),
-        "session_timeout_ms": member.session_timeout_ms,
-        "request_id": departure.request_id,
-    }
+    return DepartedMember(
+        member_id=member.member_id,
+        client_instance_id=member.client_instance_id,
+        client_id=member.client_id,
+        group_instance_id=member.group_instance_id,
+        how=departure.how,
+        why=departure.why,
+        last_seen_ns=member.last_seen_ns,
+        silent_ms=between_ms(member.last_seen_ns, departure.ts_ns if departure.ts_ns is not None else gone_by_ns),
+        session_timeout_ms=member.session_timeout_ms,
+        request_id=departure.request_id,
+    )

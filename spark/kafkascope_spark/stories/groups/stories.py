@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import RANKS, WHOLE
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.stories.groups import classic, epoch_based
@@ -24,7 +25,7 @@ from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
 
 PROTOCOLS: tuple[Protocol, ...] = (*classic.PROTOCOLS, *epoch_based.PROTOCOLS)
 """All group protocols. Another one is a module with a machine, and its protocols here."""
-TableRow = tuple[str, Row]
+TableRow = tuple[str, RebalanceRow | Row]
 """REBALANCES.name or STALL, and a row."""
 _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.apis}
 
@@ -67,7 +68,7 @@ class Group:
         self._limits = limits
         self._service = Service(group_id)
         self._unread: UnreadPartitions | None = None
-        self._ended: dict[str, Row] = {}
+        self._ended: dict[str, RebalanceRow] = {}
         """Protocol -> the row of its last generation, for which the begin of the next one is missing."""
         self._machines: dict[str, GroupMachine[Any, Any]] = {}
         self._order = EventOrder()
@@ -104,17 +105,18 @@ class Group:
         for machine in machines:
             yield from self._completed(machine.take(event))
 
-    def _completed(self, rows: Iterator[Row]) -> Iterator[TableRow]:
+    def _completed(self, rows: Iterator[RebalanceRow]) -> Iterator[TableRow]:
         """The rows of generations of which the next one is known."""
         for row in rows:
-            ended = self._ended.pop(row["group_protocol"], None)
+            ended = self._ended.pop(row.group_protocol, None)
             if ended is not None:
-                yield self._complete(ended, row["start_ns"])
-            self._ended[row["group_protocol"]] = row
+                yield self._complete(ended, row.start_ns)
+            self._ended[row.group_protocol] = row
 
-    def _complete(self, row: Row, next_start_ns: int | None) -> TableRow:
+    def _complete(self, row: RebalanceRow, next_start_ns: int | None) -> TableRow:
         """The row of a generation with the columns of lag and of unread topic-partitions."""
         if self._unread is None:
             self._unread = UnreadPartitions(self._service, self._limits.end_ns)
-        row = self._unread.complete(row, next_start_ns)
-        return REBALANCES.name, row | self._lag.columns(row["generation"])
+        self._unread.complete(row, next_start_ns)
+        self._lag.complete(row)
+        return REBALANCES.name, row

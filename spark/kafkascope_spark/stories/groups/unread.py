@@ -5,10 +5,10 @@ consume are made from, shorter ones included, beside the owners that the rebalan
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kafkascope_analyzer.dataset.stories.rebalances import ReassignedPartition, RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
-from kafkascope_spark.stories.groups.model import Row
 from kafkascope_spark.stories.groups.rebalance_row import Place, partition_entry, topic_partition
 from kafkascope_spark.stories.stalls.machine import Service
 
@@ -54,13 +54,13 @@ class UnreadPartitions:
         self._reads = {client: Stretches(times) for client, times in runs.items()}
         """Client instance -> when it brought records."""
 
-    def complete(self, row: Row, next_start_ns: int | None) -> Row:
-        """The row of a rebalance with the columns unread_ms and partitions. next_start_ns: when the next one began."""
-        if row["start_ns"] is None or not self._waits:
-            return row
-        until_ns = row["end_ns"] or next_start_ns or self._end_ns
-        moved = {(entry["topic"], entry["partition"]): entry for entry in row["partitions"]}
-        unread = [*self._during(row["start_ns"], until_ns), *self._after(row, moved, until_ns)]
+    def complete(self, row: RebalanceRow, next_start_ns: int | None) -> None:
+        """Fills the columns unread_ms and partitions of a rebalance. next_start_ns: when the next one began."""
+        if row.start_ns is None or not self._waits:
+            return
+        until_ns = row.end_ns or next_start_ns or self._end_ns
+        moved = {(entry.topic, entry.partition): entry for entry in row.partitions}
+        unread = [*self._during(row.start_ns, until_ns), *self._after(row, moved, until_ns)]
         waiting = {each.place for each in unread}
         owners = _owners(row) if waiting - moved.keys() else {}
         entries = [entry for place, entry in moved.items() if place not in waiting]
@@ -68,37 +68,34 @@ class UnreadPartitions:
             owner = owners.get(each.place)
             kept = partition_entry(each.place, owner, owner)
             entries.append(_with_times(moved.get(each.place, kept), each))
-        entries.sort(key=lambda e: (e["topic"], e["partition"], e["unread_from_ns"] or 0))
-        longest = max((each.waited_ms for each in unread), default=None)
-        return row | {"partitions": entries, "unread_ms": longest}
+        entries.sort(key=lambda e: (e.topic, e.partition, e.unread_from_ns or 0))
+        row.partitions = tuple(entries)
+        row.unread_ms = max((each.waited_ms for each in unread), default=None)
 
     def _during(self, start_ns: int, until_ns: int) -> Iterator[Unread]:
         """The times that have something in common with the rebalance."""
         return self._times.meeting(start_ns, until_ns)
 
-    def _after(self, row: Row, moved: dict[Place, Row], until_ns: int) -> Iterator[Unread]:
+    def _after(self, row: RebalanceRow, moved: dict[Place, ReassignedPartition], until_ns: int) -> Iterator[Unread]:
         """The first times after the rebalance in which what it moved was unread, where its new owner had not begun to
         read by then."""
-        clients = {member["member_id"]: member["client_instance_id"] for member in row["members"]}
+        clients = {member.member_id: member.client_instance_id for member in row.members}
         for place, entry in moved.items():
             of_place = self._of_place.get(place, [])
             number = bisect_right(of_place, until_ns, key=lambda unread: unread.from_ns)
             if number == len(of_place) or of_place[number].progress_ns > until_ns:
                 continue
-            reads = self._reads.get(clients.get(entry["owner_after"]) or "")
+            reads = self._reads.get(clients.get(entry.owner_after or "") or "")
             if reads is None or not reads.meet(until_ns, of_place[number].from_ns):
                 yield of_place[number]
 
 
-def _owners(row: Row) -> dict[Place, str]:
+def _owners(row: RebalanceRow) -> dict[Place, str]:
     """The members of a rebalance by the topic-partitions that they are assigned."""
-    found = ((topic_partition(item), m["member_id"]) for m in row["members"] for item in m["assigned"] or ())
+    found = ((topic_partition(item), m.member_id) for m in row.members for item in m.assigned or ())
     return {place: member_id for place, member_id in found if place is not None}
 
 
-def _with_times(entry: Row, unread: Unread) -> Row:
-    return entry | {
-        "unread_from_ns": unread.from_ns,
-        "unread_to_ns": None if unread.to_ns == FOREVER else unread.to_ns,
-        "unread_ms": unread.waited_ms,
-    }
+def _with_times(entry: ReassignedPartition, unread: Unread) -> ReassignedPartition:
+    to_ns = None if unread.to_ns == FOREVER else unread.to_ns
+    return replace(entry, unread_from_ns=unread.from_ns, unread_to_ns=to_ns, unread_ms=unread.waited_ms)

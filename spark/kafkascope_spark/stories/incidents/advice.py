@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_spark.stories.findings.wording import duration, listed
 from kafkascope_spark.stories.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
@@ -188,7 +189,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
         )
         yield reads_on
         return
-    who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in departed}))
+    who = listed(sorted({d.client_id or d.member_id for d in departed}))
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
     if failure.root is not None:
         yield f"{who} did not reach {failure.root.subject}: see the incident that this one follows from."
@@ -196,20 +197,21 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Find out why {who} was silent: a pause of its process, its host or its network."
     else:
         yield "Let consumers leave (close()) when they stop."
-    silent_ms = max((d.get("silent_ms") or 0 for d in departed), default=0)
+    silent_ms = max((d.silent_ms or 0 for d in departed), default=0)
     if silent_ms:
         yield f"Members were silent for up to {silent_ms} ms."
     protocol = next((p for c in observed.clients if (p := c["group_protocol"]) in _BROKER_SESSIONS), None)
     if protocol is not None:
-        groups = {row["group_id"] for row in (*failure.rebalances, *failure.stalls) if row["group_id"]}
+        groups = {row.group_id for row in failure.rebalances}
+        groups |= {row["group_id"] for row in failure.stalls if row["group_id"]}
         yield from _session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
         return
     yield _session_of_client(observed, silent_ms, ran_on=ran_on)
     yield reads_on
 
 
-def _runs_on(departed: Row, observed: Observed) -> bool:
-    client = observed.client(departed.get("client_instance_id"))
+def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
+    client = observed.client(departed.client_instance_id)
     return client is not None and client["end_state"] == "open"
 
 
@@ -221,7 +223,7 @@ _HIGHER = "keeps members in that are silent for so long"
 
 def _session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> str:
     """The session timeout that clients of classic groups set: its value, and what it should be."""
-    timeouts = {d.get("session_timeout_ms") for d in observed.departed}
+    timeouts = {d.session_timeout_ms for d in observed.departed}
     timeouts |= {client["session_timeout_ms"] for client in observed.clients}
     now_ms = max((t for t in timeouts if t), default=None)
     name = setting("session_timeout", observed.libraries, defaults=now_ms is None)

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Row
 
+Departure = tuple[DepartedMember, RebalanceRow]
 SAME_NS = SECOND
 """Clients that fell silent, and went on, within so much of each other stood still together."""
 AFTER_SILENCE = errors_about(
@@ -16,7 +18,7 @@ AFTER_SILENCE = errors_about(
 was aborted."""
 
 
-def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Failure]:
+def client_failures(silent: Iterable[Row], rebalances: Sequence[RebalanceRow]) -> list[Failure]:
     """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
     client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
     found: list[Failure] = []
@@ -39,26 +41,25 @@ def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Fa
         pairs = (
             (silence, each) for silence in failure.silences for each in went_on_without[silence["client_instance_id"]]
         )
-        by_id = {each[1]["rebalance_id"]: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
-        failure.rebalances = sorted(by_id.values(), key=lambda r: (r["start_ns"] or 0, r["rebalance_id"]))
+        by_id = {each[1].rebalance_id: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
+        failure.rebalances = sorted(by_id.values(), key=lambda r: (r.start_ns or 0, r.rebalance_id))
     return found
 
 
-def _by_departed(rebalances: Iterable[Row]) -> dict[str | None, list[tuple[Row, Row]]]:
+def _by_departed(rebalances: Iterable[RebalanceRow]) -> dict[str | None, list[Departure]]:
     """By client_instance_id: its departures from groups, each with the rebalance."""
-    found: dict[str | None, list[tuple[Row, Row]]] = defaultdict(list)
+    found: dict[str | None, list[Departure]] = defaultdict(list)
     for rebalance in rebalances:
-        for departed in rebalance["departed"] or ():
-            found[departed["client_instance_id"]].append((departed, rebalance))
+        for departed in rebalance.departed:
+            found[departed.client_instance_id].append((departed, rebalance))
     return found
 
 
-def _was_closing(silence: Row, departures: Iterable[tuple[Row, Row]]) -> bool:
+def _was_closing(silence: Row, departures: Iterable[Departure]) -> bool:
     """Whether the client left a group as soon as it went on."""
     over_ns = silence["to_ns"]
     return over_ns is not None and any(
-        departed["how"] == "left" and 0 <= (rebalance["start_ns"] or 0) - over_ns <= SAME_NS
-        for departed, rebalance in departures
+        departed.left and 0 <= (rebalance.start_ns or 0) - over_ns <= SAME_NS for departed, rebalance in departures
     )
 
 
@@ -71,13 +72,14 @@ def _subject(failure: Failure) -> str:
     return listed(sorted({client(s["client_id"], s["client_ip"]) for s in failure.silences}))
 
 
-def _went_on_without(departed: Row, rebalance: Row, silence: Row) -> bool:
+def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence: Row) -> bool:
     """Whether the group removed the client, whose last request came before it fell silent."""
+    began_ns = rebalance.start_ns or 0
     return bool(
-        departed["how"] not in ("left", None)
-        and (departed["last_seen_ns"] or 0) <= silence["from_ns"] + SECOND
-        and (rebalance["start_ns"] or 0) >= silence["from_ns"]
-        and (silence["to_ns"] is None or rebalance["start_ns"] <= silence["to_ns"] + FOLLOWS_NS)
+        not departed.left
+        and (departed.last_seen_ns or 0) <= silence["from_ns"] + SECOND
+        and began_ns >= silence["from_ns"]
+        and (silence["to_ns"] is None or began_ns <= silence["to_ns"] + FOLLOWS_NS)
     )
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Any
 
+from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, is_of_time
@@ -54,31 +56,37 @@ class Consequences:
         self._met = {failure: _met(failure) for failure in ids}
         self._known = Failures(ids, lambda f: self._met[f].keys(), lambda f: self._met[f].end_ns)
         self._of_recovery = {r["recovery_id"]: f for f in ids for r in f.recoveries}
-        self._of_rebalance = {r["rebalance_id"]: f for f in ids for r in f.rebalances}
+        self._of_rebalance = {r.rebalance_id: f for f in ids for r in f.rebalances}
 
     def with_incidents(
-        self, recoveries: Iterable[Row], rebalances: Iterable[Row], starts: Iterable[Row], transactions: Iterable[Row]
-    ) -> Iterator[tuple[str, Row]]:
+        self,
+        recoveries: Iterable[Row],
+        rebalances: Iterable[RebalanceRow],
+        starts: Iterable[Row],
+        transactions: Iterable[Row],
+    ) -> Iterator[tuple[str, Row | StoryRow]]:
         """The rows with their `incident_id`, each with the name of its table. recoveries: rows of that table, with the
         client's address; the others: rows of rebalances, startups and transactions."""
         for row in recoveries:
             known = {name: value for name, value in row.items() if name != "client_ip"}
             yield "recoveries", known | self._named(self._of_recovery.get(row["recovery_id"]))
-        for row in rebalances:
-            yield "rebalances", row | self._named(self._of_rebalance.get(row["rebalance_id"]) or self._rebalance(row))
+        for rebalance in rebalances:
+            failure = self._of_rebalance.get(rebalance.rebalance_id) or self._rebalance(rebalance)
+            rebalance.incident_id = self._id_of(failure)
+            yield "rebalances", rebalance
         for row in starts:
             yield "startups", row | self._named(self._start(row))
         for row in transactions:
             yield "transactions", row | self._named(self._transaction(row))
 
-    def _rebalance(self, row: Row) -> Failure | None:
+    def _rebalance(self, row: RebalanceRow) -> Failure | None:
         """The failure in which the group had no coordinator, or in which members that it lost had failed. The first
         members of a group follow from nothing."""
-        if row["start_ns"] is None or row["trigger"] == "first":
+        if row.start_ns is None or row.trigger == "first":
             return None
-        lost = {d["client_instance_id"] for d in row["departed"] or () if d["how"] not in ("left", None)}
-        keys: list[Key] = [("name", row["group_id"]), *(("client", client) for client in lost)]
-        return self._longest(keys, row["start_ns"], row["end_ns"])
+        lost = {member.client_instance_id for member in row.lost}
+        keys: list[Key] = [("name", row.group_id), *(("client", client) for client in lost)]
+        return self._longest(keys, row.start_ns, row.end_ns)
 
     def _start(self, row: Row) -> Failure | None:
         """The failure of what the start failed at, else the first that the client met since. The start ended when the
@@ -120,7 +128,10 @@ class Consequences:
         return None if found is None else found[1]
 
     def _named(self, failure: Failure | None) -> Row:
-        return {"incident_id": None if failure is None else self._ids[failure]}
+        return {"incident_id": self._id_of(failure)}
+
+    def _id_of(self, failure: Failure | None) -> str | None:
+        return None if failure is None else self._ids[failure]
 
 
 def _met(failure: Failure) -> _Met:

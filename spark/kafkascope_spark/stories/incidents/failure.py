@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.misuse import Misuse
 
@@ -74,7 +75,7 @@ class Failure:
     """The recoveries of each client (client_instance_id) from what happened to each resource."""
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
-    rebalances: list[Row] = field(default_factory=list)
+    rebalances: list[RebalanceRow] = field(default_factory=list)
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[Row] = field(default_factory=list)

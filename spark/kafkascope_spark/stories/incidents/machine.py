@@ -8,6 +8,8 @@ from functools import cache, partial
 from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.attribution import (
@@ -56,7 +58,7 @@ class Incidents:
         self._states: list[Row] = []
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
-        self._rebalances: list[Row] = []
+        self._rebalances: list[RebalanceRow] = []
         self._sessions: list[Row] = []
         self._starts: list[Row] = []
         self._transactions: list[Row] = []
@@ -64,7 +66,7 @@ class Incidents:
         self._listeners = Listeners()
         self._clients: dict[str, Row] = {}
         self._named: set[str] | None = None
-        self._rows = {
+        self._rows: dict[str, list[Any]] = {
             "broker_state": self._states,
             "stall": self._stalls,
             "recovery": self._recoveries,
@@ -75,7 +77,7 @@ class Incidents:
             SILENT_CLIENT: self._silent,
         }
 
-    def take(self, kind: str, row: Row) -> None:
+    def take(self, kind: str, row: Any) -> None:
         """Take a row (incident_stage.FOUND_KINDS). Of the clients, which come last, those are kept that stood still,
         failed or left."""
         if kind == LISTENER_USE:
@@ -90,11 +92,12 @@ class Incidents:
             self._clients[row["client_instance_id"]] = row
 
     def _named_clients(self) -> set[str]:
-        departed = (member for row in self._rebalances for member in row["departed"] or ())
-        rows = (*self._stalls, *self._recoveries, *self._silent, *self._starts, *departed)
-        return self._listeners.client_ids() | {row["client_instance_id"] for row in rows} - {None}
+        departed = {member.client_instance_id for row in self._rebalances for member in row.departed}
+        rows = (*self._stalls, *self._recoveries, *self._silent, *self._starts)
+        named = departed | {row["client_instance_id"] for row in rows}
+        return self._listeners.client_ids() | {client for client in named if client is not None}
 
-    def finish(self) -> Iterator[tuple[str, Row]]:
+    def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:
         """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
         incidents = self._with_rows(self._failures())
         incident_of = {s["stall_id"]: row["incident_id"] for failure, row in incidents.items() for s in failure.stalls}
@@ -122,12 +125,12 @@ class Incidents:
             row["root_incident_id"] = row["root_incident_id"] if row["root_incident_id"] in known else None
         return rows
 
-    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row]]:
+    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row | StoryRow]]:
         """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
         incident_id of each failure."""
         given = (self._recoveries, self._rebalances, self._starts, self._transactions)
 
-        def rows(known: dict[Failure, str]) -> list[tuple[str, Row]]:
+        def rows(known: dict[Failure, str]) -> list[tuple[str, Row | StoryRow]]:
             return list(Consequences(known, self._clients).with_incidents(*given))
 
         made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(ids))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_spark.stories.incidents.failure import Failure, server_of
 
 Row = dict[str, Any]
@@ -27,15 +28,16 @@ class Observed:
     @cached_property
     def clients(self) -> list[Row]:
         """The rows of the clients that stood still, failed or left, by their ids."""
-        rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences, *self.departed)
+        rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences)
         of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
-        ids = sorted(of_misuse | {row["client_instance_id"] for row in rows} - {None})
+        departed = {member.client_instance_id for member in self.departed}
+        ids = sorted(filter(None, of_misuse | departed | {row["client_instance_id"] for row in rows}))
         return [self._known[identity] for identity in ids if identity in self._known]
 
     @cached_property
-    def departed(self) -> list[Row]:
+    def departed(self) -> list[DepartedMember]:
         """The members that their groups went on without, and that had not left by themselves."""
-        return [d for row in self._failure.rebalances for d in row["departed"] or () if d["how"] not in ("left", None)]
+        return [member for row in self._failure.rebalances for member in row.lost]
 
     @property
     def libraries(self) -> set[str]:

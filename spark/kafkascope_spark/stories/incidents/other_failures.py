@@ -5,6 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
@@ -33,12 +34,12 @@ SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
 
 
-def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[Failure]:
+def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[RebalanceRow]) -> Iterator[Failure]:
     """The failures of members: each takes the stalls of a group that a rebalance explains. Stalls that none explains
     are left out."""
-    of_group: dict[str, list[Row]] = defaultdict(list)
+    of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
     for row in rebalances:
-        of_group[row["group_id"]].append(row)
+        of_group[row.group_id].append(row)
     of_group_by_time = {group_id: _Rebalances(rows) for group_id, rows in of_group.items()}
     failures: list[Failure] = []
     taken: set[tuple[Failure, str]] = set()
@@ -53,8 +54,8 @@ def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[
             failures.append(last)
         last.stalls.append(stall)
         last.end_ns = _later_end(last.end_ns, stall["to_ns"])
-        if (last, rebalance["rebalance_id"]) not in taken:
-            taken.add((last, rebalance["rebalance_id"]))
+        if (last, rebalance.rebalance_id) not in taken:
+            taken.add((last, rebalance.rebalance_id))
             last.rebalances.append(rebalance)
             last.start_ns = min([last.start_ns, *_last_seen(rebalance)])
     yield from failures
@@ -63,13 +64,12 @@ def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[
 class _Rebalances:
     """The rebalances of one group."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._all: KeyedStretches[tuple[int, Row]] = KeyedStretches()
+    def __init__(self, rows: Iterable[RebalanceRow]) -> None:
+        self._all: KeyedStretches[tuple[int, RebalanceRow]] = KeyedStretches()
         for place, row in enumerate(rows):
-            is_evicting = any(departed["how"] != "left" for departed in row["departed"] or ())
-            self._all.add(("evicting", is_evicting), _since_ns(row), row["end_ns"] or None, (place, row))
+            self._all.add(("evicting", bool(row.lost)), _since_ns(row), row.end_ns or None, (place, row))
 
-    def explaining(self, stall: Row) -> Row | None:
+    def explaining(self, stall: Row) -> RebalanceRow | None:
         """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.
         An evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
         for is_evicting in (True, False):
@@ -79,16 +79,15 @@ class _Rebalances:
         return None
 
 
-def _since_ns(rebalance: Row) -> int:
+def _since_ns(rebalance: RebalanceRow) -> int:
     """When the rebalance began, or the first of the members that it removed sent its last request."""
-    return min([rebalance["start_ns"] or 0, *_last_seen(rebalance)])
+    return min([rebalance.start_ns or 0, *_last_seen(rebalance)])
 
 
-def _last_seen(rebalance: Row) -> list[int]:
+def _last_seen(rebalance: RebalanceRow) -> list[int]:
     """When the members that the group went on without, and that had not left by themselves, sent their last
     requests."""
-    departed = rebalance["departed"] or ()
-    return [d["last_seen_ns"] for d in departed if d["how"] != "left" and d["last_seen_ns"]]
+    return [member.last_seen_ns for member in rebalance.lost if member.last_seen_ns]
 
 
 def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, Row]) -> None:
@@ -99,23 +98,21 @@ def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients:
         lambda path: (("path", (path.node_id, host)) for host in path.hosts),
     )
     for member in members:
-        cut = [_path_of(d, row, paths, clients) for row in member.rebalances for d in row["departed"] or () if _died(d)]
+        cut = [_path_of(gone, row, paths, clients) for row in member.rebalances for gone in row.lost]
         if cut and None not in cut:
             member.root = cut[0]
 
 
-def _died(departed: Row) -> bool:
-    return departed["how"] not in ("left", None)
-
-
-def _path_of(departed: Row, rebalance: Row, paths: Failures, clients: Mapping[str, Row]) -> Failure | None:
+def _path_of(
+    departed: DepartedMember, rebalance: RebalanceRow, paths: Failures, clients: Mapping[str, Row]
+) -> Failure | None:
     """The path between the member and its coordinator that failed for most of the time since the member's last
     request."""
-    client, since_ns = clients.get(departed["client_instance_id"]), departed["last_seen_ns"]
-    if client is None or not since_ns or rebalance["start_ns"] is None:
+    client, since_ns = clients.get(departed.client_instance_id or ""), departed.last_seen_ns
+    if client is None or not since_ns or rebalance.start_ns is None:
         return None
-    mine = paths.longest([("path", (rebalance["node_id"], client["client_ip"]))], since_ns, rebalance["start_ns"])
-    return mine[1] if mine is not None and 2 * mine[0] >= rebalance["start_ns"] - since_ns else None
+    mine = paths.longest([("path", (rebalance.node_id, client["client_ip"]))], since_ns, rebalance.start_ns)
+    return mine[1] if mine is not None and 2 * mine[0] >= rebalance.start_ns - since_ns else None
 
 
 def _goes_on(failure: Failure, stall: Row) -> bool:

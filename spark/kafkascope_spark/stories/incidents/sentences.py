@@ -196,9 +196,9 @@ def _listener(failure: Failure, times: Times) -> str:
 
 
 def _member(failure: Failure, times: Times) -> str:
-    gone = [d for r in failure.rebalances for d in r["departed"] or () if d["how"] not in ("left", None)]
+    gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
-        who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in gone}))
+        who = listed(sorted({d.client_id or d.member_id for d in gone}))
         if failure.root is not None:
             coordinator = f"the coordinator, {failure.root.subject}"
             return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
@@ -320,7 +320,7 @@ def _stood_still(failure: Failure, times: Times) -> str:
 
 def _removed(failure: Failure) -> str:
     """The groups that went on without the clients that stood still."""
-    groups = sorted({rebalance["group_id"] for rebalance in failure.rebalances})
+    groups = sorted({rebalance.group_id for rebalance in failure.rebalances})
     return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
 
 

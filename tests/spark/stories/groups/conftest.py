@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.stories.groups import model
@@ -36,8 +37,8 @@ def subscription(*topics: str, owned: tuple[int, ...] = ()) -> bytes:
     return struct.pack(">hi", 1, len(topics)) + named + struct.pack(">i", -1) + own
 
 
-def items(*partitions: int) -> list[str]:
-    return [f"{TOPIC}-{p}" for p in partitions]
+def items(*partitions: int) -> tuple[str, ...]:
+    return tuple(f"{TOPIC}-{p}" for p in partitions)
 
 
 class Trace:
@@ -189,14 +190,14 @@ class Trace:
         """The events, in the order in which the machines read them."""
         return sorted(self.rows, key=event_order)
 
-    def rebalances(self) -> list[Row]:
+    def rebalances(self) -> list[RebalanceRow]:
         """The rows of the table, in order of time."""
         return self.tables()["rebalances"]
 
-    def tables(self, batch: int = 1_000) -> dict[str, list[Row]]:
+    def tables(self, batch: int = 1_000) -> dict[str, list[Any]]:
         """The rows of the tables rebalances and stall, from so many events at a time."""
         events, stories = self.events(), GroupStories(StallLimits(self.end * MS, 1_000 * MS))
-        found: dict[str, list[Row]] = {"rebalances": [], STALL: []}
+        found: dict[str, list[Any]] = {"rebalances": [], STALL: []}
         for at in range(0, len(events), batch):
             for name, row in stories.feed(events[at : at + batch]):
                 found[name].append(row)
@@ -217,18 +218,18 @@ def event_order(row: Row) -> tuple[Any, ...]:
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 
-def named(row: Row, name: str) -> dict[str, Any]:
+def named(row: RebalanceRow, name: str) -> dict[str, Any]:
     """A column of the members, by member id."""
-    return {m["member_id"]: m[name] for m in row["members"]}
+    return {m.member_id: getattr(m, name) for m in row.members}
 
 
 @pytest.fixture
-def of_members() -> Callable[[Row, str], dict[str, Any]]:
+def of_members() -> Callable[[RebalanceRow, str], dict[str, Any]]:
     """A column of the members, by member id."""
     return named
 
 
 @pytest.fixture
-def tp() -> Callable[..., list[str]]:
+def tp() -> Callable[..., tuple[str, ...]]:
     """Partitions of the one topic, as the table names them."""
     return items

@@ -4,14 +4,13 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 
 ERRORS = (None, None, None, "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID", "NOT_COORDINATOR")
 MEMBERS = ("", "a", "b", "c", "d")
-COLUMNS = pa.schema([field for field in REBALANCES.schema if not pa.types.is_timestamp(field.type)])
 
 
 def some_partitions(rng: random.Random) -> tuple[int, ...]:
@@ -56,10 +55,11 @@ def test_any_traffic_ends_in_rows_of_the_table(trace: Callable[..., Any], seed: 
         for _ in range(rng.randrange(2, 60)):
             at += rng.choice((0, 1, 10, 2_000))
             add_something(t, rng, at)
-        rows = pa.RecordBatch.from_pylist(t.rebalances(), COLUMNS).to_pylist()
+        rows = t.rebalances()
+        batch_of_rows(RebalanceRow, rows).validate(full=True)
         n_rows += len(rows)
         for row in rows:
-            assert row["trigger"] in ("unknown", "first") or row["trigger_why"], row
-            assert row["outcome"] in ("stable", "superseded", "open", "taken_over", "unseen")
-            assert (row["duration_ms"] or 0) >= 0
+            assert row.trigger in ("unknown", "first") or row.trigger_why, row
+            assert row.outcome in ("stable", "superseded", "open", "taken_over", "unseen")
+            assert (row.duration_ms or 0) >= 0
     assert n_rows > 100

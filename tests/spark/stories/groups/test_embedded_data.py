@@ -34,27 +34,27 @@ def test_a_cooperative_worker_keeps_the_tasks_in_its_metadata(trace: Callable[..
     given, new = written("assignment", "sessioned", "items")
     row = one_worker(trace(), "sessioned", metadata.replace(b"source-a", b"source-b"), given, "connect")
     kept = {name.replace("source-a", "source-b") for name in runs["owned"]} - set(new["revoked"])
-    assert set(row["members"][0]["assigned"]) == kept | set(new["items"])
+    assert set(row.members[0].assigned) == kept | set(new["items"])
     assert "source-b-1" in kept - set(new["items"])
-    assert (row["protocol_type"], row["mode"]) == ("connect", "cooperative")
+    assert (row.protocol_type, row.mode) == ("connect", "cooperative")
 
 
 def test_an_eager_worker_has_what_it_is_given(trace: Callable[..., Any]) -> None:
     given, new = written("assignment", "default", "items")
     row = one_worker(trace(), "default", b"\x00\x00\x00\x00" + bytes(8), given, "connect")
-    assert row["members"][0]["assigned"] == sorted(new["items"])
-    assert row["mode"] == "eager"
+    assert row.members[0].assigned == tuple(sorted(new["items"]))
+    assert row.mode == "eager"
 
 
 def test_standby_tasks_of_streams(trace: Callable[..., Any]) -> None:
     given, new = written("assignment", "stream", "items")
     row = one_worker(trace(), "stream", b"", given, "consumer")
-    (member,) = row["members"]
-    assert (member["assigned"], member["standby"]) == (sorted(new["items"]), sorted(new["standby"]))
-    assert row["mode"] == "cooperative"
+    (member,) = row.members
+    assert (member.assigned, member.standby) == (tuple(sorted(new["items"])), tuple(sorted(new["standby"])))
+    assert row.mode == "cooperative"
 
 
 def test_a_group_of_another_kind_has_no_assignments(trace: Callable[..., Any]) -> None:
     """A schema registry's JSON."""
     row = one_worker(trace(), "v0", b'{"version":1}', b'{"error":0}', "sr")
-    assert (row["protocol_type"], row["members"][0]["assigned"]) == ("sr", None)
+    assert (row.protocol_type, row.members[0].assigned) == ("sr", None)

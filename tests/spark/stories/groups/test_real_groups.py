@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_SECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -53,14 +54,14 @@ def place(row: Row) -> tuple[Any, ...]:
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 
-def stories(recorded: Row) -> list[Row]:
+def stories(recorded: Row) -> list[RebalanceRow]:
     machine = GroupStories(StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     found = [*machine.feed(recorded["events"]), *machine.finish()]
-    return [row for name, row in found if name == "rebalances"]
+    return [row for _, row in found if isinstance(row, RebalanceRow)]
 
 
-def has(row: Row) -> dict[str, set[str]]:
-    return {m["member_id"]: set(m["assigned"] or ()) for m in row["members"]}
+def has(row: RebalanceRow) -> dict[str, set[str]]:
+    return {m.member_id: set(m.assigned or ()) for m in row.members}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.name.partition(".")[0] for path in RECORDED])
@@ -70,13 +71,13 @@ def test_each_membership_that_lasted_is_a_generation(path: pathlib.Path) -> None
     rows = stories(recorded)
     assert recorded["observed"]
     for seen in recorded["observed"]:
-        mine = [r for r in rows if r["group_id"] == seen["group"] and set(has(r)) == set(seen["members"])]
+        mine = [r for r in rows if r.group_id == seen["group"] and set(has(r)) == set(seen["members"])]
         if seen["group_epoch"] is not None:
-            mine = [r for r in mine if r["generation"] == seen["group_epoch"]]
+            mine = [r for r in mine if r.generation == seen["group_epoch"]]
         assert mine, seen
         same = [r for r in mine if all(p is None or has(r)[m] == set(p) for m, p in seen["members"].items())]
         assert same, (seen, [has(r) for r in mine])
-        assert any((r["start_ns"] or 0) < seen["until_ns"] for r in same)
+        assert any((r.start_ns or 0) < seen["until_ns"] for r in same)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.name.partition(".")[0] for path in RECORDED])
@@ -84,26 +85,27 @@ def test_rows_hang_together(path: pathlib.Path) -> None:
     recorded = load(path)
     rows = stories(recorded)
     ids = {r[r["kind"]]["request_id"] for r in recorded["events"]}
-    assert len({r["rebalance_id"] for r in rows}) == len(rows)
+    assert len({r.rebalance_id for r in rows}) == len(rows)
     for row in rows:
-        assert set(row["evidence"]) <= ids
-        assert row["trigger"] == "unknown" or row["trigger_why"]
-        assert row["n_members"] == len(row["members"])
-        if row["end_ns"] is not None:
-            assert row["start_ns"] <= row["end_ns"]
-            assert row["duration_ms"] == (row["end_ns"] - row["start_ns"]) // 1_000_000
-        for member in row["members"]:
-            assert not set(member["gained"] or ()) & set(member["lost"] or ())
-            assert set(member["gained"] or ()) <= set(member["assigned"] or ())
-        if row["group_protocol"] != "share":
-            given = [item for member in row["members"] for item in member["assigned"] or ()]
-            assert len(given) == len(set(given)), row["generation"]
+        assert set(row.evidence) <= ids
+        assert row.trigger == "unknown" or row.trigger_why
+        assert row.n_members == len(row.members)
+        if row.end_ns is not None:
+            assert row.start_ns is not None
+            assert row.start_ns <= row.end_ns
+            assert row.duration_ms == (row.end_ns - row.start_ns) // 1_000_000
+        for member in row.members:
+            assert not set(member.gained or ()) & set(member.lost or ())
+            assert set(member.gained or ()) <= set(member.assigned or ())
+        if row.group_protocol != "share":
+            given = [item for member in row.members for item in member.assigned or ()]
+            assert len(given) == len(set(given)), row.generation
 
 
-def triggers(name: str, group: str) -> list[tuple[int, str, str | None]]:
-    rows = [r for r in stories(load(GROUPS / f"{name}.json.gz")) if r["group_id"].startswith(group)]
-    clients = {m["member_id"]: m["client_id"] for r in rows for m in (*r["members"], *r["departed"])}
-    return [(r["generation"], r["trigger"], clients.get(r["trigger_member"])) for r in rows]
+def triggers(name: str, group: str) -> list[tuple[int | None, str, str | None]]:
+    rows = [r for r in stories(load(GROUPS / f"{name}.json.gz")) if r.group_id.startswith(group)]
+    clients = {m.member_id: m.client_id for r in rows for m in (*r.members, *r.departed)}
+    return [(r.generation, r.trigger, clients.get(r.trigger_member or "")) for r in rows]
 
 
 def test_what_made_each_generation_is_what_was_done() -> None:
@@ -135,15 +137,15 @@ def test_what_made_each_generation_is_what_was_done() -> None:
     assert [t for _, t, _ in triggers("streams", "mailer")] == ["first", "first", "member_joined", "member_left"]
 
 
-def rows_of_capture(dataset: pathlib.Path) -> list[Row]:
+def rows_of_capture(dataset: pathlib.Path) -> list[RebalanceRow]:
     """The rows of `rebalances` from the events of a dataset."""
     table = pq.read_table(dataset / "events", filters=[("key_kind", "=", "group")])
     last_ns = pc.max(pq.read_table(dataset / "captures")["last_ns"]).as_py()
     events = [row | {"client_instance_id": None} for row in table.to_pylist()]
     machine = GroupStories(StallLimits(last_ns, 1_000_000_000))
     found = [*machine.feed(sorted(events, key=place)), *machine.finish()]
-    rows = [row for name, row in found if name == "rebalances"]
-    return sorted(rows, key=lambda r: (r["start_ns"], r["rebalance_id"]))
+    rows = [row for _, row in found if isinstance(row, RebalanceRow)]
+    return sorted(rows, key=lambda r: (r.start_ns or 0, r.rebalance_id))
 
 
 def test_from_packets_to_rows(tmp_path: pathlib.Path) -> None:
@@ -156,11 +158,11 @@ def test_from_packets_to_rows(tmp_path: pathlib.Path) -> None:
     assert len(lasted) >= 4
     for one in lasted:
         want = {m["member_id"]: set(m["assignment"]) for m in one["now"]}
-        assert want in [has(r) for r in rows if r["group_id"] == one["group"]]
+        assert want in [has(r) for r in rows if r.group_id == one["group"]]
     dynamic, static = (
-        [r for r in rows if r["group_id"].startswith(name)] for name in ("fraud-rebala45", "reports-rebala82")
+        [r for r in rows if r.group_id.startswith(name)] for name in ("fraud-rebala45", "reports-rebala82")
     )
-    assert [r["trigger"] for r in dynamic] == [
+    assert [r.trigger for r in dynamic] == [
         "first",
         "member_joined",
         "member_joined",
@@ -169,10 +171,10 @@ def test_from_packets_to_rows(tmp_path: pathlib.Path) -> None:
         "member_left",
     ]
     paused = next(e["ts_ns"] for e in truth["events"] if e["kind"] == "client_paused")
-    (evicted,) = dynamic[3]["departed"]
-    assert (evicted["client_id"], evicted["how"], evicted["session_timeout_ms"]) == ("loader-3", "evicted", 6_000)
-    assert 0 <= paused - evicted["last_seen_ns"] < 3_500_000_000
-    assert [(r["generation"], r["outcome"], len(r["fenced"])) for r in static][-1] == (2, "taken_over", 1)
+    (evicted,) = dynamic[3].departed
+    assert (evicted.client_id, evicted.how, evicted.session_timeout_ms) == ("loader-3", "evicted", 6_000)
+    assert 0 <= paused - (evicted.last_seen_ns or 0) < 3_500_000_000
+    assert [(r.generation, r.outcome, len(r.fenced)) for r in static][-1] == (2, "taken_over", 1)
 
 
 def later(one: Row, other: Row) -> bool:

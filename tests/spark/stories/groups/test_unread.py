@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.rebalance_row import topic_partition
 
 MS = 1_000_000
@@ -21,17 +22,17 @@ def killed(t: Any) -> Any:
     return t.sync(25_011, 25_020, "a", 2, 0, 1, 2, 3, gives={"a": (0, 1, 2, 3)}).keep(26_000, 90_000, "a", 2)
 
 
-def unread(row: dict[str, Any]) -> dict[int, tuple[float | None, float | None, int | None]]:
+def unread(row: RebalanceRow) -> dict[int, tuple[float | None, float | None, int | None]]:
     """Partition -> from, to and length of the time in which it was unread."""
     times = {}
-    for entry in row["partitions"]:
-        begun, ended = (None if entry[n] is None else entry[n] / MS for n in ("unread_from_ns", "unread_to_ns"))
-        times[entry["partition"]] = (begun, ended, entry["unread_ms"])
+    for entry in row.partitions:
+        begun, ended = (None if at is None else at / MS for at in (entry.unread_from_ns, entry.unread_to_ns))
+        times[entry.partition] = (begun, ended, entry.unread_ms)
     return times
 
 
-def owners(row: dict[str, Any]) -> dict[int, tuple[str | None, str | None]]:
-    return {p["partition"]: (p["owner_before"], p["owner_after"]) for p in row["partitions"]}
+def owners(row: RebalanceRow) -> dict[int, tuple[str | None, str | None]]:
+    return {p.partition: (p.owner_before, p.owner_after) for p in row.partitions}
 
 
 def test_the_partitions_of_a_killed_member_are_unread_until_another_one_reads_them(trace: New) -> None:
@@ -40,8 +41,8 @@ def test_the_partitions_of_a_killed_member_are_unread_until_another_one_reads_th
     t.reads(25_100, 60_000, "a", (50, 90), partition=2).reads(400, 14_900, "b", (0, 40), partition=3)
     tables = t.reads(400, 60_000, "a", (0, 90)).tables()
     first, second = tables["rebalances"]
-    assert (first["unread_ms"], unread(first)) == (None, dict.fromkeys(range(4), (None, None, None)))
-    assert second["unread_ms"] == 9_100
+    assert (first.unread_ms, unread(first)) == (None, dict.fromkeys(range(4), (None, None, None)))
+    assert second.unread_ms == 9_100
     assert owners(second) == {2: ("b", "a"), 3: ("b", "a")}
     assert unread(second) == {2: (16_000, 25_100, 9_100), 3: (None, None, None)}
     (stall,) = tables["stall"]
@@ -67,7 +68,7 @@ def test_what_stands_still_long_after_the_rebalance_is_not_its_doing(trace: New)
     t = killed(trace()).reads(400, 15_000, "b", (0, 50), partition=2, accepted=50_000)
     t.reads(55_000, 60_000, "a", (50, 90), partition=2).reads(26_000, 60_000, "a", (0, 90))
     tables = t.tables()
-    assert tables["rebalances"][-1]["unread_ms"] is None
+    assert tables["rebalances"][-1].unread_ms is None
     assert [row["waited_ms"] for row in tables["stall"]] == [5_000]
 
 
@@ -82,7 +83,7 @@ def test_a_partition_that_keeps_its_owner_may_be_unread_too(trace: New) -> None:
 def test_a_wait_that_is_over_before_the_rebalance_is_none_of_it(trace: New, ends: int) -> None:
     t = killed(trace()).reads(400, 15_000, "b", (0, 50), partition=2, accepted=15_100)
     row = t.reads(ends, 60_000, "a", (50, 90), partition=2).rebalances()[-1]
-    assert row["unread_ms"] is None
+    assert row.unread_ms is None
 
 
 def test_one_wait_through_two_rebalances_belongs_to_both(trace: New) -> None:

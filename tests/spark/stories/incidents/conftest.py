@@ -1,14 +1,23 @@
 """Rows of broker_states, stalls, recoveries and rebalances, as short as a test can say them. Times are seconds."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import column_converters
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+
+T = TypeVar("T")
 Row = dict[str, Any]
-MakeRow = Callable[..., Row]
+MakeRow = Callable[..., Any]
 
 NS = 1_000_000_000
+
+
+def row_of(kind: type[T], **columns: Any) -> T:
+    """An object of the class with these values; the other columns are null, or empty where they may not be."""
+    return kind(**{name: columns.get(name, convert(None)) for name, convert in column_converters(kind).items()})
 
 
 def ns(seconds: float | None) -> int | None:
@@ -116,31 +125,33 @@ def client() -> MakeRow:
 
 
 @pytest.fixture
-def rebalance() -> MakeRow:
+def rebalance() -> Callable[..., RebalanceRow]:
     """A rebalance of the group orders-app; gone: client ids of members that went away silently, and when."""
 
-    def make(start: float, end: float | None, gone: dict[str, float] | None = None) -> Row:
-        departed = [
-            {
-                "client_id": name,
-                "client_instance_id": name.replace("client", "ci"),
-                "member_id": f"{name}-1",
-                "how": "evicted",
-                "last_seen_ns": ns(at),
-                "silent_ms": 12_300,
-                "session_timeout_ms": 10_000,
-            }
+    def make(start: float, end: float | None, gone: dict[str, float] | None = None) -> RebalanceRow:
+        departed = (
+            row_of(
+                DepartedMember,
+                client_id=name,
+                client_instance_id=name.replace("client", "ci"),
+                member_id=f"{name}-1",
+                how="evicted",
+                last_seen_ns=ns(at),
+                silent_ms=12_300,
+                session_timeout_ms=10_000,
+            )
             for name, at in (gone or {}).items()
-        ]
-        return {
-            "rebalance_id": f"reb-{start}",
-            "group_id": "orders-app",
-            "trigger": "member_evicted" if gone else "member_joined",
-            "node_id": 2,
-            "start_ns": ns(start),
-            "end_ns": ns(end),
-            "departed": departed,
-        }
+        )
+        return row_of(
+            RebalanceRow,
+            rebalance_id=f"reb-{start}",
+            group_id="orders-app",
+            trigger="member_evicted" if gone else "member_joined",
+            node_id=2,
+            start_ns=ns(start),
+            end_ns=ns(end),
+            departed=tuple(departed),
+        )
 
     return make
 

@@ -1,6 +1,7 @@
 """To which incident starts, rebalances, recoveries and transactions belong, from rows written by hand. Node 2 is silent
 from 5 to 20 s."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,11 @@ def owners(states: list[Row], **found: list[Row]) -> dict[str, str | None]:
     kinds = {row["incident_id"]: row["kind"] for table, row in out if table == "incidents"}
     names = {"startups": "startup_id", "rebalances": "rebalance_id", "recoveries": "recovery_id"}
     names["transactions"] = "transactional_id"
-    return {row[names[table]]: kinds.get(row["incident_id"]) for table, row in out if table in names}
+    return {of(row, names[table]): kinds.get(of(row, "incident_id")) for table, row in out if table in names}
+
+
+def of(row: Any, column: str) -> Any:
+    return row[column] if isinstance(row, dict) else getattr(row, column)
 
 
 def start(host: int, start_s: float, subject: str | None = None) -> Row:
@@ -65,7 +70,7 @@ def test_a_rebalance_belongs_to_what_its_group_met(
 ) -> None:
     membership = stall("membership", 21, 2, 6, 14, group_id="orders-app")
     first, follows, later = rebalance(7, 9), rebalance(14.5, 15), rebalance(40, 41)
-    found = owners(silent_broker, stall=[membership], rebalance=[first | {"trigger": "first"}, follows, later])
+    found = owners(silent_broker, stall=[membership], rebalance=[replace(first, trigger="first"), follows, later])
     assert found == {"reb-7": None, "reb-14.5": "broker_silent", "reb-40": None}
 
 

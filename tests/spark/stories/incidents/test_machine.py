@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -14,14 +16,14 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.story_writer import batch_of
 
-from .conftest import NS, MakeRow, Row
+from .conftest import NS, MakeRow, Row, row_of
 
 
 def tell(
     states: Iterable[Row] = (),
     stalls: Iterable[Row] = (),
     recoveries: Iterable[Row] = (),
-    rebalances: Iterable[Row] = (),
+    rebalances: Iterable[RebalanceRow] = (),
     clients: Iterable[Row] = (),
     silent: Iterable[Row] = (),
     uses: Iterable[Row] = (),
@@ -496,8 +498,8 @@ def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
     silent: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow
 ) -> None:
     """Recorded: kafkajs waits for its last Fetch, up to 5 s, and then leaves the group."""
-    left = {"client_id": "client-21", "client_instance_id": "ci-21", "how": "left"}
-    round_ = rebalance(15, 18) | {"departed": [left]}
+    left = row_of(DepartedMember, client_id="client-21", client_instance_id="ci-21", how="left")
+    round_ = replace(rebalance(15, 18), departed=(left,))
     unread = stall("consume", 21, 1, 10.5, 18, group_id="orders-app")
     (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 10, 14.9)])
     assert set(kinds.values()) == {"member"}

@@ -15,7 +15,7 @@ from .conftest import NS, MakeRow, Row
 FEW, FACTOR = 40, 4
 MOST_GROWTH = FACTOR * 1.5
 """Calls may grow by a logarithm more than the rows; a loop over all pairs makes them grow by FACTOR times FACTOR."""
-Found = Iterator[tuple[str, Row]]
+Found = Iterator[tuple[str, Any]]
 
 
 def calls(rows: list[tuple[str, Row]]) -> int:
