@@ -5,7 +5,7 @@ thread, so that what is built from them is the same each time. Memory is a few b
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -13,9 +13,11 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.row_types import Row, column_converters
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 
+R = TypeVar("R", bound=Row)
 _STORY_NAMES = frozenset(table.name for table in STORY_TABLES)
 
 
@@ -34,6 +36,15 @@ def scan(
 ) -> Iterator[pa.RecordBatch]:
     """The table's batches with these columns, of the rows that `only` lets through. Raises UsageError, unreadable."""
     return dataset.batches(table_name(table), columns, only)
+
+
+def read(dataset: Dataset, kind: type[R], only: ds.Expression | None = None) -> Iterator[R]:
+    """The rows of the kind's table that `only` lets through; none where the dataset lacks the table. Raises
+    UsageError."""
+    converters = column_converters(kind)
+    for batch in scan(dataset, kind.TABLE, list(converters), only):
+        columns = (map(converters[name], batch.column(name).to_pylist()) for name in converters)
+        yield from map(kind, *columns)
 
 
 def rows(

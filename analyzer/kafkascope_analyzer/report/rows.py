@@ -3,26 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow.dataset as ds
-
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.row_types import Row, column_converters
-from kafkascope_analyzer.dataset.table_rows import scan
+from kafkascope_analyzer.dataset.row_types import column_converters
+from kafkascope_analyzer.dataset.table_rows import read
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.sql.database import Database
 
-R = TypeVar("R", bound=Row)
 T = TypeVar("T")
 K = TypeVar("K")
 
-
-def read(dataset: Dataset, kind: type[R], only: ds.Expression | None = None) -> Iterator[R]:
-    """The table's rows that `only` lets through; none where the dataset lacks the table. Raises UsageError."""
-    converters = column_converters(kind)
-    for batch in scan(dataset, kind.TABLE, list(converters), only):
-        columns = (map(converters[name], batch.column(name).to_pylist()) for name in converters)
-        yield from map(kind, *columns)
+__all__ = ["column_names", "grouped", "read", "select", "select_each"]
 
 
 def select(database: "Database", query: str, kind: type[T]) -> list[T]:

@@ -1,6 +1,9 @@
 """`incidents`: one thing that failed, with everything that followed from it."""
 
-from kafkascope_analyzer.dataset.contract import Table, i32, i64, text, texts, time
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 
 INCIDENT_KINDS = (
@@ -24,45 +27,50 @@ INCIDENT_KINDS = (
 
 CLIENT_FAULTS = ("stood_still", "wrong_protocol", "auth_failed")
 
-INCIDENTS = Table(
-    "incidents",
-    "thing that failed, with what followed from it",
-    (
-        text("incident_id", "the incident: the same for the same capture"),
-        text("kind", "what failed", *INCIDENT_KINDS),
-        text(
-            "client_fault",
-            "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
-            "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
-            *CLIENT_FAULTS,
-        ),
-        i32("node_id", "broker that failed; null where none did, or the capture does not show which"),
-        texts(
-            "hosts",
-            "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",
-        ),
-        text("subject", "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."),
-        *time("start", "when it failed"),
-        *time(
-            "end", "when the last of those who stood still was served again, gave up or ended; null: one still waited"
-        ),
-        text("root_incident_id", "incident that it followed from; null where it followed from none"),
-        text(
-            "severity",
-            "error: somebody stood still for 10 s or more, or was never served; warning: somebody stood still; info: "
-            "nobody stood still",
-            *SEVERITIES,
-        ),
-        text("sentence", "what failed, from when to when, and how the packets show it"),
-        text("advice", "what to change, with the values that were seen"),
-        texts("clients", "client instances that stood still or had to recover, sorted"),
-        i64("n_stalls", "stalls that belong to it"),
-        texts(
-            "earlier_stalls",
-            "stalls (stall_id) of earlier incidents that went on while this one did not serve their client, sorted",
-        ),
-        i64("longest_ms", "the longest of them, milliseconds"),
-        text("how_known", "what in the capture shows it"),
-        texts("evidence", "request ids (else conn_ids) that prove it, in order of time; at most 100"),
-    ),
-)
+
+@declares("incidents", "thing that failed, with what followed from it")
+@dataclass(frozen=True, slots=True)
+class IncidentRow(StoryRow):
+    """A row of stories/incidents."""
+
+    incident_id: Annotated[str, "the incident: the same for the same capture"]
+    kind: Annotated[str, INCIDENT_KINDS, "what failed"]
+    client_fault: Annotated[
+        str | None,
+        CLIENT_FAULTS,
+        "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
+        "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
+    ]
+    node_id: Annotated[int | None, I32, "broker that failed; null where none did, or the capture does not show which"]
+    hosts: Annotated[
+        tuple[str, ...],
+        "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",
+    ]
+    subject: Annotated[str, "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."]
+    start_ns: Annotated[int, TIME, "when it failed"]
+    end_ns: Annotated[
+        int | None,
+        TIME,
+        "when the last of those who stood still was served again, gave up or ended; null: one still waited",
+    ]
+    root_incident_id: Annotated[str | None, "incident that it followed from; null where it followed from none"]
+    severity: Annotated[
+        str,
+        SEVERITIES,
+        "error: somebody stood still for 10 s or more, or was never served; warning: somebody stood still; info: "
+        "nobody stood still",
+    ]
+    sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
+    advice: Annotated[str, "what to change, with the values that were seen"]
+    clients: Annotated[tuple[str, ...], "client instances that stood still or had to recover, sorted"]
+    n_stalls: Annotated[int, "stalls that belong to it"]
+    earlier_stalls: Annotated[
+        tuple[str, ...],
+        "stalls (stall_id) of earlier incidents that went on while this one did not serve their client, sorted",
+    ]
+    longest_ms: Annotated[int, "the longest of them, milliseconds"]
+    how_known: Annotated[str, "what in the capture shows it"]
+    evidence: Annotated[tuple[str, ...], "request ids (else conn_ids) that prove it, in order of time; at most 100"]
+
+
+INCIDENTS = IncidentRow.TABLE

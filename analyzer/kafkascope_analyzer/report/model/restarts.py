@@ -17,12 +17,13 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.broker_releases import ClusterReleases, ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.model.incidents.families import Family, families_of
-from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, load_facts
+from kafkascope_analyzer.report.model.incidents.load import Facts, Stall, load_facts
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
 from kafkascope_analyzer.report.plain import arguments_of
@@ -177,14 +178,14 @@ def _of_incident(
     """The restart that an incident broker_down shows. states: by node id and by address, in order of time; changes: the
     latest first."""
     incident = family.root
-    node_id, down_ns = incident.node_id, incident.begin_ns
-    back_ns = _back_ns(incident, states[incident.subject or "" if node_id is None else node_id])
+    node_id, down_ns = incident.node_id, incident.start_ns
+    back_ns = _back_ns(incident, states[incident.subject if node_id is None else node_id])
     spans = [] if node_id is None else releases.of_node(node_id)
     before = next((s for s in reversed(spans) if s.first_ns <= down_ns), None)
     after = next((s for s in spans if back_ns is not None and s.last_ns > down_ns), None)
     return _Outage(
         node_id=node_id,
-        broker=safe(incident.subject or ""),
+        broker=safe(incident.subject),
         begin_ns=_begin_ns(node_id, down_ns, changes),
         down_ns=down_ns,
         back_ns=back_ns,
@@ -197,7 +198,7 @@ def _back_ns(incident: IncidentRow, states: list[_State]) -> int | None:
     """When the broker, whose states these are, served the first host again. An incident ends when the last of those who
     waited is served."""
     back_ns: int | None = None
-    for row in states[bisect_left(states, incident.begin_ns, key=_from_ns) :]:
+    for row in states[bisect_left(states, incident.start_ns, key=_from_ns) :]:
         if back_ns is not None and row.from_ns > back_ns:
             break
         if row.to_ns is not None:

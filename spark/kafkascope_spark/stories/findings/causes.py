@@ -8,30 +8,43 @@ which nobody stood still: reports do not list those one by one.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import STORIES
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES, FindingRow
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_analyzer.dataset.table_rows import read
 from kafkascope_spark.stories.findings.rule import Facts, Follows
 
-Row = dict[str, Any]
-
-INCIDENT_COLUMNS = (
-    "incident_id",
-    "root_incident_id",
-    "kind",
-    "node_id",
-    "start_ns",
-    "end_ns",
-    "severity",
-    "clients",
-)
-STALL_COLUMNS = ("incident_id", "group_id", "to_ns")
-"""The columns of incidents and stalls that decide."""
 _ROUTINE = SEVERITIES.index("info")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Row):
+    """What decides of an incident."""
+
+    TABLE: ClassVar[Table] = INCIDENTS
+    incident_id: str
+    root_incident_id: str | None
+    kind: str
+    node_id: int | None
+    start_ns: int
+    end_ns: int | None
+    severity: str
+    clients: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CauseStall(Row):
+    """What decides of a stall."""
+
+    TABLE: ClassVar[Table] = STALLS
+    incident_id: str | None
+    group_id: str | None
+    to_ns: int | None
 
 
 @dataclass(slots=True)
@@ -48,14 +61,14 @@ class _Family:
     groups: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
 
-    def take(self, incident: Row) -> None:
+    def take(self, incident: Cause) -> None:
         """Add an incident."""
-        self.start_ns = min(self.start_ns, incident["start_ns"])
-        self.take_end(incident["end_ns"])
-        self.severity = max(self.severity, SEVERITIES.index(incident["severity"]))
-        self.kinds.add(incident["kind"])
-        self.clients.update(incident["clients"] or ())
-        self.nodes.update([] if incident["node_id"] is None else [incident["node_id"]])
+        self.start_ns = min(self.start_ns, incident.start_ns)
+        self.take_end(incident.end_ns)
+        self.severity = max(self.severity, SEVERITIES.index(incident.severity))
+        self.kinds.add(incident.kind)
+        self.clients.update(incident.clients)
+        self.nodes.update([] if incident.node_id is None else [incident.node_id])
 
     def take_end(self, end_ns: int | None) -> None:
         """The family does not end before this."""
@@ -72,18 +85,20 @@ class Causes:
         """By each incident."""
         self._able: dict[tuple[frozenset[str], str], Stretches[_Family]] = {}
 
-    def take_incident(self, row: Row) -> None:
-        """Take a row of incidents (INCIDENT_COLUMNS)."""
-        identity = row["root_incident_id"] or row["incident_id"]
+    def take_incident(self, row: Cause) -> None:
+        """Take an incident."""
+        identity = row.root_incident_id or row.incident_id
         family = self._families.setdefault(identity, _Family(identity))
         family.take(row)
-        self._family_of[row["incident_id"]] = family
+        self._family_of[row.incident_id] = family
 
-    def take_stall(self, row: Row) -> None:
-        """Take a row of stalls (STALL_COLUMNS)."""
-        family = self._family_of[row["incident_id"]]
-        family.take_end(row["to_ns"])
-        family.groups.update([] if row["group_id"] is None else [row["group_id"]])
+    def take_stall(self, row: CauseStall) -> None:
+        """Take a stall. One of no incident decides nothing."""
+        family = self._family_of.get(row.incident_id or "")
+        if family is None:
+            return
+        family.take_end(row.to_ns)
+        family.groups.update([] if row.group_id is None else [row.group_id])
 
     def incident_of(self, follows: Follows | None, finding: FindingRow, facts: Facts) -> str | None:
         """The incident_id for a row of findings; None where it stands alone. follows: of its rule; facts: those that
@@ -118,12 +133,10 @@ class Causes:
 def causes_in(dataset: Dataset) -> Causes:
     """The causes that the incidents and stalls of a dataset can be. Raises UsageError where they cannot be read."""
     causes = Causes()
-    for batch in dataset.batches(f"{STORIES}/{INCIDENTS.name}", INCIDENT_COLUMNS):
-        for incident in batch.to_pylist():
-            causes.take_incident(incident)
-    for batch in dataset.batches(f"{STORIES}/{STALLS.name}", STALL_COLUMNS):
-        for stall in batch.to_pylist():
-            causes.take_stall(stall)
+    for incident in read(dataset, Cause):
+        causes.take_incident(incident)
+    for stall in read(dataset, CauseStall):
+        causes.take_stall(stall)
     return causes
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
@@ -24,31 +25,32 @@ def incident_id(failure: Failure) -> str:
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def incident_row(failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int) -> Row:
-    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers; identity:
-    incident_id, for each failure once; start_ns: start of the capture."""
+def incident_row(
+    failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int
+) -> IncidentRow:
+    """The row. observed: what the capture shows of its clients and brokers; identity: incident_id, for each failure
+    once; start_ns: start of the capture."""
     stalls = failure.stalls
-    longest = max((stall["waited_ms"] for stall in stalls), default=0)
-    return {
-        "incident_id": identity(failure),
-        "kind": failure.kind,
-        "client_fault": client_fault(failure),
-        "node_id": failure.node_id,
-        "hosts": sorted(failure.hosts),
-        "subject": failure.subject,
-        "start_ns": failure.start_ns,
-        "end_ns": end_ns(failure),
-        "root_incident_id": identity(failure.root) if failure.root is not None else None,
-        "severity": severity_of(failure),
-        "sentence": sentence_of(failure, end_ns(failure), start_ns),
-        "advice": advice_for(failure, observed),
-        "clients": sorted(clients_of(failure)),
-        "n_stalls": len(stalls),
-        "earlier_stalls": sorted(stall["stall_id"] for stall in failure.earlier_stalls),
-        "longest_ms": longest,
-        "how_known": how_known(failure),
-        "evidence": _evidence(failure),
-    }
+    return IncidentRow(
+        incident_id=identity(failure),
+        kind=failure.kind,
+        client_fault=client_fault(failure),
+        node_id=failure.node_id,
+        hosts=tuple(sorted(failure.hosts)),
+        subject=failure.subject,
+        start_ns=failure.start_ns,
+        end_ns=end_ns(failure),
+        root_incident_id=identity(failure.root) if failure.root is not None else None,
+        severity=severity_of(failure),
+        sentence=sentence_of(failure, end_ns(failure), start_ns),
+        advice=advice_for(failure, observed),
+        clients=tuple(sorted(clients_of(failure))),
+        n_stalls=len(stalls),
+        earlier_stalls=tuple(sorted(stall["stall_id"] for stall in failure.earlier_stalls)),
+        longest_ms=max((stall["waited_ms"] for stall in stalls), default=0),
+        how_known=how_known(failure),
+        evidence=tuple(_evidence(failure)),
+    )
 
 
 def client_fault(failure: Failure) -> str | None:

@@ -4,11 +4,13 @@ Memory: what stood still or failed, and whom that concerns; never what went well
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
@@ -100,30 +102,31 @@ class Incidents:
     def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:
         """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
         incidents = self._with_rows(self._failures())
-        incident_of = {s["stall_id"]: row["incident_id"] for failure, row in incidents.items() for s in failure.stalls}
+        incident_of = {s["stall_id"]: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
         for state in self._states:
             yield "broker_states", state
         for stall in self._stalls:
             if stall["stall_id"] in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
                 yield "stalls", stall | {"incident_id": incident_of.get(stall["stall_id"])}
-        yield from self._with_incidents({failure: row["incident_id"] for failure, row in incidents.items()})
+        yield from self._with_incidents({failure: row.incident_id for failure, row in incidents.items()})
         for row in incidents.values():
             yield "incidents", row
 
-    def _with_rows(self, failures: list[Failure]) -> dict[Failure, Row]:
+    def _with_rows(self, failures: list[Failure]) -> dict[Failure, IncidentRow]:
         """The row of each failure, of those of which it can be made."""
         serving = serving_addresses(self._states)
         identity = cache(incident_id)
-        rows: dict[Failure, Row] = {}
+        rows: dict[Failure, IncidentRow] = {}
         for failure in failures:
             with self._failed_parts.part(INCIDENT, f"{failure.kind} {failure.subject}") as part:
                 observed = Observed(failure, self._clients, serving)
                 rows[failure] = incident_row(failure, observed, identity, self._start_ns)
             self._is_complete &= not part.has_failed
-        known = {row["incident_id"] for row in rows.values()}
-        for row in rows.values():
-            row["root_incident_id"] = row["root_incident_id"] if row["root_incident_id"] in known else None
-        return rows
+        known = {row.incident_id for row in rows.values()}
+        return {
+            failure: row if row.root_incident_id in known else replace(row, root_incident_id=None)
+            for failure, row in rows.items()
+        }
 
     def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row | StoryRow]]:
         """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:

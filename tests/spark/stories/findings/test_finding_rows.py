@@ -14,7 +14,7 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.queries.finding_rows import SCHEMA, finding_row, finding_writer
-from kafkascope_spark.stories.findings.causes import Causes
+from kafkascope_spark.stories.findings.causes import Cause, Causes, CauseStall
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 
 S = 1_000_000_000
@@ -77,13 +77,12 @@ def test_batches_of_facts_become_batches_of_findings() -> None:
 
 
 def test_findings_name_the_incident_that_they_follow_from() -> None:
-    incident = {"incident_id": "i", "root_incident_id": None, "kind": "path", "node_id": 1, "severity": "warning"}
-    incident |= {"start_ns": 1, "end_ns": 2, "clients": []}
+    incident = Cause("i", None, "path", 1, 1, 2, "warning", ())
 
     def causes() -> Causes:
         known = Causes()
         known.take_incident(incident)
-        known.take_stall({"incident_id": "i", "group_id": "g", "to_ns": 6})
+        known.take_stall(CauseStall("i", "g", 6))
         return known
 
     following = replace(RULE, follows=Follows(kinds=frozenset({"path"})))

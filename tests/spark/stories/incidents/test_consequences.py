@@ -24,7 +24,7 @@ def owners(states: list[Row], **found: list[Row]) -> dict[str, str | None]:
         for row in rows:
             machine.take(kind, row)
     out = list(machine.finish())
-    kinds = {row["incident_id"]: row["kind"] for table, row in out if table == "incidents"}
+    kinds = {row.incident_id: row.kind for table, row in out if table == "incidents"}
     names = {"startups": "startup_id", "rebalances": "rebalance_id", "recoveries": "recovery_id"}
     names["transactions"] = "transactional_id"
     return {of(row, names[table]): kinds.get(of(row, "incident_id")) for table, row in out if table in names}

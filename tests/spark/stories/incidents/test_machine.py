@@ -36,8 +36,7 @@ def tell(
         for row in of_kind:
             machine.take(kind, row)
     out = list(machine.finish())
-    incidents = [row for table, row in out if table == "incidents"]
-    assert batch_of(INCIDENTS, incidents).num_rows == len(incidents)
+    incidents = batch_of(INCIDENTS, [row for table, row in out if table == INCIDENTS.name]).to_pylist()
     stall_rows = [row for table, row in out if table == "stalls"]
     assert batch_of(STALLS, stall_rows).num_rows == len(stall_rows)
     kind_of = {row["incident_id"]: row["kind"] for row in incidents}

@@ -47,9 +47,8 @@ def incidents_of(rows: dict[str, Iterable[Row]]) -> list[Row]:
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)
-    found = [row for table, row in machine.finish() if table == "incidents"]
-    assert batch_of(INCIDENTS, found).num_rows == len(found)
-    return found
+    found = batch_of(INCIDENTS, [row for table, row in machine.finish() if table == INCIDENTS.name])
+    return found.to_pylist()
 
 
 @pytest.fixture

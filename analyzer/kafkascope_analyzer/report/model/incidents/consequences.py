@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Family, root_ids
-from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, IncidentRow
+from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
 from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
@@ -82,7 +83,7 @@ def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tu
 
 def _later(row: IncidentRow) -> Following:
     """An incident that followed from another one."""
-    return Following("incidents", row.incident_id, row.begin_ns, lambda: visible(row.sentence))
+    return Following("incidents", row.incident_id, row.start_ns, lambda: visible(row.sentence))
 
 
 def _finding(finding: Finding) -> Following:

@@ -4,8 +4,9 @@ it."""
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.report.model.findings import severity_order
-from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.load import Facts, Stall, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, WARNING
 
 LONG_MS = 10_000
@@ -89,9 +90,9 @@ def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
 
 def _complete(family: Family) -> None:
     """Sets what is decided over all members and stalls: severity, times, clients, brokers."""
-    severities = [row.severity or INFO for row in family.members] + [stall_severity(stall) for stall in family.stalls]
+    severities = [row.severity for row in family.members] + [stall_severity(stall) for stall in family.stalls]
     family.severity = min(severities, key=severity_order)
-    family.start_ns = min(row.begin_ns for row in family.members)
+    family.start_ns = min(row.start_ns for row in family.members)
     ends = [row.end_ns for row in family.members] + [stall.to_ns for stall in family.stalls]
     family.end_ns = None if None in ends else max(end for end in ends if end is not None)
     for row in family.members:

@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.stories.findings import FindingRow
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
@@ -18,34 +19,6 @@ from kafkascope_analyzer.report.rows import read
 
 FAILED = ("failed", "gave_up")
 """Outcomes of starts that did not become ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentRow(Row):
-    """A row of stories/incidents."""
-
-    TABLE: ClassVar[Table] = INCIDENTS
-    incident_id: str
-    kind: str
-    client_fault: str | None
-    node_id: int | None
-    hosts: tuple[str, ...]
-    subject: str | None
-    start_ns: int | None
-    end_ns: int | None
-    root_incident_id: str | None
-    severity: str
-    sentence: str
-    advice: str
-    clients: tuple[str, ...]
-    earlier_stalls: tuple[str, ...]
-    how_known: str
-    evidence: tuple[str, ...]
-
-    @property
-    def begin_ns(self) -> int:
-        """When it failed."""
-        return self.start_ns or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +99,7 @@ def load_facts(dataset: Dataset) -> Facts:
     """Everything at once. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = capture_span(dataset)
     clients = {row.client_instance_id: row for row in read(dataset, NamedClient)}
-    incidents = sorted(read(dataset, IncidentRow), key=lambda row: (row.begin_ns, row.incident_id))
+    incidents = sorted(read(dataset, IncidentRow), key=lambda row: (row.start_ns, row.incident_id))
     stalls = sorted(read(dataset, Stall), key=lambda row: (row.from_ns, row.stall_id))
     findings = list(read(dataset, FindingRow))
     return Facts(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
@@ -12,7 +13,7 @@ from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, Find
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
-from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, load_facts, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
@@ -131,7 +132,7 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
     conns = sum(identity not in facts.proofs for identity in evidence)
     return Incident(
         incident_id=root.incident_id,
-        kind=root.kind or "unexplained",
+        kind=root.kind,
         severity=family.severity,
         node_id=root.node_id,
         hosts=root.hosts,
@@ -183,7 +184,7 @@ def _routine_text(routine: list[Family], stall_ms: int) -> str:
     """All routine incidents in one line, by kind."""
     if not routine:
         return ""
-    kinds = Counter(family.root.kind or "unexplained" for family in routine)
+    kinds = Counter(family.root.kind for family in routine)
     texts = []
     for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
         words = KINDS.get(kind, "unexplained")
