@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_spark.stories.clients.machine import ClientStories, Owner, TableRow
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.stories.clients.machine import ClientStories, Owner, PassedOn, TableRow
 from kafkascope_spark.stories.event_decoder import event_rows
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, use_id
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.recoveries.causes import affected_ns
@@ -84,7 +85,9 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
     for name, row in rows:
-        if name == RECOVERIES.name:
+        if not isinstance(row, dict):
+            yield _for_incidents(row)
+        elif name == RECOVERIES.name:
             place = {"ts_ns": affected_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
             yield _row(RECOVERY, "", RECOVERY, row) | place
         elif name == STARTUPS.name and row["outcome"] in NOT_READY:
@@ -95,27 +98,27 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == SERVICE_CLIENT:
             client = {name: row[name] for name in ServiceClient.__dataclass_fields__}
             yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
-        elif name == AFFECTED_CLIENT:
-            identity = row["client_instance_id"]
-            yield _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
-        elif name == ZOOKEEPER_SESSION:
-            place = {"ts_ns": row["first_ns"], "conn_id": row["conn_ids"][0]}
-            yield _row(ZOOKEEPER_SESSION, row["client_ip"], ZOOKEEPER_SESSION, row) | place
-        elif name == SILENT_CLIENT:
-            place = {"ts_ns": row["from_ns"], "conn_id": row["client_instance_id"]}
-            yield _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
-        elif name == LISTENER_USE:
-            yield _row(LISTENER_USE, row["server"], LISTENER_USE, row) | {
-                "ts_ns": row["first_ns"],
-                "conn_id": use_id(row),
-            }
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:
             writer.take(name, row)
 
 
-def _row(key_kind: str, key: str, kind: str, body: Row) -> Row:
+def _for_incidents(row: PassedOn) -> Row:
+    """A row of SHARED that goes on to the incidents."""
+    if isinstance(row, AffectedClient):
+        identity = row.client_instance_id
+        return _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
+    if isinstance(row, ZooKeeperSession):
+        place = {"ts_ns": row.first_ns, "conn_id": row.conn_ids[0]}
+        return _row(ZOOKEEPER_SESSION, row.client_ip or "", ZOOKEEPER_SESSION, row) | place
+    if isinstance(row, SilentClient):
+        place = {"ts_ns": row.from_ns, "conn_id": row.client_instance_id}
+        return _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
+    return _row(LISTENER_USE, row.server, LISTENER_USE, row) | {"ts_ns": row.first_ns, "conn_id": row.use_id}
+
+
+def _row(key_kind: str, key: str, kind: str, body: Row | PassedOn) -> Row:
     """A row of SHARED that precedes those of its key at a moment."""
     return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, BODY: packed(body)}
 

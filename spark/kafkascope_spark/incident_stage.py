@@ -20,13 +20,14 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
     TRANSACTIONS,
 )
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.model import Row
-from kafkascope_spark.stories.stage_rows import BODY, packed, unpacked
+from kafkascope_spark.stories.stage_rows import BODY, StageRow, packed, unpacked
 from kafkascope_spark.stories.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 
@@ -64,7 +65,7 @@ total; body: the row (stage_rows)."""
 FOUND_ORDER = ("order", "ts_ns", "id")
 
 
-def found(kind: str, ts_ns: int, identity: str, body: Row | StoryRow) -> Row:
+def found(kind: str, ts_ns: int, identity: str, body: Row | StoryRow | StageRow | ZooKeeperSession) -> Row:
     """A row of FOUND."""
     return {"order": FOUND_KINDS.index(kind), "ts_ns": ts_ns, "id": identity, "kind": kind, BODY: packed(body)}
 

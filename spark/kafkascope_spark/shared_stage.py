@@ -24,7 +24,7 @@ from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.stories.groups.stories import GroupStories, TableRow
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, use_id
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.keyed_machine import KeyedMachine
@@ -121,20 +121,20 @@ class SharedMachines:
 
     def _feed_clients(self, rows: Iterable[Row]) -> None:
         clients = (row[AFFECTED_CLIENT] for row in rows)
-        self._found += [found(AFFECTED_CLIENT, 0, client["client_instance_id"], client) for client in clients]
+        self._found += [found(AFFECTED_CLIENT, 0, client.client_instance_id, client) for client in clients]
 
     def _feed_sessions(self, rows: Iterable[Row]) -> None:
         for row in rows:
             session = row[ZOOKEEPER_SESSION]
-            self._found.append(found(ZOOKEEPER_SESSION, session["first_ns"], session["conn_ids"][0], session))
+            self._found.append(found(ZOOKEEPER_SESSION, session.first_ns, session.conn_ids[0], session))
 
     def _feed_silent_clients(self, rows: Iterable[Row]) -> None:
         silent = (row[SILENT_CLIENT] for row in rows)
-        self._found += [found(SILENT_CLIENT, s["from_ns"], s["client_instance_id"], s) for s in silent]
+        self._found += [found(SILENT_CLIENT, s.from_ns, s.client_instance_id, s) for s in silent]
 
     def _feed_listener_uses(self, rows: Iterable[Row]) -> None:
         uses = (row[LISTENER_USE] for row in rows)
-        self._found += [found(LISTENER_USE, use["first_ns"], use_id(use), use) for use in uses]
+        self._found += [found(LISTENER_USE, use.first_ns, use.use_id, use) for use in uses]
 
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)

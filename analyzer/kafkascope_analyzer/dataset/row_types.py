@@ -53,7 +53,7 @@ class StoryRow(Row):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As pickle takes it: the class and its values. A dataclass with slots would give its fields by name."""
-        return type(self), tuple(getattr(self, name) for name in _match_args(type(self)))
+        return type(self), values_of(self)
 
 
 S = TypeVar("S", bound=StoryRow)
@@ -68,6 +68,11 @@ def declares(name: str, row: str) -> Callable[[type[S]], type[S]]:
         return kind
 
     return declare
+
+
+def values_of(row: Any) -> tuple[Any, ...]:
+    """The values of all fields of a dataclass, in their order."""
+    return tuple(getattr(row, name) for name in row.__match_args__)
 
 
 def column_fields(kind: Any) -> tuple[str, ...]:
@@ -183,11 +188,6 @@ def _converter(hint: Any) -> Converter:
         parts, make = column_converters(hint), cast("Callable[..., Any]", hint)
         return lambda value: make(**{name: part(value[name]) for name, part in parts.items()})
     return _SCALARS[hint]
-
-
-def _match_args(kind: Any) -> tuple[str, ...]:
-    names: tuple[str, ...] = kind.__match_args__
-    return names
 
 
 def _same(value: Any) -> Any:

@@ -7,7 +7,8 @@ Spark itself passes Python objects between workers.
 import pickle
 from typing import Any
 
-from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.row_types import StoryRow, values_of
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.model import Row
 
 BODY = "body"
@@ -15,7 +16,17 @@ _PROTOCOL = 5
 """The version of the pickle format, the same for every release of Python."""
 
 
-def packed(body: Row | StoryRow | tuple[Any, ...]) -> bytes:
+class StageRow:
+    """A row that goes from one stage to the next and is of no table; to be a dataclass with slots."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickle takes it: the class and its values."""
+        return type(self), values_of(self)
+
+
+def packed(body: Row | StoryRow | StageRow | ZooKeeperSession | tuple[Any, ...]) -> bytes:
     """The body of a row as bytes."""
     return pickle.dumps(body, _PROTOCOL)
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperSession, sessions_of
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request
@@ -28,10 +28,10 @@ from kafkascope_spark.stories.event_decoder import (
     EventRow,
     Key,
 )
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, affected_client
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, listener_use_rows
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, silent_client_rows
-from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION, session_row
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient, affected_client
+from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, ListenerUse, listener_uses
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient, silent_client_rows
+from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 from kafkascope_spark.stories.stalls.calls import Calls
@@ -41,7 +41,9 @@ from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 from kafkascope_spark.stories.transactions.machine import CLIENT_END
 
-TableRow = tuple[str, Row]
+PassedOn = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession
+"""Rows that only incidents need."""
+TableRow = tuple[str, Row | PassedOn]
 """The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
 ZOOKEEPER_SESSION or STALL, and a row."""
 ADDRESS = "client address"
@@ -323,12 +325,10 @@ class Address:
             finish = partial(client.finish, self._capture_ns)
             yield from self._failed_parts.rows("client", client.instance.instance_id, finish)
         instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
-        used = listener_use_rows(
-            self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1]
-        )
+        used = listener_uses(self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1])
         yield from ((LISTENER_USE, use) for use in used)
         for session in sessions_of(self._to_zookeeper, self._capture_ns[1]):
-            yield ZOOKEEPER_SESSION, session_row(session)
+            yield ZOOKEEPER_SESSION, session
 
 
 EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")

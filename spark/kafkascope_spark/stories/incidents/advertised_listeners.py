@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.incidents.failure import Failure, Row
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.failure import Failure
 
 
-def join_listeners(failures: Iterable[Failure], clients: Iterable[Row]) -> list[Failure]:
-    """The failures, those of kind `listener` joined where a client learned their addresses together and tried them.
-    clients: rows of affected_client."""
+def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient]) -> list[Failure]:
+    """The failures, those of kind `listener` joined where a client learned their addresses together and tried them."""
     others: list[Failure] = []
     unreachable: list[Failure] = []
     for failure in failures:
@@ -22,7 +22,7 @@ def join_listeners(failures: Iterable[Failure], clients: Iterable[Row]) -> list[
     return others + [_joined(group) for group in _of_listeners(unreachable, clients)]
 
 
-def _of_listeners(failures: Sequence[Failure], clients: Iterable[Row]) -> Iterator[list[Failure]]:
+def _of_listeners(failures: Sequence[Failure], clients: Iterable[AffectedClient]) -> Iterator[list[Failure]]:
     """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
     group_of = {failure: [failure] for failure in failures}
     hosts_of = {failure: {state["host"] for state in failure.states} for failure in failures}
@@ -31,8 +31,8 @@ def _of_listeners(failures: Sequence[Failure], clients: Iterable[Row]) -> Iterat
     for failure in failures:
         at_server[failure.server].append(failure)
     for client in clients:
-        learned = (failure for server in dict.fromkeys(client["advertised"]) for failure in at_server.get(server, ()))
-        tried = sorted((f for f in learned if client["client_ip"] in hosts_of[f]), key=place.__getitem__)
+        learned = (failure for server in dict.fromkeys(client.advertised) for failure in at_server.get(server, ()))
+        tried = sorted((f for f in learned if client.client_ip in hosts_of[f]), key=place.__getitem__)
         for failure in tried[1:]:
             if group_of[failure] is not group_of[tried[0]]:
                 larger, smaller = sorted((group_of[tried[0]], group_of[failure]), key=len, reverse=True)

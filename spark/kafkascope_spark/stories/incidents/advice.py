@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_spark.stories.findings.wording import duration, listed
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
 from kafkascope_spark.stories.incidents.misconfigured_texts import what_fits
@@ -143,7 +144,7 @@ def _replication(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _listener(failure: Failure, observed: Observed) -> Iterable[str]:
     server = failure.server or NO_SERVER
-    reached = sorted({s for c in observed.clients for s in (*c["servers"], *c["secured_servers"])} - failure.servers)
+    reached = sorted({s for c in observed.clients for s in (*c.servers, *c.secured_servers)} - failure.servers)
     if observed.is_advertised(failure.servers) or not observed.clients:
         yield f"Brokers advertise {failure.subject} (advertised.listeners); no connection was accepted there."
     else:
@@ -200,7 +201,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
     silent_ms = max((d.silent_ms or 0 for d in departed), default=0)
     if silent_ms:
         yield f"Members were silent for up to {silent_ms} ms."
-    protocol = next((p for c in observed.clients if (p := c["group_protocol"]) in _BROKER_SESSIONS), None)
+    protocol = next((p for c in observed.clients if (p := c.group_protocol) in _BROKER_SESSIONS), None)
     if protocol is not None:
         groups = {row.group_id for row in failure.rebalances}
         groups |= {row["group_id"] for row in failure.stalls if row["group_id"]}
@@ -212,7 +213,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
     client = observed.client(departed.client_instance_id)
-    return client is not None and client["end_state"] == "open"
+    return client is not None and client.end_state == "open"
 
 
 _BROKER_SESSIONS = ("consumer", "share", "streams")
@@ -224,7 +225,7 @@ _HIGHER = "keeps members in that are silent for so long"
 def _session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> str:
     """The session timeout that clients of classic groups set: its value, and what it should be."""
     timeouts = {d.session_timeout_ms for d in observed.departed}
-    timeouts |= {client["session_timeout_ms"] for client in observed.clients}
+    timeouts |= {client.session_timeout_ms for client in observed.clients}
     now_ms = max((t for t in timeouts if t), default=None)
     name = setting("session_timeout", observed.libraries, defaults=now_ms is None)
     now = "" if now_ms is None else f", now {now_ms} ms,"
@@ -268,12 +269,12 @@ def _stood_still(failure: Failure, observed: Observed) -> Iterable[str]:
     )
     if not failure.rebalances:
         return
-    silent_ms = max(((s["to_ns"] or s["from_ns"]) - s["from_ns"]) // 1_000_000 for s in failure.silences)
+    silent_ms = max(((s.to_ns or s.from_ns) - s.from_ns) // 1_000_000 for s in failure.silences)
     groups: dict[str | None, set[str]] = defaultdict(set)
     for silence in failure.silences:
-        client = observed.client(silence["client_instance_id"]) or {}
-        protocol = client.get("group_protocol")
-        groups[protocol if protocol in _BROKER_SESSIONS else None].update(silence["groups"])
+        client = observed.client(silence.client_instance_id)
+        protocol = None if client is None else client.group_protocol
+        groups[protocol if protocol in _BROKER_SESSIONS else None].update(silence.groups)
     for protocol in sorted(groups, key=str):
         if protocol is None:
             yield _session_of_client(observed, silent_ms, ran_on=True)
@@ -304,7 +305,7 @@ def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Or, if clients had used it before, find out who deletes it: {lost}."
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
-        yield f"Restart {listed(names_of(behind))}: {why}."
+        yield f"Restart {listed(names_of((r['client_id'], r['client_ip']) for r in behind))}: {why}."
 
 
 _QUOTAS = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
@@ -315,7 +316,7 @@ def _quota(failure: Failure, observed: Observed) -> Iterable[str]:
     apis = held_back(failure)
     rates = ",".join(f"{quota}=RATE" for api, quota in _QUOTAS.items() if api in apis)
     entities = sorted({entity for client in observed.clients if (entity := _quota_entity(client))})
-    kinds = {"users" if client["principal"] else "clients" for client in observed.clients} or {"clients"}
+    kinds = {"users" if client.principal else "clients" for client in observed.clients} or {"clients"}
     shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
     yield f"What the quotas are, which each broker applies by itself: {'; '.join(shown)}."
     if rates and entities:
@@ -325,17 +326,17 @@ def _quota(failure: Failure, observed: Observed) -> Iterable[str]:
     yield f"Or let them ask for less: {less}." if less else ""
 
 
-def _quota_entity(client: Row) -> str:
+def _quota_entity(client: AffectedClient) -> str:
     """The options of kafka-configs.sh for the quotas of a client: of its user, where the capture shows one."""
-    if client["principal"]:
-        return f"--entity-type users --entity-name {shlex.quote(client['principal'].removeprefix('User:'))}"
-    if client["client_id"]:
-        return f"--entity-type clients --entity-name {shlex.quote(client['client_id'])}"
+    if client.principal:
+        return f"--entity-type users --entity-name {shlex.quote(client.principal.removeprefix('User:'))}"
+    if client.client_id:
+        return f"--entity-type clients --entity-name {shlex.quote(client.client_id)}"
     return ""
 
 
 def _unexplained(_: Failure, observed: Observed) -> Iterable[str]:
-    who = names_of(observed.clients)
+    who = names_of((client.client_id, client.client_ip) for client in observed.clients)
     logs = f" and of {listed(who)}" if who else ""
     yield f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too."
 

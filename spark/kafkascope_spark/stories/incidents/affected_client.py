@@ -4,44 +4,67 @@ One row for each client goes to the stage that makes the incidents; it keeps tho
 """
 
 from collections import Counter
+from dataclasses import dataclass
 
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection, Row
+from kafkascope_spark.stories.stage_rows import StageRow
 
 AFFECTED_CLIENT = "affected_client"
 """Kind of the rows."""
 MOST_SERVERS, MOST_ADVERTISED = 8, 32
 
 
-def affected_client(instance: Instance, client: Row) -> Row:
-    """The row of a client. client: its row of `clients`.
+@dataclass(slots=True)
+class AffectedClient(StageRow):
+    """A client, as far as incidents need it.
 
     library: one of library_profiles.LIBRARIES. servers, secured_servers: addresses of brokers that answered its
     Metadata or accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that
     Metadata gave it.
     """
+
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str
+    principal: str | None
+    group_protocol: str | None
+    end_state: str
+    library: str
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    servers: tuple[str, ...]
+    secured_servers: tuple[str, ...]
+    advertised: tuple[str, ...]
+
+
+def affected_client(instance: Instance, client: Row) -> AffectedClient:
+    """The row of a client. client: its row of `clients`."""
     connections = instance.connections
     served = [c for c in connections if c.named_servers or c.first_accepted_ns is not None]
     secured = [c for c in served if c.tls or c.sasl_mechanism is not None]
-    return {
-        **{name: client[name] for name in ("client_instance_id", "client_id", "client_ip", "principal")},
-        "group_protocol": client["group_protocol"],
-        "end_state": client["end_state"],
-        "library": instance.library,
-        "session_timeout_ms": _most(connections, "session_timeout_ms"),
-        "rebalance_timeout_ms": _most(connections, "rebalance_timeout_ms"),
-        "servers": _most_used([c for c in served if c not in secured]),
-        "secured_servers": _most_used(secured),
-        "advertised": sorted(set().union(*(c.named_servers for c in connections)))[:MOST_ADVERTISED],
-    }
+    return AffectedClient(
+        client_instance_id=client["client_instance_id"],
+        client_id=client["client_id"],
+        client_ip=client["client_ip"],
+        principal=client["principal"],
+        group_protocol=client["group_protocol"],
+        end_state=client["end_state"],
+        library=instance.library,
+        session_timeout_ms=_most(connections, "session_timeout_ms"),
+        rebalance_timeout_ms=_most(connections, "rebalance_timeout_ms"),
+        servers=_most_used([c for c in served if c not in secured]),
+        secured_servers=_most_used(secured),
+        advertised=tuple(sorted(set().union(*(c.named_servers for c in connections)))[:MOST_ADVERTISED]),
+    )
 
 
 def _most(connections: list[Connection], name: str) -> int | None:
     return max((v for c in connections if (v := getattr(c, name)) is not None), default=None)
 
 
-def _most_used(connections: list[Connection]) -> list[str]:
+def _most_used(connections: list[Connection]) -> tuple[str, ...]:
     requests: Counter[str] = Counter()
     for connection in connections:
         requests[connection.server] += connection.n_requests
-    return sorted(requests, key=lambda server: (-requests[server], server))[:MOST_SERVERS]
+    return tuple(sorted(requests, key=lambda server: (-requests[server], server))[:MOST_SERVERS])

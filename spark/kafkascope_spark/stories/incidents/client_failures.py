@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
-from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure, Row
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Departure = tuple[DepartedMember, RebalanceRow]
 SAME_NS = SECOND
@@ -18,28 +19,28 @@ AFTER_SILENCE = errors_about(
 was aborted."""
 
 
-def client_failures(silent: Iterable[Row], rebalances: Sequence[RebalanceRow]) -> list[Failure]:
+def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[RebalanceRow]) -> list[Failure]:
     """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
     client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
     found: list[Failure] = []
     recent: list[Failure] = []
     went_on_without = _by_departed(rebalances)
-    stopped = (row for row in silent if not _was_closing(row, went_on_without[row["client_instance_id"]]))
-    for row in sorted(stopped, key=lambda r: (r["from_ns"], r["client_instance_id"])):
-        recent = [f for f in recent if row["from_ns"] - f.silences[0]["from_ns"] <= SAME_NS]
+    stopped = (row for row in silent if not _was_closing(row, went_on_without[row.client_instance_id]))
+    for row in sorted(stopped, key=lambda r: (r.from_ns, r.client_instance_id)):
+        recent = [f for f in recent if row.from_ns - f.silences[0].from_ns <= SAME_NS]
         together = next((f for f in recent if _end_together(f.silences[0], row)), None)
         if together is None:
-            together = Failure("client", "", row["from_ns"], row["to_ns"])
+            together = Failure("client", "", row.from_ns, row.to_ns)
             found.append(together)
             recent.append(together)
         together.silences.append(row)
-        together.client_instance_ids.add(row["client_instance_id"])
-        together.end_ns = None if row["to_ns"] is None else max(together.end_ns or 0, row["to_ns"])
+        together.client_instance_ids.add(row.client_instance_id)
+        together.end_ns = None if row.to_ns is None else max(together.end_ns or 0, row.to_ns)
     for failure in found:
-        failure.hosts = frozenset(row["client_ip"] for row in failure.silences)
+        failure.hosts = frozenset(row.client_ip for row in failure.silences)
         failure.subject = _subject(failure)
         pairs = (
-            (silence, each) for silence in failure.silences for each in went_on_without[silence["client_instance_id"]]
+            (silence, each) for silence in failure.silences for each in went_on_without[silence.client_instance_id]
         )
         by_id = {each[1].rebalance_id: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
         failure.rebalances = sorted(by_id.values(), key=lambda r: (r.start_ns or 0, r.rebalance_id))
@@ -55,35 +56,36 @@ def _by_departed(rebalances: Iterable[RebalanceRow]) -> dict[str | None, list[De
     return found
 
 
-def _was_closing(silence: Row, departures: Iterable[Departure]) -> bool:
+def _was_closing(silence: SilentClient, departures: Iterable[Departure]) -> bool:
     """Whether the client left a group as soon as it went on."""
-    over_ns = silence["to_ns"]
+    over_ns = silence.to_ns
     return over_ns is not None and any(
         departed.left and 0 <= (rebalance.start_ns or 0) - over_ns <= SAME_NS for departed, rebalance in departures
     )
 
 
-def _end_together(silence: Row, other: Row) -> bool:
-    ends = silence["to_ns"], other["to_ns"]
-    return ends == (None, None) if None in ends else abs(ends[0] - ends[1]) <= SAME_NS
+def _end_together(silence: SilentClient, other: SilentClient) -> bool:
+    if silence.to_ns is None or other.to_ns is None:
+        return silence.to_ns is other.to_ns
+    return abs(silence.to_ns - other.to_ns) <= SAME_NS
 
 
 def _subject(failure: Failure) -> str:
-    return listed(sorted({client(s["client_id"], s["client_ip"]) for s in failure.silences}))
+    return listed(sorted({client(s.client_id, s.client_ip) for s in failure.silences}))
 
 
-def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence: Row) -> bool:
+def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence: SilentClient) -> bool:
     """Whether the group removed the client, whose last request came before it fell silent."""
     began_ns = rebalance.start_ns or 0
     return bool(
         not departed.left
-        and (departed.last_seen_ns or 0) <= silence["from_ns"] + SECOND
-        and began_ns >= silence["from_ns"]
-        and (silence["to_ns"] is None or began_ns <= silence["to_ns"] + FOLLOWS_NS)
+        and (departed.last_seen_ns or 0) <= silence.from_ns + SECOND
+        and began_ns >= silence.from_ns
+        and (silence.to_ns is None or began_ns <= silence.to_ns + FOLLOWS_NS)
     )
 
 
 def groups_of(failure: Failure) -> Iterator[str]:
     """The groups of the clients that were silent."""
     for silence in failure.silences:
-        yield from silence["groups"]
+        yield from silence.groups

@@ -14,6 +14,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, is_of_time
 from kafkascope_spark.stories.incidents.incident_rows import clients_of, end_ns
@@ -48,9 +49,9 @@ class _Met:
 
 class Consequences:
     """ids: incident_id of each failure of a capture, which have the stalls and recoveries that belong to them; clients:
-    client_instance_id -> row of affected_client."""
+    by client_instance_id."""
 
-    def __init__(self, ids: Mapping[Failure, str], clients: Mapping[str, Row]) -> None:
+    def __init__(self, ids: Mapping[Failure, str], clients: Mapping[str, AffectedClient]) -> None:
         self._ids = ids
         self._clients = clients
         self._met = {failure: _met(failure) for failure in ids}
@@ -92,7 +93,8 @@ class Consequences:
         """The failure of what the start failed at, else the first that the client met since. The start ended when the
         client gave up, which its row does not say."""
         client, since_ns = row["client_instance_id"], row["start_ns"]
-        client_ip = self._clients.get(client, {}).get("client_ip")
+        known = self._clients.get(client)
+        client_ip = None if known is None else known.client_ip
         at_it = (f for f in self._since(("subject", row["failed_subject"]), row) if f.reaches(client_ip))
         return self._first(at_it, since_ns) or self._first(self._since(("client", client), row), since_ns)
 

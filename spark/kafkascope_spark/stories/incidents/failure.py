@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.misuse import Misuse
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Row = dict[str, Any]
 
@@ -78,8 +79,8 @@ class Failure:
     rebalances: list[RebalanceRow] = field(default_factory=list)
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
-    silences: list[Row] = field(default_factory=list)
-    """Of clients: rows that say when each sent nothing (silent_client)."""
+    silences: list[SilentClient] = field(default_factory=list)
+    """Of clients: when each sent nothing."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     root: "Failure | None" = None

@@ -65,8 +65,9 @@ def client_fault(failure: Failure) -> str | None:
 def clients_of(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
-    rows = (*failure.silences, *failure.stalls, *failure.earlier_stalls, *failure.recoveries)
-    return of_misuse | {row["client_instance_id"] for row in rows} - {None}
+    silent = {silence.client_instance_id for silence in failure.silences}
+    rows = (*failure.stalls, *failure.earlier_stalls, *failure.recoveries)
+    return of_misuse | silent | {row["client_instance_id"] for row in rows} - {None}
 
 
 def end_ns(failure: Failure) -> int | None:
@@ -104,8 +105,8 @@ def _evidence(failure: Failure) -> list[str]:
     session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
     ids = [*session, *(i for stall in ordered for i in stall["evidence"] or ())]
-    ids += [i for silence in failure.silences for i in silence["requests"]]
+    ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
-    ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use["evidence"]]
+    ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use.evidence]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

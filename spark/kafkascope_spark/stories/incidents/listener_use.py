@@ -6,13 +6,15 @@ is served. A client that speaks TLS sends no Kafka request that could be read: t
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from kafkascope_analyzer.dataset.row_types import values_of
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Row
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
+from kafkascope_spark.stories.stage_rows import StageRow
 
 LISTENER_USE = "listener_use"
 """Kind of the rows."""
@@ -24,8 +26,15 @@ _PAUSES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How a connection went: what it spoke, and whether it was served, refused with an error or closed."""
+class Outcome(StageRow):
+    """How a connection went: what it spoke, and whether it was served, refused with an error or closed.
+
+    server: `address:port`; protocol: a security.protocol of Kafka; TLS where it could not be decrypted; HTTP.
+    of_broker: it was served, and belongs to a broker; from_start: the capture has its first packets, so that it is
+    known whether it uses SASL. error_name: with which SASL was refused; had_session: it had been accepted before, on
+    the same connection; answered: the server answered ApiVersions before it closed; asked: the client asked for more
+    than that.
+    """
 
     server: str
     protocol: str
@@ -39,35 +48,51 @@ class _Outcome:
     asked: bool = False
 
 
-_KEY = ("client_ip", "client_instance_id", *(each.name for each in fields(_Outcome)))
+@dataclass(frozen=True, slots=True)
+class ListenerUse(StageRow):
+    """Connections of one client address to one server that went alike.
+
+    client_instance_id, client_id: None where they were served, or where no request could be read. n: how many;
+    first_ns, last_ns: of these, the first packet and the last; is_over: no further one was to be expected by the end of
+    the capture; works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence:
+    conn_ids.
+    """
+
+    client_ip: str
+    client_instance_id: str | None
+    client_id: str | None
+    outcome: Outcome
+    n: int
+    first_ns: int
+    last_ns: int
+    is_over: bool
+    works_on: bool
+    evidence: tuple[str, ...]
+
+    @property
+    def use_id(self) -> str:
+        """What distinguishes it from any other."""
+        return " ".join(map(str, (self.client_ip, self.client_instance_id, *values_of(self.outcome))))
+
+    @property
+    def server(self) -> str:
+        """`address:port` of the server."""
+        return self.outcome.server
 
 
-def use_id(use: Row) -> str:
-    """What distinguishes a row of LISTENER_USE from any other."""
-    return " ".join(str(use[name]) for name in _KEY)
-
-
-def listener_use_rows(
+def listener_uses(
     client_ip: str,
     connections: Iterable[Connection],
     instances: Mapping[str, Instance],
     refused: Mapping[str, str],
     end_ns: int,
-) -> Iterator[Row]:
-    """Rows of LISTENER_USE of one client address: connections to one server (`address:port`) that went alike.
+) -> Iterator[ListenerUse]:
+    """How one client address used listeners.
 
     connections: all of it; instances: conn_id -> client; refused: conn_id -> the error with which its SASL was refused;
     end_ns: end of the capture.
-
-    Of a row: client_instance_id, client_id: None where they were served, or where no request could be read. protocol: a
-    security.protocol of Kafka; TLS where it could not be decrypted; HTTP. of_broker: they were served, and belong to a
-    broker; from_start: the capture has their first packets, so that it is known whether they use SASL. error_name: with
-    which SASL was refused; had_session: it had been accepted before, on the same connection; answered: the server
-    answered ApiVersions before it closed; asked: the client asked for more than that. n: how many; first_ns, last_ns:
-    of these, the first packet and the last; is_over: no further one was to be expected by the end of the capture;
-    works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence: conn_ids.
     """
-    alike: dict[tuple[_Outcome, str | None], list[Connection]] = defaultdict(list)
+    alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
@@ -82,21 +107,21 @@ def listener_use_rows(
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
-        yield {
-            "client_ip": client_ip,
-            "client_instance_id": identity,
-            "client_id": None if identity is None else instances[mine[0].conn_id].client_id,
-            **asdict(outcome),
-            "n": len(mine),
-            "first_ns": mine[0].begin_ns,
-            "last_ns": max(c.last_ns for c in mine),
-            "is_over": _is_over(mine, end_ns),
-            "works_on": identity is not None and served_until[identity] > mine[-1].begin_ns,
-            "evidence": [] if outcome.served else [c.conn_id for c in mine[:MOST_EVIDENCE]],
-        }
+        yield ListenerUse(
+            client_ip=client_ip,
+            client_instance_id=identity,
+            client_id=None if identity is None else instances[mine[0].conn_id].client_id,
+            outcome=outcome,
+            n=len(mine),
+            first_ns=mine[0].begin_ns,
+            last_ns=max(c.last_ns for c in mine),
+            is_over=_is_over(mine, end_ns),
+            works_on=identity is not None and served_until[identity] > mine[-1].begin_ns,
+            evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
+        )
 
 
-def _outcome(connection: Connection, error_name: str | None) -> _Outcome | None:
+def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
     """How the connection went; None where that says nothing about the settings of its client."""
     protocol = _protocol(connection)
     if protocol is None:
@@ -104,19 +129,19 @@ def _outcome(connection: Connection, error_name: str | None) -> _Outcome | None:
     spoke = connection.server, protocol, connection.sasl_mechanism
     if error_name is not None:
         had_session = connection.session_lifetime_ms is not None
-        return _Outcome(*spoke, served=False, error_name=error_name, had_session=had_session)
+        return Outcome(*spoke, served=False, error_name=error_name, had_session=had_session)
     if connection.server_bytes > 0 if protocol == TLS else connection.served:
-        return _Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
+        return Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
     if protocol == HTTP:
-        return _Outcome(*spoke, served=False)
+        return Outcome(*spoke, served=False)
     if connection.close_kind not in CLOSED_BY_SERVER:
         return None
     if protocol == TLS:
-        return _Outcome(*spoke, served=False)
+        return Outcome(*spoke, served=False)
     is_answered = connection.n_responses > 0
     asked = bool(connection.apis - api_keys.HANDSHAKE_APIS)
     is_known = asked or (connection.n_requests > 0 and not is_answered)
-    return _Outcome(*spoke, served=False, answered=is_answered, asked=asked) if is_known else None
+    return Outcome(*spoke, served=False, answered=is_answered, asked=asked) if is_known else None
 
 
 def _protocol(connection: Connection) -> str | None:

@@ -12,8 +12,9 @@ from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
 from kafkascope_spark.stories.incidents.attribution import (
     AFTER_REBALANCES,
     BESIDE_OTHERS,
@@ -31,7 +32,7 @@ from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
+from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ZOOKEEPER_SESSION,
@@ -61,12 +62,12 @@ class Incidents:
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[RebalanceRow] = []
-        self._sessions: list[Row] = []
+        self._sessions: list[ZooKeeperSession] = []
         self._starts: list[Row] = []
         self._transactions: list[Row] = []
-        self._silent: list[Row] = []
+        self._silent: list[SilentClient] = []
         self._listeners = Listeners()
-        self._clients: dict[str, Row] = {}
+        self._clients: dict[str, AffectedClient] = {}
         self._named: set[str] | None = None
         self._rows: dict[str, list[Any]] = {
             "broker_state": self._states,
@@ -90,13 +91,14 @@ class Incidents:
             return
         if self._named is None:
             self._named = self._named_clients()
-        if row["client_instance_id"] in self._named:
-            self._clients[row["client_instance_id"]] = row
+        if row.client_instance_id in self._named:
+            self._clients[row.client_instance_id] = row
 
     def _named_clients(self) -> set[str]:
         departed = {member.client_instance_id for row in self._rebalances for member in row.departed}
-        rows = (*self._stalls, *self._recoveries, *self._silent, *self._starts)
-        named = departed | {row["client_instance_id"] for row in rows}
+        silent = {row.client_instance_id for row in self._silent}
+        rows = (*self._stalls, *self._recoveries, *self._starts)
+        named = departed | silent | {row["client_instance_id"] for row in rows}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
     def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:

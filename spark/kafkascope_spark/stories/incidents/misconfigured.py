@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from kafkascope_spark.stories.findings.wording import client, listed
-from kafkascope_spark.stories.incidents.failure import Failure, Row
-from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
@@ -38,60 +38,60 @@ class Listeners:
         self._of_clients: dict[str, set[str]] = defaultdict(set)
         """The same of clients that are no brokers: a listener for brokers is none for others."""
         self._mechanisms: dict[str, set[str]] = defaultdict(set)
-        self._failed: list[Row] = []
+        self._failed: list[ListenerUse] = []
         self._offers: dict[str, list[str]] = {}
         """The addresses at which clients are served that speak a protocol, sorted: made when all rows are there."""
 
-    def take(self, use: Row) -> None:
-        """A row of listener_use."""
-        if not use["served"]:
+    def take(self, use: ListenerUse) -> None:
+        """How a listener was used."""
+        if not use.outcome.served:
             self._failed.append(use)
             return
-        self._taken[use["server"]].add(use["protocol"])
-        if use["from_start"]:
-            self._known[use["server"]].add(use["protocol"])
-            if not use["of_broker"]:
-                self._of_clients[use["server"]].add(use["protocol"])
-        if use["mechanism"] is not None:
-            self._mechanisms[use["server"]].add(use["mechanism"])
+        self._taken[use.server].add(use.outcome.protocol)
+        if use.outcome.from_start:
+            self._known[use.server].add(use.outcome.protocol)
+            if not use.outcome.of_broker:
+                self._of_clients[use.server].add(use.outcome.protocol)
+        if use.outcome.mechanism is not None:
+            self._mechanisms[use.server].add(use.outcome.mechanism)
 
     def client_ids(self) -> set[str]:
         """The clients (client_instance_id) of which a use came to nothing."""
-        return {use["client_instance_id"] for use in self._failed} - {None}
+        return {use.client_instance_id for use in self._failed if use.client_instance_id is not None}
 
     def failures(self) -> Iterator[Failure]:
         """One failure for each port and cause."""
-        found: dict[tuple[str, Cause], list[Row]] = defaultdict(list)
+        found: dict[tuple[str, Cause], list[ListenerUse]] = defaultdict(list)
         for use in self._failed:
             cause = self._cause(use)
             if cause is not None:
-                found[use["server"].rpartition(":")[2], cause].append(use)
+                found[use.server.rpartition(":")[2], cause].append(use)
         for (_, cause), uses in found.items():
             yield _failure(self._misuse(cause, uses))
 
-    def _cause(self, use: Row) -> Cause | None:
+    def _cause(self, use: ListenerUse) -> Cause | None:
         """What about the client's settings does not fit; None where the capture does not show that."""
-        if use["error_name"] is not None:
-            return "authenticates_again" if _lost_session(use) else _OF_ERROR.get(use["error_name"])
-        protocol, taken = use["protocol"], self._taken.get(use["server"], set())
+        if use.outcome.error_name is not None:
+            return "authenticates_again" if _lost_session(use) else _OF_ERROR.get(use.outcome.error_name)
+        protocol, taken = use.outcome.protocol, self._taken.get(use.server, set())
         if not taken:
             return None
         if protocol == HTTP:
             return "http"
         if protocol in WITH_TLS and not taken & WITH_TLS:
             return "needless_tls"
-        if protocol not in WITH_TLS and taken <= WITH_TLS and not use["answered"]:
+        if protocol not in WITH_TLS and taken <= WITH_TLS and not use.outcome.answered:
             return "without_tls"
-        is_open = use["asked"] and use["n"] >= UNAUTHENTICATED
+        is_open = use.outcome.asked and use.n >= UNAUTHENTICATED
         return "without_sasl" if is_open and f"SASL_{protocol}" in taken else None
 
-    def _misuse(self, cause: Cause, uses: Sequence[Row]) -> Misuse:
-        servers = {use["server"] for use in uses}
-        spoken = {use["protocol"] for use in uses}
+    def _misuse(self, cause: Cause, uses: Sequence[ListenerUse]) -> Misuse:
+        servers = {use.server for use in uses}
+        spoken = {use.outcome.protocol for use in uses}
         spoken |= WITH_TLS if spoken & WITH_TLS else set()
         return Misuse(
             cause,
-            sorted(uses, key=lambda use: (use["first_ns"], use["client_ip"], use["server"])),
+            sorted(uses, key=lambda use: (use.first_ns, use.client_ip, use.server)),
             sorted(set().union(*(self._known.get(server, ()) for server in servers))),
             sorted(set().union(*(self._mechanisms.get(server, ()) for server in servers))),
             self._alternatives(spoken, servers),
@@ -111,20 +111,20 @@ class Listeners:
         return self._offers[protocol]
 
 
-def _lost_session(use: Row) -> bool:
-    return bool(use["error_name"] == "ILLEGAL_SASL_STATE" and use["had_session"])
+def _lost_session(use: ListenerUse) -> bool:
+    return bool(use.outcome.error_name == "ILLEGAL_SASL_STATE" and use.outcome.had_session)
 
 
 def _failure(misuse: Misuse) -> Failure:
     """The failure, from the first attempt to the last; it is not over where a client still tries again."""
     uses = misuse.uses
-    is_over = all(use["is_over"] or use["works_on"] for use in uses)
+    is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(
         "client",
         f"{clients_of(misuse)} at {place_of(misuse)}",
-        min(use["first_ns"] for use in uses),
-        max(use["last_ns"] for use in uses) if is_over else None,
-        hosts=frozenset(use["client_ip"] for use in uses),
+        min(use.first_ns for use in uses),
+        max(use.last_ns for use in uses) if is_over else None,
+        hosts=frozenset(use.client_ip for use in uses),
         misuse=misuse,
     )
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
@@ -133,7 +133,7 @@ def _failure(misuse: Misuse) -> Failure:
 
 def clients_of(misuse: Misuse) -> str:
     """The clients, listed."""
-    return listed(sorted({client(use["client_id"], use["client_ip"]) for use in misuse.uses}))
+    return listed(sorted({client(use.client_id, use.client_ip) for use in misuse.uses}))
 
 
 def place_of(misuse: Misuse) -> str:

@@ -43,7 +43,7 @@ def misuse_impact(misuse: Misuse) -> str:
 
 def misuse_known(misuse: Misuse) -> str:
     """What in the capture shows it."""
-    if any(use["error_name"] for use in misuse.uses):
+    if any(use.outcome.error_name for use in misuse.uses):
         return "error codes of SASL"
     return "connections that brokers closed without serving them, and those that they served at the same address"
 
@@ -54,7 +54,7 @@ def what_fits(misuse: Misuse, observed: Observed) -> Iterable[str]:
 
 
 def _mechanisms(misuse: Misuse) -> list[str]:
-    return sorted({use["mechanism"] for use in misuse.uses} - {None})
+    return sorted({use.outcome.mechanism for use in misuse.uses if use.outcome.mechanism is not None})
 
 
 def _http(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
@@ -78,7 +78,7 @@ def _fitting(misuse: Misuse) -> list[str]:
     """The security protocols that the listener takes: those of clients that were served there, else those that it may
     take."""
     if misuse.cause == "needless_sasl":
-        return sorted({use["protocol"].removeprefix("SASL_") for use in misuse.uses})
+        return sorted({use.outcome.protocol.removeprefix("SASL_") for use in misuse.uses})
     known = [protocol for protocol in misuse.protocols if protocol not in (TLS, HTTP)]
     if known:
         return known
@@ -88,7 +88,7 @@ def _fitting(misuse: Misuse) -> list[str]:
 def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
     """The listener that would serve these clients as they are."""
     bootstrap = setting("bootstrap", observed.libraries)
-    spoken = listed(sorted({use["protocol"] for use in misuse.uses}))
+    spoken = listed(sorted({use.outcome.protocol for use in misuse.uses}))
     if misuse.alternatives:
         others = ",".join(address(server) for server in misuse.alternatives)
         return f"or give them a listener that served {spoken} in the capture: {others} ({bootstrap})."
@@ -105,7 +105,7 @@ def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[str]:
 
 def _credentials(misuse: Misuse, observed: Observed) -> Iterable[str]:
     mechanisms = _mechanisms(misuse)
-    users = sorted({client["principal"] for client in observed.clients if client["principal"]})
+    users = sorted({client.principal for client in observed.clients if client.principal})
     who = f" of {listed(users)}" if users else ""
     yield (
         f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or let "

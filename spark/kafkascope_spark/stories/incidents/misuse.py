@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 
 Cause = Literal[
     "http",
@@ -22,11 +22,11 @@ Cause = Literal[
 
 @dataclass(frozen=True)
 class Misuse:
-    """How clients used a listener that their settings do not fit. uses: rows of listener_use; protocols, mechanisms:
+    """How clients used a listener that their settings do not fit. protocols, mechanisms:
     what clients that were served there speak; alternatives: addresses that serve what these clients speak."""
 
     cause: Cause
-    uses: Sequence[Row]
+    uses: Sequence[ListenerUse]
     protocols: Sequence[str]
     mechanisms: Sequence[str]
     alternatives: Sequence[str]
@@ -34,19 +34,19 @@ class Misuse:
     @cached_property
     def servers(self) -> list[str]:
         """The addresses of the listener, sorted."""
-        return sorted({use["server"] for use in self.uses})
+        return sorted({use.server for use in self.uses})
 
     @cached_property
     def unserved(self) -> set[str]:
         """The clients that were served nowhere afterwards: their ids, else their addresses."""
-        return {use["client_instance_id"] or use["client_ip"] for use in self.uses if not use["works_on"]}
+        return {use.client_instance_id or use.client_ip for use in self.uses if not use.works_on}
 
     @cached_property
     def client_instance_ids(self) -> set[str]:
         """The clients, without those of which no request could be read."""
-        return {use["client_instance_id"] for use in self.uses} - {None}
+        return {use.client_instance_id for use in self.uses if use.client_instance_id is not None}
 
     @cached_property
     def n_connections(self) -> int:
         """The connections that came to nothing."""
-        return sum(use["n"] for use in self.uses)
+        return sum(use.n for use in self.uses)

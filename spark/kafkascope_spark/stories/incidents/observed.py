@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import Failure, server_of
 
 Row = dict[str, Any]
@@ -18,20 +19,21 @@ GAVE_UP = "REQUEST_UNANSWERED"
 
 
 class Observed:
-    """clients: client_instance_id -> row of affected_client. serving: serving_addresses."""
+    """clients: by client_instance_id. serving: serving_addresses."""
 
-    def __init__(self, failure: Failure, clients: Mapping[str, Row], serving: Iterable[str]) -> None:
+    def __init__(self, failure: Failure, clients: Mapping[str, AffectedClient], serving: Iterable[str]) -> None:
         self._failure = failure
         self._known = clients
         self._serving = serving
 
     @cached_property
-    def clients(self) -> list[Row]:
+    def clients(self) -> list[AffectedClient]:
         """The rows of the clients that stood still, failed or left, by their ids."""
-        rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences)
+        rows = (*self._failure.stalls, *self._failure.recoveries)
+        silent = {silence.client_instance_id for silence in self._failure.silences}
         of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
         departed = {member.client_instance_id for member in self.departed}
-        ids = sorted(filter(None, of_misuse | departed | {row["client_instance_id"] for row in rows}))
+        ids = sorted(filter(None, of_misuse | departed | silent | {row["client_instance_id"] for row in rows}))
         return [self._known[identity] for identity in ids if identity in self._known]
 
     @cached_property
@@ -42,9 +44,9 @@ class Observed:
     @property
     def libraries(self) -> set[str]:
         """The libraries of the clients."""
-        return {client["library"] for client in self.clients}
+        return {client.library for client in self.clients}
 
-    def client(self, identity: str | None) -> Row | None:
+    def client(self, identity: str | None) -> AffectedClient | None:
         """The client of that id, where it is known."""
         return self._known.get(identity) if identity else None
 
@@ -52,15 +54,15 @@ class Observed:
     def tool(self) -> str:
         """The options of Kafka's command-line tools that reach the cluster: a broker that served clients in the
         capture, these clients if possible."""
-        plain = self._served_at("servers")
-        secured = self._served_at("secured_servers")
+        plain = self._most_used(server for client in self.clients for server in client.servers)
+        secured = self._most_used(server for client in self.clients for server in client.secured_servers)
         if plain or not secured:
             return f"--bootstrap-server {plain or _first(self._serving, self._failure.servers) or NO_SERVER}"
         return f"--bootstrap-server {secured} --command-config CLIENT.properties"
 
     def given_up_ms(self, library: str) -> int | None:
         """The longest time after which clients of the library gave up a request without a response."""
-        mine = {client["client_instance_id"] for client in self.clients if client["library"] == library}
+        mine = {client.client_instance_id for client in self.clients if client.library == library}
         waited = [
             (row["start_ns"] - row["failing_ns"]) // 1_000_000
             for row in self._failure.recoveries
@@ -70,12 +72,11 @@ class Observed:
 
     def is_advertised(self, servers: Collection[str]) -> bool:
         """Whether Metadata gave one of these addresses to one of the clients."""
-        return any(server in servers for client in self.clients for server in client["advertised"])
+        return any(server in servers for client in self.clients for server in client.advertised)
 
-    def _served_at(self, column: str) -> str | None:
-        """The address at which most of the clients were served; not that of the failed broker."""
-        counts = Counter(server for client in self.clients for server in client[column] or ())
-        return _first(_most_frequent(counts), self._failure.servers)
+    def _most_used(self, servers: Iterable[str]) -> str | None:
+        """The address that most of the clients used; not that of the failed broker."""
+        return _first(_most_frequent(Counter(servers)), self._failure.servers)
 
 
 def serving_addresses(states: Iterable[Row]) -> list[str]:
@@ -101,6 +102,6 @@ def address(server: str | None) -> str:
     return shlex.quote(f"[{host}]:{port}" if ":" in host and not host.startswith("[") else server)
 
 
-def names_of(rows: Iterable[Row]) -> list[str]:
-    """Client ids, else addresses, of clients; each once, sorted."""
-    return sorted({str(row["client_id"] or row["client_ip"]) for row in rows})
+def names_of(clients: Iterable[tuple[str | None, str | None]]) -> list[str]:
+    """What clients are called; each once, sorted. clients: the client id of each, and its address."""
+    return sorted({str(client_id or client_ip) for client_id, client_ip in clients})

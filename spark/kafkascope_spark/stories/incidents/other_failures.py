@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, Rebal
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
@@ -90,9 +91,9 @@ def _last_seen(rebalance: RebalanceRow) -> list[int]:
     return [member.last_seen_ns for member in rebalance.lost if member.last_seen_ns]
 
 
-def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, Row]) -> None:
+def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, AffectedClient]) -> None:
     """Gives each failure of members the failed path that it follows from: all who went away did not reach their
-    coordinator meanwhile. clients: client_instance_id -> row of affected_client."""
+    coordinator meanwhile. clients: by client_instance_id."""
     paths = Failures(
         (failure for failure in failures if failure.kind == "path"),
         lambda path: (("path", (path.node_id, host)) for host in path.hosts),
@@ -104,14 +105,14 @@ def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients:
 
 
 def _path_of(
-    departed: DepartedMember, rebalance: RebalanceRow, paths: Failures, clients: Mapping[str, Row]
+    departed: DepartedMember, rebalance: RebalanceRow, paths: Failures, clients: Mapping[str, AffectedClient]
 ) -> Failure | None:
     """The path between the member and its coordinator that failed for most of the time since the member's last
     request."""
     client, since_ns = clients.get(departed.client_instance_id or ""), departed.last_seen_ns
     if client is None or not since_ns or rebalance.start_ns is None:
         return None
-    mine = paths.longest([("path", (rebalance.node_id, client["client_ip"]))], since_ns, rebalance.start_ns)
+    mine = paths.longest([("path", (rebalance.node_id, client.client_ip))], since_ns, rebalance.start_ns)
     return mine[1] if mine is not None and 2 * mine[0] >= rebalance.start_ns - since_ns else None
 
 

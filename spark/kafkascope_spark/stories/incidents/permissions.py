@@ -48,7 +48,7 @@ def _grant(row: Row, observed: Observed) -> str:
         operation = "IdempotentWrite"
     resource = option if name is None else f"{option} {shlex.quote(name)}"
     client = observed.client(row["client_instance_id"])
-    user = (client or {}).get("principal") or "PRINCIPAL"
+    user = (client and client.principal) or "PRINCIPAL"
     principal = shlex.quote(user if user.startswith("User:") else f"User:{user}")
     return f"kafka-acls.sh {observed.tool} --add --allow-principal {principal} --operation {operation} {resource}"
 

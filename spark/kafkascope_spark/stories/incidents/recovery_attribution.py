@@ -61,7 +61,7 @@ def attribute_recoveries(recoveries: Iterable[Row], known: Failures) -> list[Row
 
 def _keys(failure: Failure) -> Iterator[Key]:
     """What a failure concerns, of what recoveries are about."""
-    yield from (("client", silence["client_instance_id"]) for silence in failure.silences)
+    yield from (("client", silence.client_instance_id) for silence in failure.silences)
     if failure.misuse is not None:
         yield from (("client", client) for client in failure.misuse.client_instance_ids)
     elif failure.kind == "replication":

@@ -248,7 +248,7 @@ def _missing_topic(failure: Failure, times: Times) -> str:
     what = f"{_subject(failure)}{which}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
-    stale = names_of(row for row in left_behind(failure) if is_about_id(row))
+    stale = names_of((r["client_id"], r["client_ip"]) for r in left_behind(failure) if is_about_id(r))
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
@@ -309,8 +309,8 @@ def _client(failure: Failure, times: Times) -> str:
 
 def _stood_still(failure: Failure, times: Times) -> str:
     several = len(failure.silences) > 1
-    n = sum(silence["n_connections"] for silence in failure.silences)
-    heartbeat = duration(max(silence["heartbeat_ms"] for silence in failure.silences) * 1_000_000)
+    n = sum(silence.n_connections for silence in failure.silences)
+    heartbeat = duration(max(silence.heartbeat_ms for silence in failure.silences) * 1_000_000)
     return (
         f"Client{'s' if several else ''} {failure.subject} stood still {times.of(failure)}: no request came on any "
         f"of {'their' if several else 'its'} connections ({n}), although heartbeats were due every {heartbeat}, and "

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Row, Silence
+from kafkascope_spark.stories.model import Connection, Silence
+from kafkascope_spark.stories.stage_rows import StageRow
 
 SILENT_CLIENT = "silent_client"
 """Kind of the rows."""
@@ -31,6 +32,27 @@ _NOT_YET = frozenset({api_keys.LEAVE_GROUP, api_keys.JOIN_GROUP, api_keys.FIND_C
 
 
 @dataclass(frozen=True, slots=True)
+class SilentClient(StageRow):
+    """A client that stood still.
+
+    from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
+    the capture; heartbeat_ms: the usual time between its heartbeats; n_connections: those that were silent; packets,
+    requests: those at both ends, of all its connections.
+    """
+
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str
+    groups: tuple[str, ...]
+    from_ns: int
+    to_ns: int | None
+    heartbeat_ms: int
+    n_connections: int
+    packets: tuple[int, ...]
+    requests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _AtMoment:
     """What the connections of a client did at one moment: the silences that cover it."""
 
@@ -39,13 +61,8 @@ class _AtMoment:
     end_ns: int | None
 
 
-def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[Row]:
-    """Rows of SILENT_CLIENT, in order of time. end_ns: end of the capture.
-
-    from_ns: the client's last payload on any connection; to_ns: its first packet afterwards, None where none came by
-    the end of the capture; heartbeat_ms: the usual time between its heartbeats; packets, requests: those at both ends,
-    of all its connections.
-    """
+def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient]:
+    """When the client stood still, in order of time. end_ns: end of the capture."""
     interval_ms = _heartbeat_ms(instance)
     if interval_ms is None:
         return
@@ -119,22 +136,22 @@ def _is_there(at: _AtMoment) -> bool:
     return any(s.ended_by == "data" for s in at.silences)
 
 
-def _row(instance: Instance, at: _AtMoment, interval_ms: int) -> Row:
+def _row(instance: Instance, at: _AtMoment, interval_ms: int) -> SilentClient:
     ordered = sorted(at.silences, key=lambda s: (s.first_ns, s.first_packet_no))
     packets = {n for s in ordered for n in (s.first_packet_no, s.last_packet_no) if n}
     requests = [name for s in ordered for name in (s.request_id, s.next_request_id) if name is not None]
-    return {
-        "client_instance_id": instance.instance_id,
-        "client_id": instance.client_id,
-        "client_ip": instance.client_ip,
-        "groups": sorted(_groups(instance.connections)),
-        "from_ns": at.begin_ns,
-        "to_ns": at.end_ns,
-        "heartbeat_ms": interval_ms,
-        "n_connections": len(at.silences),
-        "packets": sorted(packets),
-        "requests": list(dict.fromkeys(requests)),
-    }
+    return SilentClient(
+        client_instance_id=instance.instance_id,
+        client_id=instance.client_id,
+        client_ip=instance.client_ip,
+        groups=tuple(sorted(_groups(instance.connections))),
+        from_ns=at.begin_ns,
+        to_ns=at.end_ns,
+        heartbeat_ms=interval_ms,
+        n_connections=len(at.silences),
+        packets=tuple(sorted(packets)),
+        requests=tuple(dict.fromkeys(requests)),
+    )
 
 
 def _groups(connections: list[Connection]) -> set[str]:

@@ -8,7 +8,6 @@ session and serves on, the session is what failed.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -21,45 +20,40 @@ from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 Row = dict[str, Any]
 
 ZOOKEEPER_SESSION = "zookeeper_session"
-"""Kind of the rows, and of the incident of a broker that lost its session and served on."""
+"""Kind of the rows (ZooKeeperSession), and of the incident of a broker that lost its session and served on."""
 MOVES = frozenset({"leader_move", "coordinator_move"})
 """Kinds of failures that the end of a session may explain."""
 
 
-def session_row(session: ZooKeeperSession) -> Row:
-    """A row of ZOOKEEPER_SESSION: the fields of the session."""
-    return asdict(session)
-
-
-def ended_sessions(sessions: Sequence[Row], states: Iterable[Row]) -> list[EndedSession]:
+def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[Row]) -> list[EndedSession]:
     """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which
     broker serves at an address; an address of several brokers is left out. So is a session while its client held
     another one: which of them the broker is registered by is not known."""
     names = _names_by_address(states)
-    of_client: KeyedStretches[Row] = KeyedStretches()
+    of_client: KeyedStretches[ZooKeeperSession] = KeyedStretches()
     for row in sessions:
-        of_client.add(("client", row["client_ip"]), row["first_ns"], _over_ns(row), row)
+        of_client.add(("client", row.client_ip), row.first_ns, _over_ns(row), row)
     found = []
     for row in sessions:
         over_ns = _over_ns(row)
-        if row["client_ip"] not in names or over_ns is None:
+        if row.client_ip not in names or over_ns is None:
             continue
-        open_meanwhile = of_client.of(("client", row["client_ip"])).latest(over_ns + 1, row["heard_ns"])
+        open_meanwhile = of_client.of(("client", row.client_ip)).latest(over_ns + 1, row.heard_ns)
         if any(other is not row for other in open_meanwhile):
             continue
-        node_id, subject = names[row["client_ip"]]
+        node_id, subject = names[row.client_ip]
         found.append(
             EndedSession(
                 node_id=node_id,
                 subject=subject,
-                address=row["client_ip"],
-                timeout_ms=row["timeout_ms"],
-                heard_ns=row["heard_ns"],
+                address=row.client_ip,
+                timeout_ms=row.timeout_ms,
+                heard_ns=row.heard_ns,
                 over_ns=over_ns,
-                is_closed=row["is_closed"],
-                reopened_ns=row["reopened_ns"],
-                is_replaced=row["is_replaced"],
-                conn_ids=tuple(row["conn_ids"]),
+                is_closed=row.is_closed,
+                reopened_ns=row.reopened_ns,
+                is_replaced=row.is_replaced,
+                conn_ids=row.conn_ids,
             )
         )
     return sorted(found, key=lambda session: (session.over_ns, session.conn_ids))
@@ -74,10 +68,9 @@ def _names_by_address(states: Iterable[Row]) -> dict[str, tuple[int | None, str]
     return {ip: (node, ip if node is None else f"node {node} ({ip})") for ip, node in alone.items()}
 
 
-def _over_ns(session: Row) -> int | None:
+def _over_ns(session: ZooKeeperSession) -> int | None:
     """When the session was over, at the earliest; None where the capture does not show that."""
-    over_ns: int | None = session["ended_ns"] if session["is_closed"] else session["expired_ns"]
-    return over_ns
+    return session.ended_ns if session.is_closed else session.expired_ns
 
 
 def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession]) -> list[EndedSession]:

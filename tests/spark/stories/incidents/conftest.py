@@ -1,12 +1,16 @@
 """Rows of broker_states, stalls, recoveries and rebalances, as short as a test can say them. Times are seconds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import column_converters
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.listener_use import ListenerUse, Outcome
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -102,24 +106,25 @@ def recovery() -> MakeRow:
 
 
 @pytest.fixture
-def client() -> MakeRow:
-    """What advice needs to know of the client at a host (affected_client.py)."""
+def client() -> Callable[..., AffectedClient]:
+    """What advice needs to know of the client at a host."""
 
-    def make(host: int, library: str = "java", **more: Any) -> Row:
-        return {
-            "client_instance_id": f"ci-{host}",
-            "client_id": f"client-{host}",
-            "client_ip": f"10.0.0.{host}",
-            "library": library,
-            "principal": None,
-            "group_protocol": "classic",
-            "end_state": "open",
-            "session_timeout_ms": None,
-            "rebalance_timeout_ms": None,
-            "servers": ["10.0.0.1:9092"],
-            "secured_servers": [],
-            "advertised": [],
-        } | more
+    def make(host: int, library: str = "java", **more: Any) -> AffectedClient:
+        made = AffectedClient(
+            client_instance_id=f"ci-{host}",
+            client_id=f"client-{host}",
+            client_ip=f"10.0.0.{host}",
+            library=library,
+            principal=None,
+            group_protocol="classic",
+            end_state="open",
+            session_timeout_ms=None,
+            rebalance_timeout_ms=None,
+            servers=("10.0.0.1:9092",),
+            secured_servers=(),
+            advertised=(),
+        )
+        return replace(made, **more)
 
     return make
 
@@ -157,52 +162,49 @@ def rebalance() -> Callable[..., RebalanceRow]:
 
 
 @pytest.fixture
-def silent() -> MakeRow:
-    """A client at a host that stood still (silent_client.py)."""
+def silent() -> Callable[..., SilentClient]:
+    """A client at a host that stood still."""
 
-    def make(host: int, start: float, end: float | None, **more: Any) -> Row:
-        return {
-            "client_instance_id": f"ci-{host}",
-            "client_id": f"client-{host}",
-            "client_ip": f"10.0.0.{host}",
-            "groups": ["orders-app"],
-            "from_ns": ns(start),
-            "to_ns": ns(end),
-            "heartbeat_ms": 3_000,
-            "n_connections": 4,
-            "packets": [100, 200],
-            "requests": [f"silent-{host}"],
-        } | more
+    def make(host: int, start: float, end: float | None, **more: Any) -> SilentClient:
+        made = SilentClient(
+            client_instance_id=f"ci-{host}",
+            client_id=f"client-{host}",
+            client_ip=f"10.0.0.{host}",
+            groups=("orders-app",),
+            from_ns=int(start * NS),
+            to_ns=ns(end),
+            heartbeat_ms=3_000,
+            n_connections=4,
+            packets=(100, 200),
+            requests=(f"silent-{host}",),
+        )
+        return replace(made, **more)
 
     return make
 
 
 @pytest.fixture
-def use() -> MakeRow:
-    """How the client at a host used the listener of node 1 (listener_use.py)."""
+def use() -> Callable[..., ListenerUse]:
+    """How the client at a host used the listener of node 1. more: fields of the use or of its outcome; start, end."""
 
-    def make(host: int | None, protocol: str, **more: Any) -> Row:
+    def make(host: int | None, protocol: str, **more: Any) -> ListenerUse:
         start, end = more.pop("start", 5), more.pop("end", 20)
-        return {
-            "client_ip": f"10.0.0.{host}",
-            "client_instance_id": f"ci-{host}",
-            "client_id": f"client-{host}",
-            "server": "10.0.0.1:9093",
-            "protocol": protocol,
-            "mechanism": None,
-            "served": False,
-            "of_broker": False,
-            "from_start": True,
-            "error_name": None,
-            "had_session": False,
-            "answered": False,
-            "asked": False,
-            "n": 7,
-            "first_ns": ns(start),
-            "last_ns": ns(end),
-            "is_over": True,
-            "works_on": False,
-            "evidence": [f"c{host}"],
-        } | more
+        outcome = {"server": "10.0.0.1:9093", "mechanism": None, "served": False}
+        outcome |= {name: more.pop(name) for name in Outcome.__match_args__ if name in more}
+        made = ListenerUse(
+            client_ip=f"10.0.0.{host}",
+            client_instance_id=f"ci-{host}",
+            client_id=f"client-{host}",
+            outcome=Outcome(
+                **{"server": "10.0.0.1:9093", "mechanism": None, "served": False} | outcome, protocol=protocol
+            ),
+            n=7,
+            first_ns=int(start * NS),
+            last_ns=int(end * NS),
+            is_over=True,
+            works_on=False,
+            evidence=(f"c{host}",),
+        )
+        return replace(made, **more)
 
     return make

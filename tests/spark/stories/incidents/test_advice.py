@@ -123,7 +123,7 @@ def test_commands_use_a_broker_that_served_the_clients(recovery: MakeRow, client
     missing = [recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 9, None, first_api_key=3, resource="orders-2")]
     create = "--create --topic orders-2"
     assert f"--bootstrap-server 10.0.0.1:9092 {create}" in advice([], [], missing, clients=[client(21)])
-    secured = client(21, servers=[], secured_servers=["2001:db8::1:9094"])
+    secured = client(21, servers=(), secured_servers=("2001:db8::1:9094",))
     assert f"--bootstrap-server '[2001:db8::1]:9094' --command-config CLIENT.properties {create}" in advice(
         [], [], missing, clients=[secured]
     )
@@ -147,7 +147,7 @@ def test_an_advertised_address_is_compared_with_what_the_clients_reached(
     where = {"resource": "10.0.0.99:9099", "resource_kind": "connection", "outcome": "client_ended"}
     refused = [recovery("CONNECTION_REFUSED", 21, 7, 5, None, **where)]
     states = [state(None, 21, "silent", 5, None) | {"server_ip": "10.0.0.99", "server_port": 9099}]
-    text = advice(states, [], refused, clients=[client(21, advertised=["10.0.0.99:9099"])])
+    text = advice(states, [], refused, clients=[client(21, advertised=("10.0.0.99:9099",))])
     assert text.startswith("Brokers advertise 10.0.0.99:9099 (advertised.listeners); no connection was accepted there.")
     assert "The same clients reached 10.0.0.1:9092." in text
     configured = advice(states, [], refused, clients=[client(21, "kafkajs")])

@@ -451,7 +451,7 @@ def test_the_name_of_a_topic_keeps_its_letters() -> None:
 
 
 @pytest.mark.parametrize("kind", INCIDENT_KINDS)
-def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
+def test_every_kind_has_a_sentence_and_advice(kind: str, silent: MakeRow) -> None:
     failure = Failure(
         kind,
         "node 2 (10.0.0.2:9092)",
@@ -461,9 +461,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
         server="10.0.0.2:9092",
         hosts=frozenset({"10.0.0.21"}),
     )
-    silent_client = {"client_id": "a", "client_ip": "10.0.0.21", "client_instance_id": "ci-21", "groups": ["g"]}
-    silence = {"n_connections": 3, "heartbeat_ms": 3_000, "from_ns": NS, "to_ns": 2 * NS, "requests": []}
-    failure.silences = [silent_client | silence] if kind == "client" else []
+    failure.silences = [silent(21, 1, 2)] if kind == "client" else []
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)" in sentence
     assert sentence.count("UTC") == 1

@@ -11,7 +11,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
-from kafkascope_spark.stories.incidents.listener_use import listener_use_rows
+from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses
 from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, MakeRow, Row
@@ -146,17 +146,17 @@ S_MS = 1_000
 
 
 @pytest.fixture
-def uses(connection: MakeConnection) -> Callable[..., list[Row]]:
+def uses(connection: MakeConnection) -> Callable[..., list[ListenerUse]]:
     """The rows of connections of one client, as keyword arguments of `connection`; the capture ends at 60 s."""
 
-    def make(*changed: dict[str, Any], refused: dict[str, str] | None = None) -> list[Row]:
+    def make(*changed: dict[str, Any], refused: dict[str, str] | None = None) -> list[ListenerUse]:
         made = [connection(f"c{n}", n * S_MS, n * S_MS + 100, **changes) for n, changes in enumerate(changed)]
         kafka = [c for c in made if c.protocol == "kafka"]
         instances = {}
         if kafka:
             instance = Instance("ci-1", "10.0.0.21", "app", kind_of(kafka), Group(kafka), kafka)
             instances = {c.conn_id: instance for c in kafka}
-        return list(listener_use_rows("10.0.0.21", made, instances, refused or {}, 60 * NS))
+        return list(listener_uses("10.0.0.21", made, instances, refused or {}, 60 * NS))
 
     return make
 
@@ -177,10 +177,10 @@ SERVED: Row = {"served": True, "n_responses": 9, "server": "10.0.0.1:9092", "api
     ],
 )
 def test_a_connection_says_what_was_spoken_and_whether_it_was_served(
-    changes: Row, protocol: str, served: bool, uses: Callable[..., list[Row]]
+    changes: Row, protocol: str, served: bool, uses: Callable[..., list[ListenerUse]]
 ) -> None:
     (row,) = uses(changes)
-    assert (row["protocol"], row["served"]) == (protocol, served)
+    assert (row.outcome.protocol, row.outcome.served) == (protocol, served)
 
 
 @pytest.mark.parametrize(
@@ -192,30 +192,30 @@ def test_a_connection_says_what_was_spoken_and_whether_it_was_served(
         {"protocol": "empty", "close_kind": "refused"},
     ],
 )
-def test_what_ended_otherwise_says_nothing(changes: Row, uses: Callable[..., list[Row]]) -> None:
+def test_what_ended_otherwise_says_nothing(changes: Row, uses: Callable[..., list[ListenerUse]]) -> None:
     """A client that closed first, a server that closed after its greeting, a port without a server."""
     assert uses(changes) == []
 
 
-def test_attempts_that_went_alike_are_one_row(uses: Callable[..., list[Row]]) -> None:
+def test_attempts_that_went_alike_are_one_row(uses: Callable[..., list[ListenerUse]]) -> None:
     """Three at 0, 1 and 2 s came to nothing; then the client was served at another port."""
-    served, closed = sorted(uses(CLOSED, CLOSED, CLOSED, SERVED), key=lambda row: not row["served"])
-    assert (closed["n"], closed["evidence"]) == (3, ["c0", "c1", "c2"])
-    assert (closed["first_ns"], closed["last_ns"], closed["is_over"]) == (0, 2_100_000_000, True)
-    assert (closed["works_on"], closed["client_instance_id"], closed["client_id"]) == (True, "ci-1", "app")
-    assert (served["client_instance_id"], served["evidence"]) == (None, [])
+    served, closed = sorted(uses(CLOSED, CLOSED, CLOSED, SERVED), key=lambda row: not row.outcome.served)
+    assert (closed.n, closed.evidence) == (3, ("c0", "c1", "c2"))
+    assert (closed.first_ns, closed.last_ns, closed.is_over) == (0, 2_100_000_000, True)
+    assert (closed.works_on, closed.client_instance_id, closed.client_id) == (True, "ci-1", "app")
+    assert (served.client_instance_id, served.evidence) == (None, ())
 
 
-def test_a_client_whose_next_attempt_may_be_due_goes_on(uses: Callable[..., list[Row]]) -> None:
+def test_a_client_whose_next_attempt_may_be_due_goes_on(uses: Callable[..., list[ListenerUse]]) -> None:
     last = CLOSED | {"syn_ns": 45 * NS, "last_ns": 45 * NS}
     (slow,) = uses(CLOSED, last)
     (single,) = uses(last)
-    assert (slow["is_over"], single["is_over"]) == (False, True)
+    assert (slow.is_over, single.is_over) == (False, True)
 
 
-def test_refused_credentials_go_by_their_error(uses: Callable[..., list[Row]]) -> None:
+def test_refused_credentials_go_by_their_error(uses: Callable[..., list[ListenerUse]]) -> None:
     (row,) = uses({"sasl_mechanism": "PLAIN"}, refused={"c0": "SASL_AUTHENTICATION_FAILED"})
-    assert (row["protocol"], row["mechanism"], row["error_name"]) == (
+    assert (row.outcome.protocol, row.outcome.mechanism, row.outcome.error_name) == (
         "SASL_PLAINTEXT",
         "PLAIN",
         "SASL_AUTHENTICATION_FAILED",

@@ -3,6 +3,7 @@ on every machine."""
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, Row
+from .conftest import NS, MakeRow
 
 FEW, FACTOR = 40, 4
 MOST_GROWTH = FACTOR * 1.5
@@ -18,7 +19,7 @@ MOST_GROWTH = FACTOR * 1.5
 Found = Iterator[tuple[str, Any]]
 
 
-def calls(rows: list[tuple[str, Row]]) -> int:
+def calls(rows: list[tuple[str, Any]]) -> int:
     """How many functions of ours, and steps of their generators and comprehensions, it takes to make the incidents."""
     n = 0
 
@@ -38,9 +39,10 @@ def calls(rows: list[tuple[str, Row]]) -> int:
     return n
 
 
-def named(row: Row, number: int, **more: Any) -> Row:
+def named(row: Any, number: int, **more: Any) -> Any:
     """The row as that of another client."""
-    return row | {"client_instance_id": f"ci-{number}", "client_ip": f"host-{number}"} | more
+    more |= {"client_instance_id": more.get("client_instance_id", f"ci-{number}"), "client_ip": f"host-{number}"}
+    return row | more if isinstance(row, dict) else replace(row, **more)
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ def never_served(state: MakeRow, recovery: MakeRow, client: MakeRow) -> Callable
             yield "recovery", named(recovery("CONNECTION_REFUSED", i, None, i, None), i, **about)
             start = {"startup_id": f"start-{i}", "start_ns": i * NS, "failed_subject": server}
             yield "failed_start", named(start, i)
-            yield "affected_client", named(client(i), i, advertised=[server])
+            yield "affected_client", named(client(i), i, advertised=(server,))
 
     return rows
 

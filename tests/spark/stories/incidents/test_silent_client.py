@@ -69,7 +69,7 @@ def result(*connections: Connection) -> list[tuple[float, float | None]]:
     own = list(connections)
     instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
     rows = list(silent_client_rows(instance, END * NS))
-    return [(row["from_ns"] / NS, row["to_ns"] and row["to_ns"] / NS) for row in rows]
+    return [(row.from_ns / NS, row.to_ns and row.to_ns / NS) for row in rows]
 
 
 def test_a_member_that_sends_nothing_anywhere_stands_still(
@@ -80,8 +80,8 @@ def test_a_member_that_sends_nothing_anywhere_stands_still(
     assert result(*found) == [(10.5, 20.0)]
     own = list(found)
     (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
-    assert (row["packets"], row["groups"], row["heartbeat_ms"]) == ([100, 105, 200, 202], ["orders-app"], 3_000)
-    assert row["requests"] == ["before-10", "after-20", "before-10.5", "after-20.2"]
+    assert (row.packets, row.groups, row.heartbeat_ms) == ((100, 105, 200, 202), ("orders-app",), 3_000)
+    assert row.requests == ("before-10", "after-20", "before-10.5", "after-20.2")
 
 
 def test_a_client_that_fetches_on_does_not_stand_still(

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -24,25 +25,28 @@ from .conftest import NS, MakeRow, Row, ns
 PIECE = pathlib.Path(__file__).parents[4] / "fixtures" / "captures" / "pieces" / "zk_lost_broker.pcap.zst"
 
 
-def session(node: int, heard: float, over: float | None, **more: Any) -> Row:
+def session(node: int, heard: float, over: float | None, **more: Any) -> ZooKeeperSession:
     """The session of a broker, which was last heard from and over at these seconds; it expired unless it is closed."""
-    row = {
-        "client_ip": f"10.0.0.{node}",
-        "timeout_ms": 6_000,
-        "first_ns": 0,
-        "heard_ns": ns(heard),
-        "is_closed": False,
-        "ended_ns": ns(over),
-        "expired_ns": ns(over),
-        "reopened_ns": None,
-        "is_replaced": False,
-        "conn_ids": [f"zk-{node}-{heard}"],
-    } | more
-    assert set(row) <= set(ZooKeeperSession.__dataclass_fields__)
-    return row
+    made = ZooKeeperSession(
+        node_id=None,
+        client_ip=f"10.0.0.{node}",
+        server_ip="10.0.0.9",
+        server_port=2181,
+        session=None,
+        timeout_ms=6_000,
+        first_ns=0,
+        heard_ns=int(heard * NS),
+        is_closed=False,
+        ended_ns=ns(over),
+        expired_ns=ns(over),
+        reopened_ns=None,
+        is_replaced=False,
+        conn_ids=(f"zk-{node}-{heard}",),
+    )
+    return replace(made, **more)
 
 
-def incidents_of(rows: dict[str, Iterable[Row]]) -> list[Row]:
+def incidents_of(rows: dict[str, Iterable[Any]]) -> list[Row]:
     machine = Incidents(0)
     for kind, of_kind in rows.items():
         for row in of_kind:
