@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, PassedOn, TableRow
@@ -98,8 +99,6 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == SERVICE_CLIENT:
             client = {name: row[name] for name in ServiceClient.__dataclass_fields__}
             yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
-        elif name == STALL:
-            yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:
             writer.take(name, row)
 
@@ -109,6 +108,8 @@ def _for_incidents(row: PassedOn) -> Row:
     if isinstance(row, AffectedClient):
         identity = row.client_instance_id
         return _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
+    if isinstance(row, Stall):
+        return _row(STALL, "", STALL, row) | {"ts_ns": row.from_ns, "conn_id": row.stall_id}
     if isinstance(row, ZooKeeperSession):
         place = {"ts_ns": row.first_ns, "conn_id": row.conn_ids[0]}
         return _row(ZOOKEEPER_SESSION, row.client_ip or "", ZOOKEEPER_SESSION, row) | place

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
 from kafkascope_spark.event_reader import values_of
@@ -157,8 +158,8 @@ class SharedMachines:
                 identity = f"{row['transactional_id']}:{row['transaction_no']}"
                 self._found.append(found(TRANSACTION, row["begin_ns"] or 0, identity, row))
 
-    def _take_stalls(self, rows: Iterable[Row]) -> None:
-        self._found += [found(STALL, row["from_ns"], row["stall_id"], row) for row in rows]
+    def _take_stalls(self, rows: Iterable[Stall]) -> None:
+        self._found += [found(STALL, row.from_ns, row.stall_id, row) for row in rows]
 
     def _take_broker_states(self, rows: Iterable[Row]) -> None:
         for row in rows:

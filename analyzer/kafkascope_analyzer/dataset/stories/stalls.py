@@ -1,39 +1,54 @@
 """`stalls`: who was not served, from when to when."""
 
-from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
-STALL_KINDS = ("produce", "consume", "commit", "membership", "transaction", "metadata")
+from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 
-STALLS = Table(
-    "stalls",
-    "wait of a client or group for a service of the cluster, at least as long as --stall says (1 s)",
-    (
-        text("stall_id", "the stall: the same for the same capture"),
-        text(
-            "kind",
-            "the service: produce (records waited to be accepted), consume (accepted records waited to be fetched), "
-            "commit (of offsets), membership (a place in the group), transaction, metadata",
-            *STALL_KINDS,
-        ),
-        text("client_instance_id", "client that waited; of a group's partition, the member that read it next or last"),
-        text("client_ip", "address of that client"),
-        text("client_id", "its client id"),
-        text("group_id", "group that waited; null where no group did"),
-        text("transactional_id", "transactional id that waited; null where none did"),
-        text("topic", "topic; null where the wait is not about one"),
-        i32("partition", "partition; null where the wait is not about one"),
-        i32("node_id", "broker that was waited on first; null where the capture does not show it"),
-        *time("from", "since when it waited"),
-        *time("to", "when the wait ended; null where it still waited at the end of the capture"),
-        flag(
-            "served",
-            "whether it was served again then; false where the client gave up or ended before; null where it still "
-            "waited at the end of the capture, or where no file covers the time from then on",
-        ),
-        i64("waited_ms", "how long it waited, or had waited at the end of the capture, milliseconds"),
-        i64("n_attempts", "requests that were sent for it meanwhile; null for consume"),
-        texts("error_names", "errors that they got, sorted"),
-        text("incident_id", "incident that it belongs to"),
-        texts("evidence", "request ids that prove it, in order of time; at most 32"),
-    ),
-)
+StallKind = Literal["produce", "consume", "commit", "membership", "transaction", "metadata"]
+STALL_KINDS: tuple[StallKind, ...] = get_args(StallKind)
+SEVERE_MS = 10_000
+"""A wait as long as this, or one that did not end, is an error."""
+
+
+@declares("stalls", "wait of a client or group for a service of the cluster, at least as long as --stall says (1 s)")
+@dataclass(slots=True)
+class Stall(StoryRow):
+    """A row of stories/stalls. What finds it does not know its incident."""
+
+    stall_id: Annotated[str, "the stall: the same for the same capture"]
+    kind: Annotated[
+        StallKind,
+        "the service: produce (records waited to be accepted), consume (accepted records waited to be fetched), "
+        "commit (of offsets), membership (a place in the group), transaction, metadata",
+    ]
+    client_instance_id: Annotated[
+        str | None, "client that waited; of a group's partition, the member that read it next or last"
+    ]
+    client_ip: Annotated[str | None, "address of that client"]
+    client_id: Annotated[str | None, "its client id"]
+    group_id: Annotated[str | None, "group that waited; null where no group did"]
+    transactional_id: Annotated[str | None, "transactional id that waited; null where none did"]
+    topic: Annotated[str | None, "topic; null where the wait is not about one"]
+    partition: Annotated[int | None, I32, "partition; null where the wait is not about one"]
+    node_id: Annotated[int | None, I32, "broker that was waited on first; null where the capture does not show it"]
+    from_ns: Annotated[int, TIME, "since when it waited"]
+    to_ns: Annotated[int | None, TIME, "when the wait ended; null where it still waited at the end of the capture"]
+    served: Annotated[
+        bool | None,
+        "whether it was served again then; false where the client gave up or ended before; null where it still "
+        "waited at the end of the capture, or where no file covers the time from then on",
+    ]
+    waited_ms: Annotated[int, "how long it waited, or had waited at the end of the capture, milliseconds"]
+    n_attempts: Annotated[int | None, "requests that were sent for it meanwhile; null for consume"]
+    error_names: Annotated[tuple[str, ...], "errors that they got, sorted"]
+    incident_id: Annotated[str | None, "incident that it belongs to"]
+    evidence: Annotated[tuple[str, ...], "request ids that prove it, in order of time; at most 32"]
+
+    @property
+    def is_severe(self) -> bool:
+        """Whether it was long, or did not end."""
+        return self.to_ns is None or self.waited_ms >= SEVERE_MS
+
+
+STALLS = Stall.TABLE

@@ -2,13 +2,14 @@
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import FINDING, INCIDENT, STALL, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
 from kafkascope_analyzer.report.formatting import absolute, clock, count, list_of, safe, span, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Family
-from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
+from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Incident
 from kafkascope_analyzer.report.model.incidents.summary import load_overview, title_of
 from kafkascope_analyzer.report.model.incidents.waits import what_waited, who_waited

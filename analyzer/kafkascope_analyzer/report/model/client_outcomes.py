@@ -13,9 +13,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import start_text
-from kafkascope_analyzer.report.model.incidents.load import Stall
 from kafkascope_analyzer.report.model.incidents.model import INFO
 from kafkascope_analyzer.report.model.incidents.waits import stood_still
 from kafkascope_analyzer.report.rows import grouped, read

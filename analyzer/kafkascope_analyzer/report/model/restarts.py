@@ -18,12 +18,13 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.broker_releases import ClusterReleases, ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.model.incidents.families import Family, families_of
-from kafkascope_analyzer.report.model.incidents.load import Facts, Stall, load_facts
+from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
 from kafkascope_analyzer.report.plain import arguments_of

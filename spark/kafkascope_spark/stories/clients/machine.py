@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperSession, sessions_of
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
@@ -41,7 +42,7 @@ from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 from kafkascope_spark.stories.transactions.machine import CLIENT_END
 
-PassedOn = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession
+PassedOn = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession | Stall
 """Rows that only incidents need."""
 TableRow = tuple[str, Row | PassedOn]
 """The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import RANKS, WHOLE
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.stories.groups import classic, epoch_based
@@ -25,7 +26,7 @@ from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
 
 PROTOCOLS: tuple[Protocol, ...] = (*classic.PROTOCOLS, *epoch_based.PROTOCOLS)
 """All group protocols. Another one is a module with a machine, and its protocols here."""
-TableRow = tuple[str, RebalanceRow | Row]
+TableRow = tuple[str, RebalanceRow | Stall]
 """REBALANCES.name or STALL, and a row."""
 _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.apis}
 

@@ -170,7 +170,7 @@ def _coordinator_move(failure: Failure, observed: Observed) -> Iterable[str]:
         return
     yield "None, if brokers were restarted on purpose."
     groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
-    groups &= {stall["group_id"] for stall in failure.stalls}
+    groups &= {stall.group_id for stall in failure.stalls}
     commands = [
         f"kafka-consumer-groups.sh {observed.tool} --describe --state --group {shlex.quote(group)}"
         for group in sorted(groups)[:MOST_COMMANDS]
@@ -204,7 +204,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
     protocol = next((p for c in observed.clients if (p := c.group_protocol) in _BROKER_SESSIONS), None)
     if protocol is not None:
         groups = {row.group_id for row in failure.rebalances}
-        groups |= {row["group_id"] for row in failure.stalls if row["group_id"]}
+        groups |= {stall.group_id for stall in failure.stalls if stall.group_id}
         yield from _session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
         return
     yield _session_of_client(observed, silent_ms, ran_on=ran_on)

@@ -6,9 +6,9 @@ or None.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, takewhile
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter, itemgetter
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
@@ -20,43 +20,42 @@ from kafkascope_spark.stories.incidents.stall_candidates import (
     KnownFailures,
 )
 
-Row = dict[str, Any]
-Rule = Callable[[Row, Candidates], Failure | None]
+Rule = Callable[[Stall, Candidates], Failure | None]
 
 MOST_LATER = 20
 """Of the failures that begin one after the other while a client stands still, so many have its stall among their
 earlier stalls: hundreds of brokers may fail meanwhile, and thousands of clients wait."""
 
 
-def under_quota(stall: Row, among: Candidates) -> Failure | None:
+def under_quota(stall: Stall, among: Candidates) -> Failure | None:
     """The quota that made brokers hold the client back meanwhile."""
-    return _failure(among.longest([("quota", stall["client_instance_id"])]))
+    return _failure(among.longest([("quota", stall.client_instance_id)]))
 
 
-def at_failed_broker(stall: Row, among: Candidates) -> Failure | None:
+def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     """The failure of the broker that was waited on, while it did not serve the host that waited."""
-    if stall["node_id"] is None:
+    if stall.node_id is None:
         return None
-    return _failure(among.longest([("node", stall["node_id"])], lambda failure: failure.reaches(stall["client_ip"])))
+    return _failure(among.longest([("node", stall.node_id)], lambda failure: failure.reaches(stall.client_ip)))
 
 
-def of_client_at_fault(stall: Row, among: Candidates) -> Failure | None:
+def of_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
     """The client that stood still by itself, or that was not let in any longer: it waited, or its group did, whose
     records it should have fetched; or it had to find its place again when it went on."""
-    itself: Key = ("client", stall["client_instance_id"])
-    during = _failure(among.longest([itself, ("group", stall["group_id"])]))
+    itself: Key = ("client", stall.client_instance_id)
+    during = _failure(among.longest([itself, ("group", stall.group_id)]))
     return during or min(among.just_over(itself), key=lambda failure: failure.misuse is not None, default=None)
 
 
-def behind_failed_replica(stall: Row, among: Candidates) -> Failure | None:
+def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
     """The failure of another broker while the one that was waited on served others: records wait until all in-sync
     replicas have them, and a group until its coordinator is back. Of several that lasted about as long, the one that
     began last: whoever was served while the others failed did not wait for them."""
 
     def is_other(failure: Failure) -> bool:
-        return failure.kind == "replication" or failure.node_id != stall["node_id"]
+        return failure.kind == "replication" or failure.node_id != stall.node_id
 
-    keys = [OF_NAMED_NODES] if stall["node_id"] is None else [OF_NAMED_NODES, OF_UNKNOWN_NODES]
+    keys = [OF_NAMED_NODES] if stall.node_id is None else [OF_NAMED_NODES, OF_UNKNOWN_NODES]
     longest = among.longest(keys, is_other)
     if longest is None:
         return None
@@ -64,60 +63,60 @@ def behind_failed_replica(stall: Row, among: Candidates) -> Failure | None:
     return max(among.known.by_key.in_order(before), key=lambda f: f.start_ns, default=longest[1])
 
 
-def at_moved_resource(stall: Row, among: Candidates) -> Failure | None:
+def at_moved_resource(stall: Stall, among: Candidates) -> Failure | None:
     """What errors show about the topic-partition, group or transactional id that waited: its leader or coordinator
     moved, access was denied, ..."""
     return _failure(among.longest(("resource", name) for name in _resources_of(stall)))
 
 
-def at_lost_place(stall: Row, among: Candidates) -> Failure | None:
+def at_lost_place(stall: Stall, among: Candidates) -> Failure | None:
     """What errors show about members of the group that waited: they had lost their place in it."""
     return _failure(among.longest(("member", name) for name in _resources_of(stall)))
 
 
-def without_coordinator(stall: Row, among: Candidates) -> Failure | None:
+def without_coordinator(stall: Stall, among: Candidates) -> Failure | None:
     """The failure for which a member of the group waited for its coordinator meanwhile: an application that commits
     synchronously reads nothing until the response is there."""
-    if stall["group_id"] is None:
+    if stall.group_id is None:
         return None
-    waiting = among.known.waiting(stall["group_id"], stall["from_ns"])
+    waiting = among.known.waiting(stall.group_id, stall.from_ns)
     of_group = [each for each in waiting if among.has(each[2])]
     return min(of_group, key=itemgetter(0, 1))[2] if of_group else None
 
 
-def beside_cut_path(stall: Row, among: Candidates) -> Failure | None:
+def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
     """The failed path of the client's host for most of the stall: a client that waits for one broker, most often its
     coordinator, may ask the others for nothing meanwhile (kafkajs awaits the response to each heartbeat)."""
-    longest = among.longest([("path", stall["client_ip"])])
-    if longest is None or 2 * longest[0] < stall["waited_ms"] * 1_000_000:
+    longest = among.longest([("path", stall.client_ip)])
+    if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
         return None
     return longest[1]
 
 
-def while_not_recovered(stall: Row, among: Candidates) -> Failure | None:
+def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
     """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
     waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
-    client = stall["client_instance_id"]
+    client = stall.client_instance_id
     keys: list[Key] = [("resource", (client, name)) for name in sorted(_resources_of(stall))]
-    found = (among.recovering(key) for key in (*keys, ("node", (client, stall["node_id"]))))
+    found = (among.recovering(key) for key in (*keys, ("node", (client, stall.node_id))))
     last = max((each for each in found if each is not None), key=itemgetter(0), default=None)
     return None if last is None else last[1]
 
 
-def after_failed_broker(stall: Row, among: Candidates) -> Failure | None:
+def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     """The latest failure of a broker that was over shortly before, or at that moment: leaders and coordinators move
     back, and groups rebalance."""
-    if stall["kind"] not in ("membership", "commit", "metadata", "transaction") and not stall["error_names"]:
+    if stall.kind not in ("membership", "commit", "metadata", "transaction") and not stall.error_names:
         return None
-    last = among.known.over_last(stall["from_ns"])
-    return last if last is not None and stall["from_ns"] <= (last.end_ns or 0) + FOLLOWS_NS else None
+    last = among.known.over_last(stall.from_ns)
+    return last if last is not None and stall.from_ns <= (last.end_ns or 0) + FOLLOWS_NS else None
 
 
-def until_sent_again(stall: Row, among: Candidates) -> Failure | None:
+def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
     """The failure after which a connection that outlived it was still silent: TCP doubles the time between its
     retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as that lasted.
     A client that had to connect again has a recovery."""
-    client = stall["client_instance_id"]
+    client = stall.client_instance_id
     outlived = (f for f in among.known.sent_again(stall) if (client, f.server) not in f.recoveries_of)
     return next(iter(among.known.by_key.in_order(filter(among.has, outlived))), None)
 
@@ -139,10 +138,10 @@ BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path)
 """For what is left when the other stalls belong to failures."""
 
 
-def attribute_stalls(stalls: Iterable[Row], known: KnownFailures, rules: Sequence[Rule] = RULES) -> list[Row]:
+def attribute_stalls(stalls: Iterable[Stall], known: KnownFailures, rules: Sequence[Rule] = RULES) -> list[Stall]:
     """Gives each stall to its failure. Returns those that belong to none."""
     left = []
-    for stall in sorted(stalls, key=itemgetter("from_ns", "stall_id")):
+    for stall in sorted(stalls, key=attrgetter("from_ns", "stall_id")):
         failure = _failure_of(stall, known, rules)
         if failure is None:
             left.append(stall)
@@ -152,10 +151,10 @@ def attribute_stalls(stalls: Iterable[Row], known: KnownFailures, rules: Sequenc
     return left
 
 
-def _failure_of(stall: Row, known: KnownFailures, rules: Iterable[Rule]) -> Failure | None:
+def _failure_of(stall: Stall, known: KnownFailures, rules: Iterable[Rule]) -> Failure | None:
     """The failure to which the stall belongs, by the first rule that applies; None where none does. A stall that spans
     several failures belongs to one that had begun when it began, if a rule gives one."""
-    begun = (Candidates(known, stall, begun_by_ns) for begun_by_ns in (stall["from_ns"] + SECOND, FOREVER))
+    begun = (Candidates(known, stall, begun_by_ns) for begun_by_ns in (stall.from_ns + SECOND, FOREVER))
     found = (rule(stall, among) for among in begun for rule in rules)
     return next((failure for failure in found if failure is not None), None)
 
@@ -173,14 +172,14 @@ def give_earlier_stalls(failures: Sequence[Failure]) -> None:
             for failure in in_a_row[1:]:
                 failure.earlier_stalls.append(stall)
             for failure in in_a_row[:-1]:
-                failure.outlasting.add(stall["stall_id"])
+                failure.outlasting.add(stall.stall_id)
 
 
-def _later_failures(known: Failures, owner: Failure, stall: Row) -> list[Failure]:
+def _later_failures(known: Failures, owner: Failure, stall: Stall) -> list[Failure]:
     """The failures for the host that stood still that began during the stall and kept it waiting, in order of time: the
     first, and the last one, up to MOST_LATER."""
-    key, since_ns = ("host", stall["client_ip"]), stall["from_ns"]
-    last_ns = (FOREVER if stall["to_ns"] is None else stall["to_ns"]) - LEAST_OVERLAP_NS
+    key, since_ns = ("host", stall.client_ip), stall.from_ns
+    last_ns = (FOREVER if stall.to_ns is None else stall.to_ns) - LEAST_OVERLAP_NS
 
     def kept_waiting(failure: Failure) -> bool:
         return failure is not owner and failure.start_ns > since_ns and _overlap_of(stall, failure) >= LEAST_OVERLAP_NS
@@ -196,11 +195,11 @@ def _failure(found: tuple[int, Failure] | None) -> Failure | None:
     return None if found is None else found[1]
 
 
-def _overlap_of(stall: Row, failure: Failure) -> int:
-    return failure.overlap_ns(stall["from_ns"], stall["to_ns"])
+def _overlap_of(stall: Stall, failure: Failure) -> int:
+    return failure.overlap_ns(stall.from_ns, stall.to_ns)
 
 
-def _resources_of(stall: Row) -> frozenset[str]:
+def _resources_of(stall: Stall) -> frozenset[str]:
     """The names that a recovery's resource may have, if it is about what waited."""
-    partition = f"{stall['topic']}-{stall['partition']}"
-    return frozenset(filter(None, (partition, stall["topic"], stall["group_id"], stall["transactional_id"])))
+    partition = f"{stall.topic}-{stall.partition}"
+    return frozenset(filter(None, (partition, stall.topic, stall.group_id, stall.transactional_id)))

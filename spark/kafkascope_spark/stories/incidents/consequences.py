@@ -137,8 +137,8 @@ class Consequences:
 
 
 def _met(failure: Failure) -> _Met:
-    names = {s["group_id"] for s in failure.stalls if s["kind"] in _OF_MEMBERS}
-    names |= {s["transactional_id"] for s in failure.stalls}
+    names = {s.group_id for s in failure.stalls if s.kind in _OF_MEMBERS and s.group_id is not None}
+    names |= {s.transactional_id for s in failure.stalls if s.transactional_id is not None}
     names |= {r["resource"] for r in failure.recoveries if r["resource_kind"] in _OF_COORDINATORS}
     of_misuse = failure.misuse.servers if failure.misuse is not None else ()
     until = end_ns(failure)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -64,8 +65,8 @@ class Failure:
     error_names: set[str] = field(default_factory=set)
     states: list[Row] = field(default_factory=list)
     """Rows of broker_states that show it."""
-    stalls: list[Row] = field(default_factory=list)
-    earlier_stalls: list[Row] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    earlier_stalls: list[Stall] = field(default_factory=list)
     """Stalls of other failures that had begun before, and went on because of this one too."""
     outlasting: set[str] = field(default_factory=set)
     """The stalls among these and its own that went on because of a later failure (stall_id)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.stalls import SEVERE_MS
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
@@ -14,8 +15,6 @@ from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, se
 
 Row = dict[str, Any]
 
-SEVERE_MS = 10_000
-"""Whoever stood still so long makes the incident an error."""
 MOST_EVIDENCE = 100
 
 
@@ -46,8 +45,8 @@ def incident_row(
         advice=advice_for(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
-        earlier_stalls=tuple(sorted(stall["stall_id"] for stall in failure.earlier_stalls)),
-        longest_ms=max((stall["waited_ms"] for stall in stalls), default=0),
+        earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
+        longest_ms=max((stall.waited_ms for stall in stalls), default=0),
         how_known=how_known(failure),
         evidence=tuple(_evidence(failure)),
     )
@@ -65,26 +64,27 @@ def client_fault(failure: Failure) -> str | None:
 def clients_of(failure: Failure) -> set[str]:
     """The clients that stood still or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
-    silent = {silence.client_instance_id for silence in failure.silences}
-    rows = (*failure.stalls, *failure.earlier_stalls, *failure.recoveries)
-    return of_misuse | silent | {row["client_instance_id"] for row in rows} - {None}
+    named = {stall.client_instance_id for stall in (*failure.stalls, *failure.earlier_stalls)}
+    named |= {silence.client_instance_id for silence in failure.silences}
+    named |= {row["client_instance_id"] for row in failure.recoveries}
+    return of_misuse | {client for client in named if client is not None}
 
 
 def end_ns(failure: Failure) -> int | None:
     """When the last of those who stood still was served again, gave up or ended; else when the failure was over, which
     also counts for those who went on waiting because of a later one."""
     stalls = [*failure.stalls, *failure.earlier_stalls]
-    ends = [stall["to_ns"] for stall in stalls if stall["stall_id"] not in failure.outlasting]
+    ends = [stall.to_ns for stall in stalls if stall.stall_id not in failure.outlasting]
     if not ends or failure.outlasting:
         ends.append(failure.end_ns)
-    return None if None in ends else max(ends)
+    return None if None in ends else max(end for end in ends if end is not None)
 
 
 def severity_of(failure: Failure) -> str:
     """How bad it was for those who stood still."""
     stalls = failure.stalls
-    earlier_ns = [failure.overlap_ns(stall["from_ns"], stall["to_ns"]) for stall in failure.earlier_stalls]
-    if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
+    earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
+    if any(stall.is_severe for stall in stalls):
         return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
@@ -103,8 +103,8 @@ def _evidence(failure: Failure) -> list[str]:
     still."""
     cause = failure.root if failure.session is None and failure.root is not None else failure
     session = list(cause.session.conn_ids) if cause.session is not None else []
-    ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
-    ids = [*session, *(i for stall in ordered for i in stall["evidence"] or ())]
+    ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))
+    ids = [*session, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]

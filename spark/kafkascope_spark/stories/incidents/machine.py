@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
@@ -43,6 +44,7 @@ from kafkascope_spark.stories.incidents.zookeeper_session import (
 )
 
 Row = dict[str, Any]
+R = TypeVar("R")
 T = TypeVar("T")
 
 INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
@@ -59,7 +61,7 @@ class Incidents:
         self._is_complete = True
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
         self._states: list[Row] = []
-        self._stalls: list[Row] = []
+        self._stalls: list[Stall] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[RebalanceRow] = []
         self._sessions: list[ZooKeeperSession] = []
@@ -95,21 +97,22 @@ class Incidents:
             self._clients[row.client_instance_id] = row
 
     def _named_clients(self) -> set[str]:
-        departed = {member.client_instance_id for row in self._rebalances for member in row.departed}
-        silent = {row.client_instance_id for row in self._silent}
-        rows = (*self._stalls, *self._recoveries, *self._starts)
-        named = departed | silent | {row["client_instance_id"] for row in rows}
+        named = {member.client_instance_id for row in self._rebalances for member in row.departed}
+        named |= {stall.client_instance_id for stall in self._stalls}
+        named |= {silent.client_instance_id for silent in self._silent}
+        named |= {row["client_instance_id"] for row in (*self._recoveries, *self._starts)}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
     def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:
         """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
         incidents = self._with_rows(self._failures())
-        incident_of = {s["stall_id"]: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
+        incident_of = {s.stall_id: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
         for state in self._states:
             yield "broker_states", state
         for stall in self._stalls:
-            if stall["stall_id"] in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
-                yield "stalls", stall | {"incident_id": incident_of.get(stall["stall_id"])}
+            if stall.stall_id in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
+                stall.incident_id = incident_of.get(stall.stall_id)
+                yield "stalls", stall
         yield from self._with_incidents({failure: row.incident_id for failure, row in incidents.items()})
         for row in incidents.values():
             yield "incidents", row
@@ -154,10 +157,10 @@ class Incidents:
         errors = self._found("errors", lambda: of_errors(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
-        of_groups = [stall for stall in left if stall["group_id"]]
+        of_groups = [stall for stall in left if stall.group_id]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
-        explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
-        left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
+        explained = {s.stall_id for failure in of_members for s in failure.stalls}
+        left = [s for s in left if s.stall_id not in explained and not _may_be_by_choice(s)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
@@ -185,21 +188,21 @@ class Incidents:
 
     def _left(
         self,
-        attribute: Callable[[list[Row], T], list[Row]],
-        rows: list[Row],
+        attribute: Callable[[list[R], T], list[R]],
+        rows: list[R],
         failures: list[Failure],
         index: Callable[[list[Failure]], T],
-    ) -> list[Row]:
+    ) -> list[R]:
         """The rows that belong to none of the failures. A row that cannot be looked at belongs to none and is not among
         them. index: of the failures, as attribute asks for them; rows that are looked at one by one share it."""
         if not rows:
             return []
-        left: list[Row] = []
+        left: list[R] = []
         known: list[T] = []
         if not self._do("what belongs to them", lambda: known.append(index(failures))):
             return []
 
-        def take(some: list[Row]) -> None:
+        def take(some: list[R]) -> None:
             left.extend(attribute(some, known[0]))
 
         if not self._do("what belongs to them", partial(take, rows)):
@@ -217,7 +220,7 @@ class Incidents:
         return not part.has_failed
 
 
-def _may_be_by_choice(stall: Row) -> bool:
+def _may_be_by_choice(stall: Stall) -> bool:
     """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
     put a partition aside (the restore consumer of Kafka Streams does)."""
-    return stall["kind"] == "consume" and stall["group_id"] is None
+    return stall.kind == "consume" and stall.group_id is None

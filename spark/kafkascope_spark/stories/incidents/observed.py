@@ -29,11 +29,12 @@ class Observed:
     @cached_property
     def clients(self) -> list[AffectedClient]:
         """The rows of the clients that stood still, failed or left, by their ids."""
-        rows = (*self._failure.stalls, *self._failure.recoveries)
-        silent = {silence.client_instance_id for silence in self._failure.silences}
         of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
-        departed = {member.client_instance_id for member in self.departed}
-        ids = sorted(filter(None, of_misuse | departed | silent | {row["client_instance_id"] for row in rows}))
+        named = {stall.client_instance_id for stall in self._failure.stalls}
+        named |= {silence.client_instance_id for silence in self._failure.silences}
+        named |= {member.client_instance_id for member in self.departed}
+        named |= {recovery["client_instance_id"] for recovery in self._failure.recoveries}
+        ids = sorted(filter(None, of_misuse | named))
         return [self._known[identity] for identity in ids if identity in self._known]
 
     @cached_property

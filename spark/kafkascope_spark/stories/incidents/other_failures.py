@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
@@ -35,7 +36,7 @@ SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
 
 
-def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[RebalanceRow]) -> Iterator[Failure]:
+def of_rebalances(stalls: Iterable[Stall], rebalances: Iterable[RebalanceRow]) -> Iterator[Failure]:
     """The failures of members: each takes the stalls of a group that a rebalance explains. Stalls that none explains
     are left out."""
     of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
@@ -44,17 +45,17 @@ def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[RebalanceRow]) -> 
     of_group_by_time = {group_id: _Rebalances(rows) for group_id, rows in of_group.items()}
     failures: list[Failure] = []
     taken: set[tuple[Failure, str]] = set()
-    for stall in sorted(stalls, key=lambda s: (s["group_id"] or "", s["from_ns"], s["stall_id"])):
-        of_its_group = of_group_by_time.get(stall["group_id"])
+    for stall in sorted(stalls, key=lambda s: (s.group_id or "", s.from_ns, s.stall_id)):
+        of_its_group = of_group_by_time.get(stall.group_id or "")
         rebalance = of_its_group.explaining(stall) if of_its_group is not None else None
         if rebalance is None:
             continue
         last = failures[-1] if failures else None
-        if last is None or last.stalls[-1]["group_id"] != stall["group_id"] or not _goes_on(last, stall):
-            last = Failure("member", f"group {stall['group_id']}", stall["from_ns"], stall["to_ns"])
+        if last is None or last.stalls[-1].group_id != stall.group_id or not _goes_on(last, stall):
+            last = Failure("member", f"group {stall.group_id}", stall.from_ns, stall.to_ns)
             failures.append(last)
         last.stalls.append(stall)
-        last.end_ns = _later_end(last.end_ns, stall["to_ns"])
+        last.end_ns = _later_end(last.end_ns, stall.to_ns)
         if (last, rebalance.rebalance_id) not in taken:
             taken.add((last, rebalance.rebalance_id))
             last.rebalances.append(rebalance)
@@ -70,11 +71,11 @@ class _Rebalances:
         for place, row in enumerate(rows):
             self._all.add(("evicting", bool(row.lost)), _since_ns(row), row.end_ns or None, (place, row))
 
-    def explaining(self, stall: Row) -> RebalanceRow | None:
+    def explaining(self, stall: Stall) -> RebalanceRow | None:
         """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.
         An evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
         for is_evicting in (True, False):
-            during = self._all.of(("evicting", is_evicting)).first(stall["from_ns"], stall["to_ns"] or FOREVER)
+            during = self._all.of(("evicting", is_evicting)).first(stall.from_ns, stall.to_ns or FOREVER)
             if during is not None:
                 return during[1]
         return None
@@ -116,8 +117,8 @@ def _path_of(
     return mine[1] if mine is not None and 2 * mine[0] >= rebalance.start_ns - since_ns else None
 
 
-def _goes_on(failure: Failure, stall: Row) -> bool:
-    return all(s["to_ns"] is None or stall["from_ns"] <= s["to_ns"] + SAME_NS for s in failure.stalls[-1:])
+def _goes_on(failure: Failure, stall: Stall) -> bool:
+    return all(s.to_ns is None or stall.from_ns <= s.to_ns + SAME_NS for s in failure.stalls[-1:])
 
 
 def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
@@ -223,15 +224,15 @@ def held_back(failure: Failure) -> list[str]:
     return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
 
 
-def of_unexplained(stalls: Iterable[Row]) -> Iterator[Failure]:
+def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:
     """Failures of which the capture shows nothing but the stalls: those of one time are one."""
     failure: Failure | None = None
-    for stall in sorted(stalls, key=lambda s: (s["from_ns"], s["stall_id"])):
-        if failure is None or _is_long_over(failure, stall["from_ns"]):
-            failure = Failure("unexplained", "", stall["from_ns"], stall["to_ns"])
+    for stall in sorted(stalls, key=lambda s: (s.from_ns, s.stall_id)):
+        if failure is None or _is_long_over(failure, stall.from_ns):
+            failure = Failure("unexplained", "", stall.from_ns, stall.to_ns)
             yield failure
         failure.stalls.append(stall)
-        failure.end_ns = _later_end(failure.end_ns, stall["to_ns"])
+        failure.end_ns = _later_end(failure.end_ns, stall.to_ns)
 
 
 def _later_end(one_ns: int | None, other_ns: int | None) -> int | None:

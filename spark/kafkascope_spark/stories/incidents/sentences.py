@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_parsers.error_facts import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.stories.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
@@ -15,8 +15,6 @@ from kafkascope_spark.stories.incidents.other_failures import is_about_id, left_
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.recoveries.resources import PRODUCER_IDS
-
-Row = dict[str, Any]
 
 _SEVERAL = 2
 """Of so many stalls the sentence says where they waited."""
@@ -92,17 +90,17 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     if not stalls:
         return _impact_without_stalls(failure)
     who = sorted({_who(stall) for stall in stalls})
-    stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
+    stood = f"{listed(who)} stood still, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
-    going_on = sorted({_who(stall) for stall in stalls if stall["stall_id"] in failure.outlasting})
+    going_on = sorted({_who(stall) for stall in stalls if stall.stall_id in failure.outlasting})
     if going_on:
         return f"{stood}; {listed(going_on)} went on waiting because of a later incident."
-    unserved = sorted({_who(stall) for stall in stalls if stall["served"] is False})
+    unserved = sorted({_who(stall) for stall in stalls if stall.served is False})
     if not unserved:
         return f"{stood}; the last was served again at {times.at(end_ns)}."
     gave_up = f"{listed(unserved)} gave up or ended without being served"
-    again_ns = max((stall["to_ns"] for stall in stalls if stall["served"]), default=None)
+    again_ns = max((stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None), default=None)
     if again_ns is None:
         return f"{stood}; {gave_up}, the last at {times.at(end_ns)}."
     return f"{stood}; the last was served again at {times.at(again_ns)}; {gave_up}."
@@ -114,9 +112,9 @@ def _earlier(failure: Failure) -> str:
     return f" {listed(who)} stood still already, and waited for it too." if who else ""
 
 
-def _who(stall: Row) -> str:
+def _who(stall: Stall) -> str:
     """The group, the client id, or the client's address."""
-    return str(stall["group_id"] or stall["client_id"] or stall["client_ip"])
+    return str(stall.group_id or stall.client_id or stall.client_ip)
 
 
 def _impact_without_stalls(failure: Failure) -> str:
@@ -258,7 +256,7 @@ def _quota(failure: Failure, times: Times) -> str:
 
 
 def _unexplained(failure: Failure, times: Times) -> str:
-    kinds = {stall["kind"] for stall in failure.stalls}
+    kinds = {stall.kind for stall in failure.stalls}
     what = {
         "produce": "records were not accepted",
         "consume": "accepted records were not fetched",
@@ -268,14 +266,14 @@ def _unexplained(failure: Failure, times: Times) -> str:
         "metadata": "metadata did not come",
     }
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
-    errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
+    errors = sorted({name for stall in failure.stalls for name in stall.error_names})
     why = f"the errors were {listed(errors)}" if errors else f"nothing in the capture shows why{_waited_on(failure)}"
     return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
 
 
 def _waited_on(failure: Failure) -> str:
     """The brokers that were waited on, where several stalls have one, those of most stalls first."""
-    nodes = Counter(stall["node_id"] for stall in failure.stalls if stall["node_id"] is not None)
+    nodes = Counter(stall.node_id for stall in failure.stalls if stall.node_id is not None)
     if sum(nodes.values()) < _SEVERAL:
         return ""
     ordered = sorted(nodes, key=lambda node: (-nodes[node], node))
@@ -284,10 +282,10 @@ def _waited_on(failure: Failure) -> str:
 
 def _waited_for(failure: Failure) -> str:
     """What brokers waited for while they returned the errors, and which brokers did."""
-    waiting = [(stall, name) for stall in failure.stalls for name in stall["error_names"] if name in WAITS_FOR]
+    waiting = [(stall, name) for stall in failure.stalls for name in stall.error_names if name in WAITS_FOR]
     if not waiting:
         return ""
-    nodes = sorted({stall["node_id"] for stall, _ in waiting if stall["node_id"] is not None})
+    nodes = sorted({stall.node_id for stall, _ in waiting if stall.node_id is not None})
     who = listed([f"node {node}" for node in nodes]) if nodes else "the broker"
     return f": {who} waited for {listed(sorted({WAITS_FOR[name] for _, name in waiting}))}"
 

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import Any
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.client_failures import groups_of
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
 from kafkascope_spark.stories.incidents.other_failures import ERROR_KINDS
-
-Row = dict[str, Any]
 
 LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
@@ -69,24 +67,24 @@ class KnownFailures:
                 until = 2 * state["to_ns"] - state["from_ns"]
                 self._sent_again.add(("state", (failure.node_id, state["host"])), state["to_ns"], until, failure)
 
-    def add_stall(self, stall: Row, failure: Failure) -> None:
+    def add_stall(self, stall: Stall, failure: Failure) -> None:
         """Add a stall that belongs to a failure."""
-        if stall["kind"] in _OF_PLACES and stall["group_id"] is not None:
-            until = FOREVER if stall["to_ns"] is None else stall["to_ns"]
-            of_failure = self._waiting[stall["group_id"]].setdefault(failure, [])
-            heappush(of_failure, (stall["from_ns"], stall["stall_id"], until))
+        if stall.kind in _OF_PLACES and stall.group_id is not None:
+            until = FOREVER if stall.to_ns is None else stall.to_ns
+            of_failure = self._waiting[stall.group_id].setdefault(failure, [])
+            heappush(of_failure, (stall.from_ns, stall.stall_id, until))
 
     def recovering(self, key: Key, at_ns: int) -> Iterator[tuple[int, Failure]]:
         """When the recoveries began that were not over at that time, and their failures; the last first. key: the
         client with the resource or with the node that it asks."""
         return self._recoveries.of(key).latest(at_ns, at_ns + LEAST_OVERLAP_NS)
 
-    def sent_again(self, stall: Row) -> Iterator[Failure]:
+    def sent_again(self, stall: Stall) -> Iterator[Failure]:
         """The failures of the broker waited on after which TCP still waited as long as the stall."""
-        if stall["to_ns"] is None:
+        if stall.to_ns is None:
             return iter(())
-        states = self._sent_again.of(("state", (stall["node_id"], stall["client_ip"])))
-        return states.latest(stall["to_ns"], stall["from_ns"])
+        states = self._sent_again.of(("state", (stall.node_id, stall.client_ip)))
+        return states.latest(stall.to_ns, stall.from_ns)
 
     def over_last(self, at_ns: int) -> Failure | None:
         """Of the failures of brokers that had begun by then and are over: the one that was over last."""
@@ -134,7 +132,7 @@ class Candidates:
     """The failures to which one stall may belong: those that had begun at begun_by_ns."""
 
     known: KnownFailures
-    stall: Row
+    stall: Stall
     begun_by_ns: int
 
     def longest(
@@ -143,30 +141,30 @@ class Candidates:
         """The failure that concerns one of these and has the longest time in common with the stall, and how long that
         is; the earlier one of two."""
         stall = self.stall
-        found = self.known.by_key.longest(keys, stall["from_ns"], stall["to_ns"], is_able, self.begun_by_ns)
-        least = min(LEAST_OVERLAP_NS, stall["waited_ms"] * 500_000)
+        found = self.known.by_key.longest(keys, stall.from_ns, stall.to_ns, is_able, self.begun_by_ns)
+        least = min(LEAST_OVERLAP_NS, stall.waited_ms * 500_000)
         return found if found is not None and found[0] >= least else None
 
     def has(self, failure: Failure) -> bool:
         """Whether a failure is one of them: of about that time, or one that the client had met."""
         if failure.start_ns > self.begun_by_ns:
             return False
-        is_met = self.stall["client_instance_id"] in failure.client_instance_ids
-        return is_met or is_of_time(failure, self.stall["from_ns"], self.stall["to_ns"])
+        is_met = self.stall.client_instance_id in failure.client_instance_ids
+        return is_met or is_of_time(failure, self.stall.from_ns, self.stall.to_ns)
 
     def before(self, key: Key, lasted_ns: int) -> Iterator[Failure]:
         """The failures that concern this, had begun when the stall began, and lasted so long after that; the last
         first."""
-        since = self.stall["from_ns"]
+        since = self.stall.from_ns
         return self.known.by_key.latest(key, since + lasted_ns, min(since, self.begun_by_ns))
 
     def just_over(self, key: Key) -> list[Failure]:
         """The failures that concern this and were over when the stall began, or shortly before; the first first."""
-        since = self.stall["from_ns"]
+        since = self.stall.from_ns
         met = self.known.by_key.latest(key, since - FOLLOWS_NS, since)
         return self.known.by_key.in_order(f for f in met if f.end_ns is not None and f.end_ns <= since)
 
     def recovering(self, key: Key) -> tuple[int, Failure] | None:
         """When the last recovery began that was not over when the stall began, and its failure."""
-        met = self.known.recovering(key, self.stall["from_ns"])
+        met = self.known.recovering(key, self.stall.from_ns)
         return next((each for each in met if each[1].start_ns <= self.begun_by_ns), None)

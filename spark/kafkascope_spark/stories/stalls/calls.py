@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
+from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import (
     BRIEF_NS,
@@ -22,8 +23,8 @@ from kafkascope_parsers.error_facts import (
     STALE_MEMBER,
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import ErrorRun, Request, Row
-from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
+from kafkascope_spark.stories.model import ErrorRun, Request
+from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
 
 LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
 """A slower answer is a wait; one that is long enough is a stall."""
@@ -49,8 +50,8 @@ _RETRIED = COORDINATOR_MOVED | {
 """Errors after which a client asks again for the same."""
 _OUT = MEMBER_REMOVED | STALE_MEMBER
 """Errors by which a member learns that it has no place in the group."""
-_KINDS = ("commit", "membership", "transaction", "metadata")
-_Service = tuple[str, str | None]
+_KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata")
+_Service = tuple[StallKind, str | None]
 """Kind, and the group or transactional id."""
 
 
@@ -113,7 +114,7 @@ class Calls:
     def _learn_that_it_is_out(self, group_id: str | None, request: Request, errors: set[str]) -> None:
         """A commit was refused because the member has no place in the group (any longer)."""
         assert request.response_ns is not None
-        service = "membership", group_id
+        service: _Service = "membership", group_id
         if service[0] not in self._has_worked:
             return
         wait = self._open.setdefault(service, _Open(request.response_ns, request.node_id, request.response_ns))
@@ -195,8 +196,8 @@ class Calls:
             )
         )
 
-    def finish(self, left_ns: int | None) -> Iterator[Row]:
-        """Rows of `stalls`, without incident_id. left_ns: when the client ended, None while it lives."""
+    def finish(self, left_ns: int | None) -> Iterator[Stall]:
+        """The stalls, without incident_id. left_ns: when the client ended, None while it lives."""
         for service, wait in list(self._open.items()):
             is_given_up = (left_ns or self._limits.end_ns) - wait.last_ns > GIVE_UP_NS
             self._close(service, wait.last_ns if is_given_up else left_ns, served=False)
@@ -206,7 +207,7 @@ class Calls:
             transactional_id = name if kind == "transaction" else None
             owner = f"{self._instance.instance_id} {name or ''}"
             subject = Subject(kind, owner, group_id, transactional_id)
-            yield from stall_rows(subject, waits, clients, self._limits)
+            yield from stalls_of(subject, waits, clients, self._limits)
 
 
 def _service_of(request: Request) -> _Service | None:

@@ -7,11 +7,12 @@ are. Memory is that of one client or group: its waits, and the ends of its runs.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient, owner_of
 from kafkascope_spark.stories.stalls.consume import Reads, consume_waits
 from kafkascope_spark.stories.stalls.produce import produce_waits
-from kafkascope_spark.stories.stalls.stall import JoinedWaits, StallLimits, Subject, Wait, join_waits, stall_rows
+from kafkascope_spark.stories.stalls.stall import JoinedWaits, StallLimits, Subject, Wait, join_waits, stalls_of
 
 PRODUCE_WAIT, FETCH_RUN = "produce_wait", "fetch_run"
 Place = tuple[str, int]
@@ -26,7 +27,7 @@ class Stalls:
         self._key: str | None = None
         self._service = Service()
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def feed(self, rows: Iterable[Row]) -> Iterator[Stall]:
         """Stalls that the events end, without incident_id. Rows are sorted (client_stage.SHARED_ORDER)."""
         for row in rows:
             if self._key != row["key"]:
@@ -34,7 +35,7 @@ class Stalls:
                 self._key = row["key"]
             self._service.take(row)
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[Stall]:
         """Stalls of the last client."""
         yield from self._service.stalls(self._limits)
         self._service = Service()
@@ -77,16 +78,16 @@ class Service:
         for runs in self._fetched.values():
             yield from runs
 
-    def stalls(self, limits: StallLimits) -> Iterator[Row]:
+    def stalls(self, limits: StallLimits) -> Iterator[Stall]:
         """The stalls of all topic-partitions."""
         for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0]["client_instance_id"])
             subject = Subject("produce", self._owner(events), topic=topic, partition=partition)
-            yield from stall_rows(subject, produce_waits(events, client), self._clients, limits)
+            yield from stalls_of(subject, produce_waits(events, client), self._clients, limits)
         for (topic, partition), waits in self._consume_waits().items():
             owner = self._owner(self._fetched[topic, partition])
             subject = Subject("consume", owner, self._group_id, topic=topic, partition=partition)
-            yield from stall_rows(subject, waits, self._clients, limits)
+            yield from stalls_of(subject, waits, self._clients, limits)
 
     def _owner(self, events: list[Row]) -> str:
         return owner_of(events[0]["client_instance_id"], self._group_id)

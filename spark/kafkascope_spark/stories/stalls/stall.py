@@ -4,14 +4,13 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
-from kafkascope_spark.stories.model import Row
 
 STALL = "stall"
 """Kind of the rows that carry a stall from the stage that finds it to the next."""
-
 JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
 whoever is served after each of them is served."""
@@ -47,7 +46,7 @@ class Wait:
 class Subject:
     """What waits: a client or group at a topic-partition, or for another service."""
 
-    kind: str
+    kind: StallKind
     owner: str
     """Client instance or group."""
     group_id: str | None = None
@@ -139,45 +138,41 @@ class StallLimits:
         return wait if ended_ns is None else replace(wait, to_ns=ended_ns, served=None)
 
 
-def stall_rows(
+def stalls_of(
     subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], limits: StallLimits
-) -> list[Row]:
-    """Rows of `stalls` (without incident_id) from the waits of one subject, in any order. A client whose requests are
+) -> list[Stall]:
+    """The stalls, without incident_id, from the waits of one subject, in any order. A client whose requests are
     all answered in time is served, however many of them are on the way at a time."""
     known = map(limits.known, waits)
-    rows = (_row(subject, each, limits.end_ns) for each in join_waits(known, limits.end_ns, limits.least_ns))
-    return [row | _who(row, clients) for row in rows]
+    return [_stall(subject, each, clients, limits) for each in join_waits(known, limits.end_ns, limits.least_ns)]
 
 
-def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:
-    """The client id and address of the client of a stall."""
-    client = clients.get(row["client_instance_id"])
-    return {"client_id": client and client.client_id, "client_ip": client and client.client_ip}
-
-
-def _row(subject: Subject, joined: JoinedWaits, end_ns: int) -> Row:
+def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedClient], limits: StallLimits) -> Stall:
     waits = joined.waits
     counted = [wait.n_attempts for wait in waits if wait.n_attempts is not None]
     requests = sorted({request for wait in waits for request in wait.requests})
-    row: dict[str, Any] = {
-        "stall_id": _stall_id(subject, joined.from_ns),
-        "kind": subject.kind,
-        "client_instance_id": next((w.client_instance_id for w in waits if w.client_instance_id), None),
-        "group_id": subject.group_id,
-        "transactional_id": subject.transactional_id,
-        "topic": subject.topic,
-        "partition": subject.partition,
-        "node_id": next((w.node_id for w in waits if w.node_id is not None), None),
-        "from_ns": joined.from_ns,
-        "to_ns": joined.to_ns,
-        "served": joined.served,
-        "waited_ms": joined.waited_ms(end_ns),
-        "n_attempts": sum(counted) if counted else None,
-        "error_names": sorted(frozenset().union(*(wait.error_names for wait in waits))),
-        "incident_id": None,
-        "evidence": list(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
-    }
-    return row
+    identity = next((wait.client_instance_id for wait in waits if wait.client_instance_id), None)
+    client = None if identity is None else clients.get(identity)
+    return Stall(
+        stall_id=_stall_id(subject, joined.from_ns),
+        kind=subject.kind,
+        client_instance_id=identity,
+        client_ip=None if client is None else client.client_ip,
+        client_id=None if client is None else client.client_id,
+        group_id=subject.group_id,
+        transactional_id=subject.transactional_id,
+        topic=subject.topic,
+        partition=subject.partition,
+        node_id=next((wait.node_id for wait in waits if wait.node_id is not None), None),
+        from_ns=joined.from_ns,
+        to_ns=joined.to_ns,
+        served=joined.served,
+        waited_ms=joined.waited_ms(limits.end_ns),
+        n_attempts=sum(counted) if counted else None,
+        error_names=tuple(sorted(frozenset().union(*(wait.error_names for wait in waits)))),
+        incident_id=None,
+        evidence=tuple(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
+    )
 
 
 def _stall_id(subject: Subject, from_ns: int) -> str:

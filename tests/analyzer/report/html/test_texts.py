@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
@@ -10,7 +11,6 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
-from kafkascope_analyzer.report.model.incidents.load import Stall
 from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.recoveries import recoveries_text

@@ -8,6 +8,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.row_types import column_converters
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse, Outcome
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -15,6 +16,7 @@ from kafkascope_spark.stories.incidents.silent_client import SilentClient
 T = TypeVar("T")
 Row = dict[str, Any]
 MakeRow = Callable[..., Any]
+MakeStall = Callable[..., Stall]
 
 NS = 1_000_000_000
 
@@ -52,29 +54,31 @@ def state() -> MakeRow:
 
 
 @pytest.fixture
-def stall() -> MakeRow:
+def stall() -> MakeStall:
     """A stall of the client at a host, which waited on a broker first."""
 
-    def make(kind: str, host: int, node: int | None, start: float, end: float | None, **more: Any) -> Row:
-        return {
-            "stall_id": f"stall-{kind}-{host}-{start}",
-            "kind": kind,
-            "client_instance_id": f"ci-{host}",
-            "client_ip": f"10.0.0.{host}",
-            "client_id": f"client-{host}",
-            "group_id": None,
-            "transactional_id": None,
-            "topic": "orders",
-            "partition": 0,
-            "node_id": node,
-            "from_ns": ns(start),
-            "to_ns": ns(end),
-            "served": None if end is None else True,
-            "waited_ms": int(((60 if end is None else end) - start) * 1000),
-            "n_attempts": 1,
-            "error_names": [],
-            "evidence": [f"request-{host}-{start}"],
-        } | more
+    def make(kind: StallKind, host: int, node: int | None, start: float, end: float | None, **more: Any) -> Stall:
+        made = Stall(
+            stall_id=f"stall-{kind}-{host}-{start}",
+            kind=kind,
+            client_instance_id=f"ci-{host}",
+            client_ip=f"10.0.0.{host}",
+            client_id=f"client-{host}",
+            group_id=None,
+            transactional_id=None,
+            topic="orders",
+            partition=0,
+            node_id=node,
+            from_ns=int(start * NS),
+            to_ns=ns(end),
+            served=None if end is None else True,
+            waited_ms=int(((60 if end is None else end) - start) * 1000),
+            n_attempts=1,
+            error_names=(),
+            incident_id=None,
+            evidence=(f"request-{host}-{start}",),
+        )
+        return replace(made, **more)
 
     return make
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkascope_spark.stories.settings import JAVA, ORDER, SETTINGS
 
-from .conftest import MakeRow, Row
+from .conftest import MakeRow, MakeStall, Row
 from .test_machine import tell
 
 JAVA_NAMES = {of_library[JAVA].name for of_library in SETTINGS.values() if JAVA in of_library}
@@ -30,7 +30,7 @@ def silent_broker(state: MakeRow) -> list[Row]:
 @pytest.mark.parametrize("library", [library for library in ORDER if library not in ("java", "librdkafka")])
 def test_no_java_setting_is_named_to_a_client_of_another_library(
     silent_broker: list[Row],
-    stall: MakeRow,
+    stall: MakeStall,
     rebalance: MakeRow,
     recovery: MakeRow,
     client: MakeRow,
@@ -57,7 +57,7 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
     assert all(f"({library}" in text for text in texts)
 
 
-def test_each_library_of_several_is_named(silent_broker: list[Row], stall: MakeRow, client: MakeRow) -> None:
+def test_each_library_of_several_is_named(silent_broker: list[Row], stall: MakeStall, client: MakeRow) -> None:
     stalls = [stall("produce", 21, 2, 5, 14), stall("produce", 22, 2, 5, 14)]
     text = advice(silent_broker, stalls, clients=[client(21), client(22, "kafkajs")])
     assert "request.timeout.ms (Java, default 30000), requestTimeout (kafkajs, default 30000)" in text
@@ -65,7 +65,7 @@ def test_each_library_of_several_is_named(silent_broker: list[Row], stall: MakeR
 
 
 def test_java_names_stand_where_the_library_is_unknown(
-    silent_broker: list[Row], stall: MakeRow, client: MakeRow
+    silent_broker: list[Row], stall: MakeStall, client: MakeRow
 ) -> None:
     text = advice(silent_broker, [stall("produce", 21, 2, 5, 14)], clients=[client(21, "unknown")])
     assert "request.timeout.ms (Java name, default 30000)" in text
@@ -73,7 +73,7 @@ def test_java_names_stand_where_the_library_is_unknown(
 
 @pytest.mark.parametrize(("name", "setting"), [("silent", "request.timeout.ms"), ("refusing", "reconnect.backoff")])
 def test_a_closed_path_is_noticed_at_once_where_it_refuses(
-    name: str, setting: str, state: MakeRow, stall: MakeRow, client: MakeRow
+    name: str, setting: str, state: MakeRow, stall: MakeStall, client: MakeRow
 ) -> None:
     rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 21, "serving", 0, 5)]
     rows += [state(2, 21, name, 5, 15), state(2, 21, "serving", 15, 60)]
@@ -93,7 +93,7 @@ def test_how_long_requests_were_waited_for_is_named(
 
 
 def test_a_member_that_died_and_one_that_paused_need_other_timeouts(
-    stall: MakeRow, rebalance: MakeRow, client: MakeRow
+    stall: MakeStall, rebalance: MakeRow, client: MakeRow
 ) -> None:
     stalls = [stall("consume", 22, 1, 5, 16, group_id="orders-app")]
     rebalances = [rebalance(15, 16, {"client-21": 5})]
@@ -108,7 +108,7 @@ def test_a_member_that_died_and_one_that_paused_need_other_timeouts(
 
 
 def test_the_session_timeout_of_the_consumer_protocol_is_set_for_the_group(
-    stall: MakeRow, rebalance: MakeRow, client: MakeRow
+    stall: MakeStall, rebalance: MakeRow, client: MakeRow
 ) -> None:
     stalls = [stall("consume", 22, 1, 5, 16, group_id="orders-app")]
     clients = [client(21, group_protocol="consumer"), client(22, group_protocol="consumer")]

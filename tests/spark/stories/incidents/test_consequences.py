@@ -8,7 +8,7 @@ import pytest
 
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, Row
+from .conftest import NS, MakeRow, MakeStall, Row
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_start_belongs_to_what_its_client_met(silent_broker: list[Row], recove
 
 
 def test_a_rebalance_belongs_to_what_its_group_met(
-    silent_broker: list[Row], stall: MakeRow, rebalance: MakeRow
+    silent_broker: list[Row], stall: MakeStall, rebalance: MakeRow
 ) -> None:
     membership = stall("membership", 21, 2, 6, 14, group_id="orders-app")
     first, follows, later = rebalance(7, 9), rebalance(14.5, 15), rebalance(40, 41)
@@ -75,18 +75,18 @@ def test_a_rebalance_belongs_to_what_its_group_met(
 
 
 def test_who_joins_while_records_wait_follows_from_nothing(
-    silent_broker: list[Row], stall: MakeRow, rebalance: MakeRow
+    silent_broker: list[Row], stall: MakeStall, rebalance: MakeRow
 ) -> None:
     waiting = stall("consume", 21, 2, 6, 14, group_id="orders-app")
     assert owners(silent_broker, stall=[waiting], rebalance=[rebalance(8, 9)]) == {"reb-8": None}
 
 
-def test_a_rebalance_that_explains_a_stall_belongs_to_its_incident(stall: MakeRow, rebalance: MakeRow) -> None:
+def test_a_rebalance_that_explains_a_stall_belongs_to_its_incident(stall: MakeStall, rebalance: MakeRow) -> None:
     waiting = stall("consume", 21, 2, 6, 14, group_id="orders-app")
     assert owners([], stall=[waiting], rebalance=[rebalance(12, 14, {"client-22": 5})]) == {"reb-12": "member"}
 
 
-def test_a_transaction_belongs_to_what_its_id_or_its_client_met(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_a_transaction_belongs_to_what_its_id_or_its_client_met(silent_broker: list[Row], stall: MakeStall) -> None:
     stalls = [stall("transaction", 21, 2, 6, 14, transactional_id="tx-a"), stall("produce", 22, 2, 6, 14)]
     rows = [transaction("tx-a", 24, 5, 15), transaction("tx-b", 22, 5, None), transaction("tx-c", 23, 5, 15)]
     found = owners(silent_broker, stall=stalls, transaction=rows)

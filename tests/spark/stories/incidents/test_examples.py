@@ -6,12 +6,12 @@ import pytest
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 
-from .conftest import NS, MakeRow, Row
+from .conftest import NS, MakeRow, MakeStall, Row
 from .test_machine import tell
 
 
 def test_a_write_that_waits_for_a_vanished_replica_belongs_to_the_replica(
-    state: MakeRow, stall: MakeRow, recovery: MakeRow
+    state: MakeRow, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Node 2 vanishes for 17 s. An acks=all write at node 1, which answers everybody all along, waits for 26.8 s."""
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "silent", 6, 23), state(2, 21, "serving", 23, 60)]
@@ -42,7 +42,7 @@ def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state
     assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
 
 
-def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeRow, stall: MakeRow) -> None:
+def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeRow, stall: MakeStall) -> None:
     """A firewall dropped a Fetch request, whose connection outlived the firewall by 1.4 s. Nobody waited meanwhile, as
     the producers were cut off too."""
     rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 22, "serving", 0, 60)]
@@ -59,7 +59,7 @@ def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: M
 
 @pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
-    error: str, state: MakeRow, stall: MakeRow, recovery: MakeRow
+    error: str, state: MakeRow, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Node 2 is killed; node 3 takes over, does not know of it yet, loads, and returns the errors."""
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
@@ -125,7 +125,7 @@ def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overl
     assert all((f.end_ns or 0) <= after.start_ns for f, after in pairwise(failures))
 
 
-def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeRow, stall: MakeRow) -> None:
+def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeRow, stall: MakeStall) -> None:
     """Clients reach both brokers: their acks=all writes wait for 9 s, and no coordinator is to blame."""
     rows = []
     for node, peer in ((1, 2), (2, 1)):
@@ -137,7 +137,7 @@ def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state:
     assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, int(19.3 * NS))
 
 
-def test_a_broker_that_is_stopped_and_continues_is_frozen_and_not_lost(state: MakeRow, stall: MakeRow) -> None:
+def test_a_broker_that_is_stopped_and_continues_is_frozen_and_not_lost(state: MakeRow, stall: MakeStall) -> None:
     rows = [state(2, 21, "serving", 0, 8), state(2, 21, "frozen", 8, 20), state(2, 21, "serving", 20, 60)]
     (incident,), _ = tell(rows, [stall("produce", 21, 2, 8.2, 20.1)])
     assert (incident["kind"], incident["node_id"]) == ("broker_frozen", 2)

@@ -9,6 +9,7 @@ import pytest
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -16,12 +17,12 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.story_writer import batch_of
 
-from .conftest import NS, MakeRow, Row, row_of
+from .conftest import NS, MakeRow, MakeStall, Row, row_of
 
 
 def tell(
     states: Iterable[Row] = (),
-    stalls: Iterable[Row] = (),
+    stalls: Iterable[Stall] = (),
     recoveries: Iterable[Row] = (),
     rebalances: Iterable[RebalanceRow] = (),
     clients: Iterable[Row] = (),
@@ -40,7 +41,7 @@ def tell(
     stall_rows = [row for table, row in out if table == "stalls"]
     assert batch_of(STALLS, stall_rows).num_rows == len(stall_rows)
     kind_of = {row["incident_id"]: row["kind"] for row in incidents}
-    return incidents, {row["stall_id"]: kind_of[row["incident_id"]] for row in stall_rows}
+    return incidents, {row.stall_id: kind_of[row.incident_id] for row in stall_rows}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def silent_broker(state: MakeRow) -> list[Row]:
     return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
 
 
-def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row], stall: MakeStall) -> None:
     (incident,), kinds = tell(silent_broker, [stall("produce", 21, 2, 4.8, 14)])
     assert kinds == {"stall-produce-21-4.8": "broker_silent"}
     assert (incident["node_id"], incident["severity"], incident["clients"]) == (2, "warning", ["ci-21"])
@@ -59,13 +60,13 @@ def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row]
     assert incident["evidence"][0] == "request-21-4.8"
 
 
-def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broker: list[Row], stall: MakeStall) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 22, 1, 5.5, 32)])
     assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
 
 
 def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_wait(
-    state: MakeRow, stall: MakeRow
+    state: MakeRow, stall: MakeStall
 ) -> None:
     """Recorded: node 1 is killed, leaders drop it, and writes go on; then node 2 is frozen, and writes at node 3 wait
     until it goes on. All that time node 1 is down."""
@@ -76,10 +77,10 @@ def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_w
     first, second = stall("produce", 21, 3, 5.1, 8.6), stall("produce", 21, 3, 10.2, 15.1)
     incidents, kinds = tell(rows, [first, second])
     assert [row["node_id"] for row in incidents] == [1, 2]
-    assert kinds == {first["stall_id"]: "broker_down", second["stall_id"]: "broker_frozen"}
+    assert kinds == {first.stall_id: "broker_down", second.stall_id: "broker_frozen"}
 
 
-def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeStall) -> None:
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 1, 2.5)])
     assert kinds == {"stall-produce-21-1": "unexplained"}
     (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
@@ -89,7 +90,7 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     )
 
 
-def test_what_is_not_explained_says_which_brokers_were_waited_on(stall: MakeRow) -> None:
+def test_what_is_not_explained_says_which_brokers_were_waited_on(stall: MakeStall) -> None:
     """Recorded: a broker that runs for 60 ms of each 900 ms holds up the others too, as acks=all waits for it."""
     rows = [stall("produce", 21, 3, 1, 4), stall("produce", 22, 3, 1.1, 3), stall("produce", 23, 2, 1.2, 4)]
     (incident,), _ = tell(stalls=rows)
@@ -97,26 +98,26 @@ def test_what_is_not_explained_says_which_brokers_were_waited_on(stall: MakeRow)
     assert f"; nothing in the capture shows why {brokers}." in incident["sentence"]
 
 
-def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
+def test_what_is_not_explained_names_its_errors(stall: MakeStall) -> None:
     (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["KAFKA_STORAGE_ERROR"])])
     assert "; the errors were KAFKA_STORAGE_ERROR." in incident["sentence"]
 
 
-def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeRow) -> None:
+def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeStall) -> None:
     (incident,), _ = tell(stalls=[stall("transaction", 21, 2, 1, 2.5, error_names=["CONCURRENT_TRANSACTIONS"])])
     waited = "the errors were CONCURRENT_TRANSACTIONS: node 2 waited for the end of the transaction before."
     assert f"; {waited}" in incident["sentence"]
 
 
 def test_a_consumer_without_a_group_stands_still_only_where_something_failed(
-    silent_broker: list[Row], stall: MakeRow
+    silent_broker: list[Row], stall: MakeStall
 ) -> None:
     chosen, forced = stall("consume", 21, 1, 30, 50), stall("consume", 21, 2, 6, 14)
     _, kinds = tell(silent_broker, [chosen, forced])
     assert kinds == {"stall-consume-21-6": "broker_silent"}
 
 
-def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow, recovery: MakeRow) -> None:
+def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeStall, recovery: MakeRow) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     stalls = [stall("produce", 21, 2, 5, 15), stall("produce", 22, 2, 5, 9)]
     recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 8, 15), recovery("REQUEST_UNANSWERED", 22, 2, 8, 15)]
@@ -126,14 +127,16 @@ def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow
     assert (path["clients"], path["hosts"]) == (["ci-21"], ["10.0.0.21"])
 
 
-def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(state: MakeRow, stall: MakeRow) -> None:
+def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(
+    state: MakeRow, stall: MakeStall
+) -> None:
     """As recorded: kafkajs awaits the response to a heartbeat at node 2 for 14 s, and fetches nothing from node 1."""
     states = [state(2, 21, "silent", 5, 20), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 20, 60)]
     states += [state(1, host, "serving", 0, 60) for host in (21, 22)]
     mine, other = (stall("consume", host, 1, 5.3, 20, group_id="orders-app") for host in (21, 22))
     later = stall("consume", 21, 1, 19, 25, group_id="orders-app")
     _, kinds = tell(states, [mine, other, later])
-    assert kinds == {mine["stall_id"]: "path", other["stall_id"]: "unexplained", later["stall_id"]: "unexplained"}
+    assert kinds == {mine.stall_id: "path", other.stall_id: "unexplained", later.stall_id: "unexplained"}
 
 
 def test_a_path_that_fails_in_one_direction_says_which(state: MakeRow) -> None:
@@ -147,7 +150,9 @@ def test_a_path_that_fails_in_one_direction_says_which(state: MakeRow) -> None:
     assert "acknowledged none of them, while its own reached the broker" in to_host["sentence"]
 
 
-def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(state: MakeRow, stall: MakeRow) -> None:
+def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(
+    state: MakeRow, stall: MakeStall
+) -> None:
     """A response that is lost after the point of capture looks as if it had come. What did wait on that path meanwhile
     waited because of it."""
     rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
@@ -161,13 +166,13 @@ def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(s
     assert incident["sentence"].endswith("the last was served again at 00:12.000.")
 
 
-def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeStall) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
     assert (incident["end_ns"], incident["severity"]) == (None, "error")
     assert "somebody still did at the end of the capture" in incident["sentence"]
 
 
-def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeRow, stall: MakeRow) -> None:
+def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeRow, stall: MakeStall) -> None:
     """Brokers restart in turn; the coordinator moves back to the second one when it answers, a moment later or before
     (recorded: the first refused commit is sent 9 ms before)."""
     rows = [state(1, 21, "serving", 0, 5), state(1, 21, "down", 5, 8), state(1, 21, "serving", 8, None)]
@@ -186,14 +191,14 @@ def restarts_in_turn(state: MakeRow) -> list[Row]:
 
 
 def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lists_it(
-    restarts_in_turn: list[Row], stall: MakeRow
+    restarts_in_turn: list[Row], stall: MakeStall
 ) -> None:
     """It waits on node 2, which leads the partition, behind the replica at node 1, and then for node 2 itself."""
     long = stall("produce", 21, 2, 9, 39)
     own = stall("consume", 21, 2, 23, 25)
     (first, second), _ = tell(restarts_in_turn, [long, own])
     assert (first["node_id"], first["n_stalls"], first["earlier_stalls"]) == (1, 1, [])
-    assert (second["node_id"], second["n_stalls"], second["earlier_stalls"]) == (2, 1, [long["stall_id"]])
+    assert (second["node_id"], second["n_stalls"], second["earlier_stalls"]) == (2, 1, [long.stall_id])
     assert second["clients"] == ["ci-21"]
     assert (first["end_ns"], second["end_ns"]) == (20 * NS, 39 * NS)
     assert (first["severity"], second["severity"]) == ("error", "error")
@@ -202,7 +207,7 @@ def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lis
 
 
 def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_business(
-    state: MakeRow, stall: MakeRow
+    state: MakeRow, stall: MakeStall
 ) -> None:
     rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
     rows += [state(2, 22, "serving", 0, 22), state(2, 22, "down", 22, 38), state(2, 22, "serving", 38, 60)]
@@ -211,7 +216,7 @@ def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_busin
 
 
 def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
-    restarts_in_turn: list[Row], stall: MakeRow, recovery: MakeRow
+    restarts_in_turn: list[Row], stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: node 103 refuses commits 1.5 s before it ends its connections, and 0.6 s after node 102 was back."""
     commit = stall("commit", 21, 2, 20.5, 22.1, group_id="orders-app", error_names=["NOT_COORDINATOR"])
@@ -256,7 +261,7 @@ def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
 
 
-def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, rebalance: MakeRow) -> None:
+def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeStall, rebalance: MakeRow) -> None:
     waited = stall("consume", 21, 1, 10, 17, group_id="orders-app")
     (incident,), _ = tell([], [waited], [], [rebalance(16, 16.5, {"worker-7": 9.8})])
     assert (incident["kind"], incident["node_id"]) == ("member", None)
@@ -265,7 +270,7 @@ def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, reba
 
 
 def test_the_only_member_of_a_group_that_was_evicted_explains_why_nobody_read(
-    stall: MakeRow, rebalance: MakeRow, recovery: MakeRow
+    stall: MakeStall, rebalance: MakeRow, recovery: MakeRow
 ) -> None:
     """Recorded: a process that was stopped goes on at 16.6 s, reads what its sockets hold, and joins again at 17 s."""
     stalls = [stall("consume", 21, 1, 8.7, 16.68, group_id="orders-app")]
@@ -278,7 +283,7 @@ def test_the_only_member_of_a_group_that_was_evicted_explains_why_nobody_read(
     assert "In group orders-app, client-21 went away without leaving" in away["sentence"]
 
 
-def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall: MakeRow, recovery: MakeRow) -> None:
+def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall: MakeStall, recovery: MakeRow) -> None:
     removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 18, resource_kind="group", resource="orders-app")
     _, kinds = tell([], [stall("consume", 21, 1, 17, 18.5, group_id="orders-app")], [removed])
     assert kinds == {"stall-consume-21-17": "member"}
@@ -300,19 +305,19 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row],
 
 
 def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
-    silent_broker: list[Row], stall: MakeRow
+    silent_broker: list[Row], stall: MakeStall
 ) -> None:
     """As recorded of a Java consumer whose synchronous commit was answered 11 s after its coordinator was back."""
     member = stall("membership", 21, 2, 6, 34, group_id="g")
     reads = stall("consume", 21, 1, 33, 34.3, group_id="g")
     _, kinds = tell(silent_broker, [member, reads])
     assert kinds == {"stall-membership-21-6": "broker_silent", "stall-consume-21-33": "broker_silent"}
-    _, kinds = tell(silent_broker, [member, reads | {"group_id": "other"}])
+    _, kinds = tell(silent_broker, [member, replace(reads, group_id="other")])
     assert kinds["stall-consume-21-33"] == "unexplained"
 
 
 def test_a_stall_after_a_leader_moved_belongs_to_the_move(
-    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
 ) -> None:
     incidents, kinds = tell(
         silent_broker,
@@ -325,7 +330,7 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
 
 
 def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
-    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
     lost = {"resource_kind": "coordinator", "resource": "orders-app"}
@@ -339,7 +344,7 @@ def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
 
 
 def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
-    state: MakeRow, stall: MakeRow, recovery: MakeRow
+    state: MakeRow, stall: MakeStall, recovery: MakeRow
 ) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     lost = recovery("REQUEST_UNANSWERED", 21, 2, 8, 18.5, resource_kind="connection", resource="10.0.0.2:9092")
@@ -351,7 +356,7 @@ def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_bec
 
 
 def test_what_a_quota_holds_back_belongs_to_the_quota(
-    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
 ) -> None:
     throttled = recovery("THROTTLED", 21, 2, 4, 19, resource_kind="connection", resource="quota: Produce")
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
@@ -378,7 +383,7 @@ def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> No
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")
 
 
-def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: MakeRow, recovery: MakeRow) -> None:
+def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: MakeStall, recovery: MakeRow) -> None:
     stalls = [stall("produce", 21, 2, 5, 9), stall("consume", 22, 1, 6, 9), stall("produce", 22, 1, 40, 42)]
     recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 9, 12), recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 45, 46)]
     there = tell(silent_broker, stalls, recoveries)
@@ -386,7 +391,7 @@ def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: Make
     assert there == back
 
 
-def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall: MakeRow) -> None:
+def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall: MakeStall) -> None:
     """As recorded of kafkajs: its group's coordinator died, and it never got a place again before it was closed."""
     served, left = stall("produce", 21, 2, 5, 9), stall("membership", 22, 2, 6, 40, group_id="readers", served=False)
     sentence = tell(silent_broker, [served, left])[0][0]["sentence"]
@@ -408,7 +413,7 @@ def deleted_topic(recovery: MakeRow) -> list[Row]:
     ]
 
 
-def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topic: list[Row], stall: MakeRow) -> None:
+def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topic: list[Row], stall: MakeStall) -> None:
     """It was there when the first client had it again, whatever those see that keep its ID."""
     stalls = [stall("produce", 22, 1, 5.6, 13.2), stall("produce", 23, 1, 5.7, 26.6, served=False)]
     (incident,), _ = tell(stalls=stalls, recoveries=deleted_topic)
@@ -470,7 +475,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: str, silent: MakeRow) -> Non
 
 
 def test_a_client_that_stood_still_explains_why_its_group_did(
-    stall: MakeRow, silent: MakeRow, rebalance: MakeRow, recovery: MakeRow
+    stall: MakeStall, silent: MakeRow, rebalance: MakeRow, recovery: MakeRow
 ) -> None:
     """Its group removes it at 16 s; at 20 s it goes on, learns that, and looks for its place until 22 s."""
     removed = rebalance(16, 16.5, {"client-21": 9.8})
@@ -492,7 +497,7 @@ def test_a_client_that_stood_still_explains_why_its_group_did(
 
 
 def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
-    silent: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow
+    silent: MakeRow, stall: MakeStall, rebalance: MakeRow, client: MakeRow
 ) -> None:
     """Recorded: kafkajs waits for its last Fetch, up to 5 s, and then leaves the group."""
     left = row_of(DepartedMember, client_id="client-21", client_instance_id="ci-21", how="left")
@@ -519,7 +524,7 @@ def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> 
 
 
 def test_what_a_silent_client_did_not_cause_is_not_its(
-    silent_broker: list[Row], stall: MakeRow, silent: MakeRow, recovery: MakeRow
+    silent_broker: list[Row], stall: MakeStall, silent: MakeRow, recovery: MakeRow
 ) -> None:
     """What waited on the failed broker, what another group waited for, and a permission that was denied."""
     stalls = [stall("produce", 22, 2, 5, 14), stall("consume", 23, 1, 40, 48, group_id="other")]
@@ -548,7 +553,7 @@ def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery
 
 
 def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_between_them(
-    state: MakeRow, stall: MakeRow, recovery: MakeRow
+    state: MakeRow, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: nodes 1 and 3 do not reach each other; the coordinator on node 1 cannot write its commits, and answers
     COORDINATOR_NOT_AVAILABLE until the replica is out of the in-sync set. The same error of node 2 does not follow."""
@@ -585,7 +590,7 @@ def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: 
 
 @pytest.mark.parametrize(("host", "until", "follows"), [(21, 20, True), (24, 20, False), (21, 9, False)])
 def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path(
-    state: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
+    state: MakeRow, stall: MakeStall, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
 ) -> None:
     """Recorded: the path between a member's host and the coordinator, node 2, is cut from 6.5 s on; the group waits for
     the member's session timeout. Another host, or a path that is back after 3 s, says nothing of the member."""
@@ -604,7 +609,7 @@ def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path
     assert ("Let consumers leave" in member["advice"] or "Find out why" in member["advice"]) is not follows
 
 
-def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeRow, recovery: MakeRow) -> None:
+def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeStall, recovery: MakeRow) -> None:
     lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
     (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])
     assert (incident["kind"], incident["subject"]) == ("member", "group orders-app")

@@ -14,7 +14,7 @@ from kafkascope_spark.stories.clients.identity.kinds import kind_of
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse, listener_uses
 from kafkascope_spark.stories.model import Connection
 
-from .conftest import NS, MakeRow, Row
+from .conftest import NS, MakeRow, MakeStall, Row
 from .test_machine import tell
 
 FAULTS = [
@@ -128,7 +128,7 @@ def test_a_client_that_goes_on_trying_leaves_the_incident_open(use: MakeRow) -> 
 
 
 def test_recoveries_and_stalls_of_a_client_that_is_not_let_in_belong_to_it(
-    use: MakeRow, recovery: MakeRow, stall: MakeRow
+    use: MakeRow, recovery: MakeRow, stall: MakeStall
 ) -> None:
     """Its password was changed while it ran: another client's errors are something else."""
     refused = use(21, "SASL_PLAINTEXT", mechanism="PLAIN", error_name="SASL_AUTHENTICATION_FAILED")
@@ -137,7 +137,7 @@ def test_recoveries_and_stalls_of_a_client_that_is_not_let_in_belong_to_it(
     waited = stall("produce", 21, 1, 6, 20)
     (incident, moved), kinds = tell([], [waited], [lost, other], uses=[refused])
     assert (incident["kind"], incident["n_stalls"], moved["clients"]) == ("client", 1, ["ci-22"])
-    assert kinds == {waited["stall_id"]: "client"}
+    assert kinds == {waited.stall_id: "client"}
     assert lost["evidence"][0] in incident["evidence"]
 
 

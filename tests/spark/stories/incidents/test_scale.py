@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow
+from .conftest import NS, MakeRow, MakeStall
 
 FEW, FACTOR = 40, 4
 MOST_GROWTH = FACTOR * 1.5
@@ -46,7 +46,7 @@ def named(row: Any, number: int, **more: Any) -> Any:
 
 
 @pytest.fixture
-def denied(recovery: MakeRow, stall: MakeRow, client: MakeRow) -> Callable[[int], Found]:
+def denied(recovery: MakeRow, stall: MakeStall, client: MakeRow) -> Callable[[int], Found]:
     """Each client is denied a topic of its own, stands still and never becomes ready."""
 
     def rows(n: int) -> Found:
@@ -79,7 +79,7 @@ def not_let_in(recovery: MakeRow, use: MakeRow, client: MakeRow) -> Callable[[in
 
 
 @pytest.fixture
-def standing_still(rebalance: MakeRow, stall: MakeRow, silent: MakeRow) -> Callable[[int], Found]:
+def standing_still(rebalance: MakeRow, stall: MakeStall, silent: MakeRow) -> Callable[[int], Found]:
     """A host stops with all clients on it; their group goes on without them, and rebalances again and again."""
 
     def rows(n: int) -> Found:
@@ -95,7 +95,7 @@ def standing_still(rebalance: MakeRow, stall: MakeRow, silent: MakeRow) -> Calla
 
 
 @pytest.fixture
-def all_brokers_down(state: MakeRow, recovery: MakeRow, stall: MakeRow) -> Callable[[int], Found]:
+def all_brokers_down(state: MakeRow, recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
     """Brokers fail one after the other, for ever, and the clients of three hosts wait for each of them."""
 
     def rows(n: int) -> Found:
@@ -106,8 +106,8 @@ def all_brokers_down(state: MakeRow, recovery: MakeRow, stall: MakeRow) -> Calla
                 yield "broker_state", state(1, host, ("down", "silent", "frozen", "lossy")[i % 4], 1 + i, None) | at
             for error in ("NOT_LEADER_OR_FOLLOWER", "COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_UNANSWERED"):
                 yield "recovery", recovery(error, 21, i, 2 + i, None) | {"recovery_id": f"rec-{i}-{error}"}
-            yield "stall", stall("produce", 21, i, 2 + i, None) | {"topic": f"topic{i}"}
-            yield "stall", stall("commit", 22, None, 2 + i, 2.5 + i) | {"topic": f"topic{i}"}
+            yield "stall", stall("produce", 21, i, 2 + i, None, topic=f"topic{i}")
+            yield "stall", stall("commit", 22, None, 2 + i, 2.5 + i, topic=f"topic{i}")
 
     return rows
 
@@ -130,7 +130,7 @@ def never_served(state: MakeRow, recovery: MakeRow, client: MakeRow) -> Callable
 
 
 @pytest.fixture
-def one_client(recovery: MakeRow, stall: MakeRow) -> Callable[[int], Found]:
+def one_client(recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
     """One client misses thousands of topics, has one error after the other, and its transactions fail."""
 
     def rows(n: int) -> Found:
@@ -141,8 +141,8 @@ def one_client(recovery: MakeRow, stall: MakeRow) -> Callable[[int], Found]:
             for error in errors:
                 is_over = {"resource_kind": "group", "resource": f"group-{i % 5}", "recovery_id": f"rec-{i}-{error}"}
                 yield "recovery", recovery(error, 21, 1, i, i + 0.5) | is_over
-            yield "stall", stall("produce", 21, 1, i, None) | {"topic": f"topic{i}"}
-            yield "stall", stall("metadata", 21, None, i, i + 0.7) | {"topic": None, "partition": None}
+            yield "stall", stall("produce", 21, 1, i, None, topic=f"topic{i}")
+            yield "stall", stall("metadata", 21, None, i, i + 0.7, topic=None, partition=None)
             transaction = {"transactional_id": f"tx-{i}", "begin_ns": i * NS, "end_ns": None, "outcome": "aborted"}
             yield "transaction", transaction | {"client_instance_id": "ci-21", "transaction_no": i}
 

@@ -20,7 +20,7 @@ from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.story_writer import batch_of
 
-from .conftest import NS, MakeRow, Row, ns
+from .conftest import NS, MakeRow, MakeStall, Row, ns
 
 PIECE = pathlib.Path(__file__).parents[4] / "fixtures" / "captures" / "pieces" / "zk_lost_broker.pcap.zst"
 
@@ -126,7 +126,7 @@ def test_leaders_that_moved_after_the_broker_was_registered_again_do_not_follow(
 
 
 def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
-    serving: list[Row], recovery: MakeRow, stall: MakeRow
+    serving: list[Row], recovery: MakeRow, stall: MakeStall
 ) -> None:
     rows = {
         "broker_state": serving,

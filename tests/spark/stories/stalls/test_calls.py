@@ -17,7 +17,7 @@ def calls(rows_of):
 
     def make(steps, left=None):
         found = rows_of(steps, left)
-        return [(r["kind"], r["from_ns"] / S, r["to_ns"] and r["to_ns"] / S, r["n_attempts"]) for r in found]
+        return [(r.kind, r.from_ns / S, r.to_ns and r.to_ns / S, r.n_attempts) for r in found]
 
     return make
 
@@ -155,7 +155,7 @@ def test_what_is_not_repeated_was_given_up(calls):
 
 def test_a_client_that_gives_up_or_leaves_was_not_served(rows_of):
     refused, late = (COMMIT, 8, 10.1, "NOT_COORDINATOR"), 10.1 + GIVE_UP_NS // S + 1
-    served = lambda *steps, left=None: [row["served"] for row in rows_of([GOOD, *steps], left)]  # noqa: E731
+    served = lambda *steps, left=None: [row.served for row in rows_of([GOOD, *steps], left)]  # noqa: E731
     assert served(refused, (COMMIT, 11, 11.1, None)) == [True]
     assert served(refused, (COMMIT, late, late + 0.1, None)) == [False]
     assert served((COMMIT, END - 5, None, None), left=END - 3) == [False]

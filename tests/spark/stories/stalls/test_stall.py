@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.stories.stalls.clients import ServiceClient
-from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stall_rows
+from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
 
 S = 1_000_000_000
 SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
@@ -11,7 +11,7 @@ SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 def rows(*waits, end=100, least=1, uncovered=()):
     client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, None, None, closed=False)
     limits = StallLimits(end * S, round(least * S), Uncovered.of((a * S, b * S) for a, b in uncovered))
-    return stall_rows(SUBJECT, waits, {"ci-1": client}, limits)
+    return stalls_of(SUBJECT, waits, {"ci-1": client}, limits)
 
 
 def wait(a, b, **more):
@@ -19,7 +19,7 @@ def wait(a, b, **more):
 
 
 def spans(found):
-    return [(row["from_ns"] / S, row["to_ns"] and row["to_ns"] / S) for row in found]
+    return [(row.from_ns / S, row.to_ns and row.to_ns / S) for row in found]
 
 
 def test_waits_less_than_half_a_second_apart_are_one():
@@ -28,7 +28,7 @@ def test_waits_less_than_half_a_second_apart_are_one():
 
 def test_a_wait_ends_where_a_time_begins_that_no_file_covers():
     found = rows(wait(10, 50), wait(14.5, None), wait(60, 70), uncovered=[(15, 30)])
-    assert [(row["from_ns"] // S, row["to_ns"] // S, row["served"]) for row in found] == [
+    assert [(row.from_ns // S, row.to_ns // S, row.served) for row in found] == [
         (10, 15, None),
         (60, 70, True),
     ]
@@ -55,7 +55,7 @@ def test_short_waits_within_a_stall_belong_to_it():
     inside = wait(11, 11.5, n_attempts=2, error_names=frozenset({"NOT_LEADER_OR_FOLLOWER"}))
     beside = wait(11.8, 12.4, n_attempts=9, error_names=frozenset({"CORRUPT_MESSAGE"}))
     (row,) = rows(beside, inside, wait(10, 12, n_attempts=1))
-    assert (row["n_attempts"], row["error_names"], row["waited_ms"]) == (3, ["NOT_LEADER_OR_FOLLOWER"], 2_000)
+    assert (row.n_attempts, row.error_names, row.waited_ms) == (3, ("NOT_LEADER_OR_FOLLOWER",), 2_000)
 
 
 def test_the_limit_decides_which_waits_are_stalls():
@@ -66,12 +66,12 @@ def test_the_limit_decides_which_waits_are_stalls():
 
 def test_an_open_stall_has_no_end():
     (row,) = rows(wait(90, None), wait(91, 92))
-    assert (row["to_ns"], row["waited_ms"]) == (None, 10_000)
+    assert (row.to_ns, row.waited_ms) == (None, 10_000)
 
 
 def test_whether_it_was_served_again_is_that_of_the_wait_that_ends_last():
     gave_up = wait(10, 14, served=False)
-    served = lambda *waits: [row["served"] for row in rows(*waits)]  # noqa: E731
+    served = lambda *waits: [row.served for row in rows(*waits)]  # noqa: E731
     assert served(wait(10, 12)) == [True]
     assert served(gave_up) == [False]
     assert served(gave_up, wait(11, 14.2)) == [True]
@@ -84,17 +84,17 @@ def test_a_row_has_what_all_its_waits_have():
     first = wait(10, 12, n_attempts=2, error_names=frozenset({"B"}), requests=((10, "r1"), (11, "r2")))
     second = wait(11, 14, n_attempts=3, error_names=frozenset({"A"}), requests=((11, "r2"), (13, "r0")))
     (row,) = rows(second, first)
-    assert (row["n_attempts"], row["error_names"], row["client_id"]) == (5, ["A", "B"], "app")
-    assert row["evidence"] == ["r1", "r2", "r0"]
+    assert (row.n_attempts, row.error_names, row.client_id) == (5, ("A", "B"), "app")
+    assert row.evidence == ("r1", "r2", "r0")
 
 
 def test_evidence_has_a_limit():
     (row,) = rows(wait(10, 20, requests=tuple((i, f"r{i}") for i in range(100))))
-    assert row["evidence"] == [f"r{i}" for i in range(MOST_EVIDENCE)]
+    assert row.evidence == tuple(f"r{i}" for i in range(MOST_EVIDENCE))
 
 
 def test_the_id_depends_on_subject_and_time_alone():
     (one,), (same,) = rows(wait(10, 12)), rows(wait(10, 50, n_attempts=7), end=300)
-    assert one["stall_id"] == same["stall_id"]
+    assert one.stall_id == same.stall_id
     (other,) = rows(wait(11, 12))
-    assert other["stall_id"] != one["stall_id"]
+    assert other.stall_id != one.stall_id

@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.model.findings import severity_order
-from kafkascope_analyzer.report.model.incidents.load import Facts, Stall, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.load import Facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, WARNING
-
-LONG_MS = 10_000
-"""A stall as long as this, or one that never ended, makes its incident an error."""
 
 
 @dataclass(slots=True)
@@ -104,4 +102,4 @@ def _complete(family: Family) -> None:
 
 def stall_severity(stall: Stall) -> str:
     """error for a stall that is long or not over; warning for any other."""
-    return ERROR if stall.to_ns is None or stall.waited_ms >= LONG_MS else WARNING
+    return ERROR if stall.is_severe else WARNING

@@ -6,10 +6,11 @@ It never says that all is well where one of them is above info, and never that n
 from collections import Counter
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.formatting import count, list_of, safe, span
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
-from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, Stall
+from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart
 from kafkascope_analyzer.report.model.incidents.model import (
     ERROR,
     INFO,

@@ -10,6 +10,7 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
@@ -19,31 +20,6 @@ from kafkascope_analyzer.report.rows import read
 
 FAILED = ("failed", "gave_up")
 """Outcomes of starts that did not become ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stall(Row):
-    """A row of stories/stalls."""
-
-    TABLE: ClassVar[Table] = STALLS
-    stall_id: str
-    kind: str
-    client_instance_id: str | None
-    client_ip: str | None
-    client_id: str | None
-    group_id: str | None
-    transactional_id: str | None
-    topic: str | None
-    partition: int | None
-    node_id: int | None
-    from_ns: int
-    to_ns: int | None
-    served: bool | None
-    waited_ms: int
-    n_attempts: int | None
-    error_names: tuple[str, ...]
-    incident_id: str | None
-    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
-from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
+from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import (
     GAVE_UP,
     NOT_CAPTURED,
