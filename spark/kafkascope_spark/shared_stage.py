@@ -17,6 +17,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
 from kafkascope_spark.event_reader import values_of
@@ -40,8 +41,6 @@ from kafkascope_spark.stories.transactions.machine import Transactions
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 
 _WRITTEN = (TRANSACTIONS, PARTITION_FLOW)
-_NOT_FAILED = frozenset({"committed", "cut"})
-"""Outcomes of transactions that belong to no incident."""
 
 
 def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
@@ -150,13 +149,13 @@ class SharedMachines:
             else:
                 self._take_stalls([row])
 
-    def _take_transactions(self, rows: Iterable[Row]) -> None:
+    def _take_transactions(self, rows: Iterable[TransactionRow]) -> None:
         for row in rows:
-            if row["outcome"] in _NOT_FAILED:
+            if row.went_well:
                 self._writer.take(TRANSACTIONS.name, row)
             else:
-                identity = f"{row['transactional_id']}:{row['transaction_no']}"
-                self._found.append(found(TRANSACTION, row["begin_ns"] or 0, identity, row))
+                identity = f"{row.transactional_id}:{row.transaction_no}"
+                self._found.append(found(TRANSACTION, row.begin_ns or 0, identity, row))
 
     def _take_stalls(self, rows: Iterable[Stall]) -> None:
         self._found += [found(STALL, row.from_ns, row.stall_id, row) for row in rows]

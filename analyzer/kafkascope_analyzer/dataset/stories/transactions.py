@@ -79,5 +79,20 @@ class TransactionRow(StoryRow):
         "such Fetch",
     ]
 
+    @property
+    def went_well(self) -> bool:
+        """Whether it belongs to no incident, whatever happened meanwhile: it was committed, or is cut."""
+        return self.outcome in ("committed", "cut")
+
+    @property
+    def took_us(self) -> int | None:
+        """Begin to end; None where one of them is not in the capture."""
+        return None if self.begin_ns is None or self.end_ns is None else (self.end_ns - self.begin_ns) // 1000
+
+    @property
+    def n_blocked_consumers(self) -> int:
+        """Consumers that could not read past it."""
+        return len({consumer.client_instance_id for consumer in self.held_back})
+
 
 TRANSACTIONS = TransactionRow.TABLE

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.report.commands import SOME_DATASET, cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION, Identity
@@ -13,7 +14,6 @@ from kafkascope_analyzer.report.model.client_names import NamedClient, named_cli
 from kafkascope_analyzer.report.model.proofs import load_proofs, proofs_of
 from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import (
-    DepartedMember,
     Member,
     Rebalance,
     member_names,

@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
+from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES, BlockedConsumer, TransactionRow
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.latency import percentiles_sql
 from kafkascope_analyzer.report.model.presence import Presence, presence
@@ -23,61 +21,17 @@ MOST_UNWELL = 20
 """Limits of report.json; the table transactions has everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedConsumer:
-    """A read_committed consumer that could not read past a transaction."""
-
-    client_instance_id: str | None
-    partition: str | None
-    last_stable_offset: int | None
-    from_ns: int
-    until_ns: int
-    records: int | None
-    request_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction(Row):
+@dataclass(slots=True)
+class Transaction(TransactionRow):
     """A row of stories/transactions."""
 
-    TABLE: ClassVar[Table] = TRANSACTIONS
-    transaction_no: int | None
-    transactional_id: str | None
-    producer_id: int | None
-    producer_epoch: int | None
-    transactions: str | None
-    client_instance_id: str | None
-    begin_ns: int | None
-    end_ns: int | None
-    outcome: str | None
     partitions: Annotated[tuple[str, ...], CLIPPED]
     offset_groups: Annotated[tuple[str, ...], CLIPPED]
-    n_batches: int | None
-    n_records: int | None
-    n_markers: int | None
-    fenced_by: str | None
-    end_kind: str | None
-    verdict: str | None
-    duration_ms: int | None
-    transaction_timeout_ms: int | None
-    fenced_ns: int | None
-    left_ns: int | None
     error_names: Annotated[tuple[str, ...], CLIPPED]
-    incident_id: str | None
     evidence: Annotated[tuple[str, ...], CLIPPED]
     held_back: Annotated[tuple[BlockedConsumer, ...], CLIPPED]
     duration_us: Annotated[int | None, "begin to end"] = None
     fenced_by_client_id: Annotated[str | None, "client id of the instance that took its transactional id over"] = None
-
-    @property
-    def took_us(self) -> int | None:
-        """Begin to end; None where one of them is not in the capture."""
-        return None if self.begin_ns is None or self.end_ns is None else (self.end_ns - self.begin_ns) // 1000
-
-    @property
-    def n_blocked_consumers(self) -> int:
-        """Consumers that could not read past it."""
-        return len({consumer.client_instance_id for consumer in self.held_back})
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,14 @@ every report.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.dataset.stories.rebalances import (
+    DepartedMember,
+    GroupMember,
+    ReassignedPartition,
+    RebalanceRow,
+)
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.plain import CLIPPED
 
@@ -16,97 +19,25 @@ Names = Mapping[str, str]
 """Member id -> client id, where it has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+@dataclass(slots=True)
+class Member(GroupMember):
     """A member of a group."""
 
-    member_id: str | None
-    client_instance_id: str | None
-    joined_ns: int | None
-    synced_ns: int | None
-    client_id: str | None
-    group_instance_id: str | None
-    conn_id: str | None
-    is_new: bool | None
-    join_ms: int | None
-    sync_ms: int | None
-    session_timeout_ms: int | None
-    rebalance_timeout_ms: int | None
     assigned: Annotated[tuple[str, ...], CLIPPED]
     standby: Annotated[tuple[str, ...], CLIPPED]
     gained: Annotated[tuple[str, ...], CLIPPED]
     lost: Annotated[tuple[str, ...], CLIPPED]
 
 
-@dataclass(frozen=True, slots=True)
-class DepartedMember:
-    """A member that is gone."""
-
-    member_id: str | None
-    client_instance_id: str | None
-    client_id: str | None
-    group_instance_id: str | None
-    how: str | None
-    why: str | None
-    last_seen_ns: int | None
-    silent_ms: int | None
-    session_timeout_ms: int | None
-    request_id: str | None
-
-    @property
-    def name(self) -> str:
-        """Its client id, else its member id."""
-        return safe(self.client_id or self.member_id or "a member")
-
-
-@dataclass(frozen=True, slots=True)
-class ReassignedPartition:
-    """A topic-partition that changed its owner or was unread around a rebalance."""
-
-    topic: Annotated[str, "topic"]
-    partition: Annotated[int, "partition"]
-    owner_before: Annotated[str | None, "member id of who had it before; null for nobody, or where it is not known"]
-    owner_after: Annotated[str | None, "member id of who has it next; null likewise"]
-    unread_from_ns: Annotated[int | None, "since when a record waited that nobody in the group fetched"]
-    unread_to_ns: Annotated[int | None, "when one was fetched; null: the capture ended before"]
-    unread_ms: Annotated[int | None, "from the one to the other; null where none waited, milliseconds"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance(Row):
+@dataclass(slots=True)
+class Rebalance(RebalanceRow):
     """A row of stories/rebalances."""
 
-    TABLE: ClassVar[Table] = REBALANCES
-    rebalance_id: str
-    group_id: str | None
-    group_protocol: str | None
-    protocol_type: str | None
-    node_id: int | None
-    generation: int | None
-    trigger: str | None
-    trigger_why: str | None
-    trigger_member: str | None
-    start_ns: int | None
-    end_ns: int | None
-    duration_ms: int | None
-    outcome: str | None
-    mode: str | None
-    assignor: str | None
-    leader: str | None
-    n_members: int | None
     members: tuple[Member, ...]
-    members_complete: bool | None
-    last_joiner: str | None
-    n_moved: int | None
-    unread_ms: int | None
     partitions: Annotated[tuple[ReassignedPartition, ...], CLIPPED]
     departed: Annotated[tuple[DepartedMember, ...], CLIPPED]
-    n_refused_commits: int | None
     refused_commits: Annotated[tuple[str, ...], CLIPPED]
     fenced: Annotated[tuple[str, ...], CLIPPED]
-    lag_records: int | None
-    n_lag_partitions: int | None
-    incident_id: str | None
     evidence: Annotated[tuple[str, ...], CLIPPED]
     unread_text: Annotated[str, "the partitions that were unread, in words; empty where none was"] = ""
     last_joiner_client_id: Annotated[str | None, "client id of the last to join"] = None
@@ -114,12 +45,17 @@ class Rebalance(Row):
     @property
     def trigger_words(self) -> str:
         """What made the group rebalance, in words."""
-        return (self.trigger or "unknown").replace("_", " ")
+        return self.trigger.replace("_", " ")
 
     @property
     def members_by_joining(self) -> list[Member]:
         """The members, those that joined first before the others."""
-        return sorted(self.members, key=lambda member: (member.joined_ns or 0, member.member_id or ""))
+        return sorted(self.members, key=lambda member: (member.joined_ns or 0, member.member_id))
+
+
+def departed_name(member: DepartedMember) -> str:
+    """The client id of a member that is gone, else its member id."""
+    return safe(member.client_id or member.member_id or "a member")
 
 
 def with_unread(row: Rebalance, names: Names, capture_ns: int) -> Rebalance:

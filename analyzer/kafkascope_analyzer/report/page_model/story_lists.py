@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, table_name
 from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.findings import Findings
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
-from kafkascope_analyzer.report.model.transactions import BlockedConsumer, Transaction
+from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_of, unread_text
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import grouped, read
@@ -53,7 +54,7 @@ class PageRebalances:
     groups: tuple[PageGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageTransaction(Transaction):
     """A transaction with how long it took, the name of the client that fenced it, and whose reads it held back."""
 

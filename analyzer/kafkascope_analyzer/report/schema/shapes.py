@@ -2,7 +2,7 @@
 
 Every object lists all its keys and allows no other, so that a key without a description cannot get into a report. A
 field is `Annotated` with its sentence and, where there is a closed list of them, its values; the field of a `Row`
-without a sentence is a column of its table and has that one's.
+without a sentence is a column of its table and has that one's, as all columns of a `StoryRow` do.
 """
 
 import inspect
@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.row_types import Row, StoryRow
 from kafkascope_analyzer.report.plain import CLIPPED, keys_of
 
 Shape = dict[str, object]
@@ -45,7 +45,8 @@ def described(kind: type, name: str, hint: Any) -> tuple[Any, str, tuple[str, ..
     inner, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     sentences = [mark for mark in marks if isinstance(mark, str) and mark != CLIPPED]
     values = next((mark for mark in marks if isinstance(mark, tuple)), ())
-    if sentences or not issubclass(kind, Row) or name not in kind.TABLE.schema.names:
+    is_declared = issubclass(kind, StoryRow)
+    if not issubclass(kind, Row) or name not in kind.TABLE.schema.names or (sentences and not is_declared):
         return inner, sentences[0] if sentences else "", values
     column = kind.TABLE.column(name)
     return inner, column.doc, column.values

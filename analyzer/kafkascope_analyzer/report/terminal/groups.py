@@ -10,7 +10,7 @@ from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.transactions import Transaction, TransactionalId
-from kafkascope_analyzer.report.model.unread_partitions import Rebalance
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, departed_name
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_GROUPS = 12
@@ -72,7 +72,9 @@ def _departed(row: Rebalance, start_ns: int) -> Iterator[RenderableType]:
         if member.how in ("evicted", "replaced"):
             limit = f" (session timeout {span(1000 * member.session_timeout_ms)})" if member.session_timeout_ms else ""
             silent = f" after {span(1000 * member.silent_ms)} of silence{limit}" if member.silent_ms else ""
-            yield line((_at(row, start_ns), "bold"), (member.how, "bold yellow"), f" {member.name}{silent}", indent=2)
+            yield line(
+                (_at(row, start_ns), "bold"), (member.how, "bold yellow"), f" {departed_name(member)}{silent}", indent=2
+            )
 
 
 def _shown(listed: Sequence[Rebalance]) -> Sequence[Rebalance]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
@@ -64,7 +65,7 @@ class Consequences:
         recoveries: Iterable[Row],
         rebalances: Iterable[RebalanceRow],
         starts: Iterable[Row],
-        transactions: Iterable[Row],
+        transactions: Iterable[TransactionRow],
     ) -> Iterator[tuple[str, Row | StoryRow]]:
         """The rows with their `incident_id`, each with the name of its table. recoveries: rows of that table, with the
         client's address; the others: rows of rebalances, startups and transactions."""
@@ -77,8 +78,9 @@ class Consequences:
             yield "rebalances", rebalance
         for row in starts:
             yield "startups", row | self._named(self._start(row))
-        for row in transactions:
-            yield "transactions", row | self._named(self._transaction(row))
+        for transaction in transactions:
+            transaction.incident_id = self._id_of(self._transaction(transaction))
+            yield "transactions", transaction
 
     def _rebalance(self, row: RebalanceRow) -> Failure | None:
         """The failure in which the group had no coordinator, or in which members that it lost had failed. The first
@@ -116,13 +118,13 @@ class Consequences:
         until_ns = max(first.start_ns, since_ns)
         return min((first, *takewhile(lambda f: f.start_ns <= until_ns, failures)), key=self._ids.__getitem__)
 
-    def _transaction(self, row: Row) -> Failure | None:
+    def _transaction(self, row: TransactionRow) -> Failure | None:
         """The failure that its transactional id met while it was open, or else its client."""
-        begin_ns = row["begin_ns"] or row["end_ns"]
+        begin_ns = row.begin_ns or row.end_ns
         if begin_ns is None:
             return None
-        of_id = self._longest([("name", row["transactional_id"])], begin_ns, row["end_ns"])
-        return of_id or self._longest([("client", row["client_instance_id"])], begin_ns, row["end_ns"])
+        of_id = self._longest([("name", row.transactional_id)], begin_ns, row.end_ns)
+        return of_id or self._longest([("client", row.client_instance_id)], begin_ns, row.end_ns)
 
     def _longest(self, keys: Iterable[Key], from_ns: int, to_ns: int | None) -> Failure | None:
         """Of the failures that concern it, the one with the longest time in common; the earlier one of two."""

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
@@ -66,8 +67,8 @@ class Incidents:
         self._rebalances: list[RebalanceRow] = []
         self._sessions: list[ZooKeeperSession] = []
         self._starts: list[Row] = []
-        self._transactions: list[Row] = []
         self._silent: list[SilentClient] = []
+        self._transactions: list[TransactionRow] = []
         self._listeners = Listeners()
         self._clients: dict[str, AffectedClient] = {}
         self._named: set[str] | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_spark.stories.transactions.event import Row
 
 MOST_CONSUMERS = 100
@@ -49,20 +50,20 @@ class BlockingOffset:
             times = body["from_ns"], body["until_ns"]
             self._consumers[client] = _Consumer(client, *times, low, high, body["request_id"])
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BlockedConsumer]:
         """Elements of the column held_back, at most MOST_CONSUMERS: the consumers for whom the high watermark moved on,
         in order of time."""
         waiting = [consumer for consumer in self._consumers.values() if consumer.highest > consumer.lowest]
         rows = (
-            {
-                "client_instance_id": consumer.client,
-                "partition": self.partition,
-                "last_stable_offset": self.offset,
-                "from_ns": consumer.from_ns,
-                "until_ns": consumer.until_ns,
-                "records": consumer.highest - self.offset,
-                "request_id": consumer.request_id,
-            }
+            BlockedConsumer(
+                client_instance_id=consumer.client,
+                partition=self.partition,
+                last_stable_offset=self.offset,
+                from_ns=consumer.from_ns,
+                until_ns=consumer.until_ns,
+                records=consumer.highest - self.offset,
+                request_id=consumer.request_id,
+            )
             for consumer in waiting
         )
         return sorted(rows, key=blocked_order)[:MOST_CONSUMERS]
@@ -86,12 +87,12 @@ class BlockedReaders:
         return offsets
 
 
-def blocked_order(row: Row) -> tuple[object, ...]:
+def blocked_order(row: BlockedConsumer) -> tuple[object, ...]:
     """The order of the elements of held_back: by time, then client, partition and offset."""
-    client = row["client_instance_id"]
-    return (row["from_ns"], client is not None, client or "", row["partition"], row["last_stable_offset"])
+    client = row.client_instance_id
+    return (row.from_ns, client is not None, client or "", row.partition, row.last_stable_offset)
 
 
-def is_long(blocked: Iterable[Row]) -> bool:
+def is_long(blocked: Iterable[BlockedConsumer]) -> bool:
     """Whether one of the consumers was blocked long enough to show an unseen transaction."""
-    return any(row["until_ns"] - row["from_ns"] >= SHORTEST_UNSEEN_NS for row in blocked)
+    return any(row.until_ns - row.from_ns >= SHORTEST_UNSEEN_NS for row in blocked)

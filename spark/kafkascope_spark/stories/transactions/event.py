@@ -4,6 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
 
 Row = dict[str, Any]
@@ -30,7 +31,7 @@ class TransactionEvent:
     """Times are nanoseconds since the epoch. client: client_instance_id of the producer, None for what brokers send;
     left_ns: last packet of that client, where all its connections ended. protocol: v1, v2 or None where the event does
     not show it. last_ns, last_request_id: the last of several requests. partitions: `topic-partition`. errors: names of
-    the errors in the answer. blocked: rows of the column held_back."""
+    the errors in the answer. blocked: elements of the column held_back."""
 
     kind: EventKind
     ts_ns: int
@@ -53,7 +54,7 @@ class TransactionEvent:
     n_batches: int = 0
     n_records: int = 0
     errors: tuple[str, ...] = ()
-    blocked: tuple[Row, ...] = ()
+    blocked: tuple[BlockedConsumer, ...] = ()
 
 
 def decode_request(row: Row, left_ns: int | None) -> TransactionEvent:

@@ -8,6 +8,7 @@ held the id, when its clients left, and the events since the last bound.
 
 from collections.abc import Iterable, Iterator
 
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
 from kafkascope_spark.stories.transactions.event import Row
@@ -35,7 +36,7 @@ class Transactions:
         self._unseen_ns: int | None = None
         self._last: tuple[object, ...] = ()
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def feed(self, rows: Iterable[Row]) -> Iterator[TransactionRow]:
         """Rows of the transactions that no later row can change. Raises ValueError when rows are out of order."""
         for row in rows:
             order = _order(row)
@@ -54,7 +55,7 @@ class Transactions:
                 yield from self._id.take(row)
                 yield from _unseen_rows(self._id.take_unmatched())
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[TransactionRow]:
         """Rows of the last transactional id."""
         yield from self._end_unseen()
         if self._id is not None:
@@ -62,7 +63,7 @@ class Transactions:
             yield from _unseen_rows(self._id.take_unmatched())
             self._id = None
 
-    def _on_unseen(self, row: Row) -> Iterator[Row]:
+    def _on_unseen(self, row: Row) -> Iterator[TransactionRow]:
         """Consumers blocked by a transaction whose requests are not in the capture. All rows of one last stable offset
         have the same time."""
         if row["ts_ns"] != self._unseen_ns:
@@ -70,7 +71,7 @@ class Transactions:
             self._unseen_ns = row["ts_ns"]
         self._unseen.add(row)
 
-    def _end_unseen(self) -> Iterator[Row]:
+    def _end_unseen(self) -> Iterator[TransactionRow]:
         yield from _unseen_rows(blocking.rows() for blocking in self._unseen.take())
 
 
@@ -81,21 +82,21 @@ def _order(row: Row) -> tuple[object, ...]:
     return (row["key"], _SECTIONS[kind], row["ts_ns"], _RANKS[kind], *place)
 
 
-def _unseen_rows(offsets: Iterable[list[Row]]) -> Iterator[Row]:
+def _unseen_rows(offsets: Iterable[list[BlockedConsumer]]) -> Iterator[TransactionRow]:
     """One row for each last stable offset that blocked a consumer for long."""
     for blocked in offsets:
         if is_long(blocked):
             yield unseen_row(blocked)
 
 
-def unseen_row(blocked: list[Row]) -> Row:
+def unseen_row(blocked: list[BlockedConsumer]) -> TransactionRow:
     """The row of a transaction of which the capture shows only the consumers that it blocked. blocked: elements of the
     column held_back."""
-    began = min(each["from_ns"] for each in blocked)
+    began = min(each.from_ns for each in blocked)
     transaction = Transaction(1, None, None, None, None, began, seen_begin=False, timeout_ms=None)
     transaction.apply(Trigger.ONLY_BLOCKED_READERS_SEEN, None)
     transaction.blocked = list(blocked)
-    transaction.partitions.update(each["partition"] for each in blocked)
+    transaction.partitions.update(each.partition for each in blocked)
     for each in blocked:
-        transaction.add_evidence(each["until_ns"], each["request_id"])
-    return {**transaction.row("", began), "transactional_id": None, "transaction_no": None}
+        transaction.add_evidence(each.until_ns, each.request_id)
+    return transaction.row(None, began)

@@ -8,6 +8,7 @@ events wait from the first Produce request of a stretch to the bound that ends i
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
 from kafkascope_spark.stories.transactions.event import EventKind, Row, TransactionEvent
 
@@ -33,7 +34,7 @@ class _Written:
     sent: tuple[int, int] = (0, 0)
     errors: set[str] = field(default_factory=set)
     first_offsets: dict[str, int | None] = field(default_factory=dict)
-    blocked: list[Row] = field(default_factory=list)
+    blocked: list[BlockedConsumer] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         """Adds a row of the kind transaction_written: what the client wrote on one connection."""
@@ -107,7 +108,7 @@ class Stretch:
         """Takes another event, to be returned in its place."""
         self._waiting.append(event)
 
-    def take(self) -> tuple[list[TransactionEvent], list[list[Row]]]:
+    def take(self) -> tuple[list[TransactionEvent], list[list[BlockedConsumer]]]:
         """The events of the stretch in order of time; and, of each last stable offset that no client wrote first in it,
         the consumers that it blocked."""
         unmatched = list(self._match())
@@ -115,7 +116,7 @@ class Stretch:
         self._waiting, self._written = [], {}
         return events, unmatched
 
-    def _match(self) -> Iterator[list[Row]]:
+    def _match(self) -> Iterator[list[BlockedConsumer]]:
         """Gives what each client wrote the consumers that it blocks. Yields the consumers of offsets at which no
         client's first batch is."""
         for blocking in self._blocked.take():

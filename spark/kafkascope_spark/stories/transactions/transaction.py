@@ -1,9 +1,9 @@
 """One transaction while its events arrive, and its row."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from kafkascope_spark.stories.transactions.event import Row, TransactionEvent
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
+from kafkascope_spark.stories.transactions.event import TransactionEvent
 from kafkascope_spark.stories.transactions.states import END_KINDS, ENDED, OUTCOMES, State, Trigger, next_state
 
 MOST_EVIDENCE = 32
@@ -45,7 +45,7 @@ class Transaction:
     groups: set[str] = field(default_factory=set)
     marked: set[str] = field(default_factory=set)
     errors: set[str] = field(default_factory=set)
-    blocked: list[Row] = field(default_factory=list)
+    blocked: list[BlockedConsumer] = field(default_factory=list)
     _evidence: set[tuple[int, str]] = field(default_factory=set)
 
     @property
@@ -104,35 +104,35 @@ class Transaction:
         until = capture_end_ns if self.end_ns is None else self.end_ns
         return self.left_ns if self.left_ns is not None and self.left_ns < until else None
 
-    def row(self, transactional_id: str, capture_end_ns: int) -> dict[str, Any]:
-        """The row of the table transactions, without its `*_ts` columns."""
+    def row(self, transactional_id: str | None, capture_end_ns: int) -> TransactionRow:
+        """The row. transactional_id: null where only the consumers that it blocked show it, as its number then."""
         self.apply(Trigger.NOTHING_FOLLOWED, None)
         begin = self.begin_ns if self.seen_begin else None
         until = self.end_ns if self.end_ns is not None else capture_end_ns if not self.is_over else None
-        return {
-            "transaction_no": self.number,
-            "transactional_id": transactional_id,
-            "producer_id": self.producer_id,
-            "producer_epoch": self.producer_epoch,
-            "transactions": self.protocol,
-            "client_instance_id": self.client,
-            "begin_ns": begin,
-            "end_ns": self.end_ns,
-            "outcome": self.outcome(capture_end_ns),
-            "partitions": sorted(self.partitions),
-            "offset_groups": sorted(self.groups),
-            "n_batches": self.n_batches,
-            "n_records": self.n_records,
-            "n_markers": len(self.marked),
-            "fenced_by": self.fenced_by,
-            "end_kind": END_KINDS.get(self.state),
-            "verdict": self.verdict,
-            "duration_ms": (until - begin) // MS if begin is not None and until is not None else None,
-            "transaction_timeout_ms": self.timeout_ms,
-            "fenced_ns": self.fenced_ns,
-            "left_ns": self._left_open_ns(capture_end_ns),
-            "error_names": sorted(self.errors),
-            "incident_id": None,
-            "evidence": [request_id for _, request_id in sorted(self._evidence)],
-            "held_back": self.blocked,
-        }
+        return TransactionRow(
+            transaction_no=None if transactional_id is None else self.number,
+            transactional_id=transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            transactions=self.protocol,
+            client_instance_id=self.client,
+            begin_ns=begin,
+            end_ns=self.end_ns,
+            outcome=self.outcome(capture_end_ns),
+            partitions=tuple(sorted(self.partitions)),
+            offset_groups=tuple(sorted(self.groups)),
+            n_batches=self.n_batches,
+            n_records=self.n_records,
+            n_markers=len(self.marked),
+            fenced_by=self.fenced_by,
+            end_kind=END_KINDS.get(self.state),
+            verdict=self.verdict,
+            duration_ms=(until - begin) // MS if begin is not None and until is not None else None,
+            transaction_timeout_ms=self.timeout_ms,
+            fenced_ns=self.fenced_ns,
+            left_ns=self._left_open_ns(capture_end_ns),
+            error_names=tuple(sorted(self.errors)),
+            incident_id=None,
+            evidence=tuple(request_id for _, request_id in sorted(self._evidence)),
+            held_back=tuple(self.blocked),
+        )

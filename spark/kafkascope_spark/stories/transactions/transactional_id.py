@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_spark.stories.transactions.event import (
     BOUNDS,
     EventKind,
@@ -53,7 +54,7 @@ class TransactionalId:
         self._end_ns = capture_end_ns
         self._left_ns: dict[str, int | None] = {}
         self._stretch = Stretch()
-        self._unmatched: list[list[Row]] = []
+        self._unmatched: list[list[BlockedConsumer]] = []
         self._open: Transaction | None = None
         self._ended: deque[Transaction] = deque()
         self._holder: Holder | None = None
@@ -65,7 +66,7 @@ class TransactionalId:
         """Notes the last packet of a client whose connections all ended. All such notes come before other events."""
         self._left_ns[client] = left_ns
 
-    def take(self, row: Row) -> Iterator[Row]:
+    def take(self, row: Row) -> Iterator[TransactionRow]:
         """Takes the next row of `events`. Returns rows of transactions that no later event can change."""
         kind = row["kind"]
         if kind == "transaction_written":
@@ -77,12 +78,12 @@ class TransactionalId:
         if self._stretch.is_full:
             yield from self._end_stretch()
 
-    def take_unmatched(self) -> list[list[Row]]:
+    def take_unmatched(self) -> list[list[BlockedConsumer]]:
         """Consumers blocked by offsets that the first batch of no transaction has, since the last call."""
         unmatched, self._unmatched = self._unmatched, []
         return unmatched
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[TransactionRow]:
         """Rows of what is left."""
         yield from self._end_stretch()
         self._retire()
@@ -94,7 +95,7 @@ class TransactionalId:
             return decode_request(row, self._left_ns.get(row["client_instance_id"]))
         return decode_of_broker(row)
 
-    def _take_in_order(self, event: TransactionEvent) -> Iterator[Row]:
+    def _take_in_order(self, event: TransactionEvent) -> Iterator[TransactionRow]:
         """Takes an event that is not added up. Those that follow the first Produce request of a stretch wait for its
         end."""
         if event.kind in BOUNDS:
@@ -104,13 +105,13 @@ class TransactionalId:
             return
         yield from self._apply(event)
 
-    def _end_stretch(self) -> Iterator[Row]:
+    def _end_stretch(self) -> Iterator[TransactionRow]:
         events, unmatched = self._stretch.take()
         self._unmatched += unmatched
         for event in events:
             yield from self._apply(event)
 
-    def _apply(self, event: TransactionEvent) -> Iterator[Row]:
+    def _apply(self, event: TransactionEvent) -> Iterator[TransactionRow]:
         """Applies an event to the transaction that it belongs to."""
         self._shows_client = self._shows_client or event.client is not None
         if event.kind is EventKind.INIT:

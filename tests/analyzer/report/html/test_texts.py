@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
@@ -16,7 +17,6 @@ from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
 from kafkascope_analyzer.report.model.starts import StartStep, slowest
 from kafkascope_analyzer.report.model.traffic import Traffic
-from kafkascope_analyzer.report.model.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
 from kafkascope_analyzer.report.page_model.bands import bands_of
 from kafkascope_analyzer.report.page_model.capture_texts import capture_facts, unread_texts

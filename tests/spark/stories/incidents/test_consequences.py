@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, MakeStall, Row
+from .conftest import NS, MakeRow, MakeStall, Row, row_of
 
 
 @pytest.fixture
@@ -43,14 +44,15 @@ def start(host: int, start_s: float, subject: str | None = None) -> Row:
     }
 
 
-def transaction(name: str, host: int, begin: float, end: float | None, **more: Any) -> Row:
-    return {
-        "transactional_id": name,
-        "client_instance_id": f"ci-{host}",
-        "begin_ns": int(begin * NS),
-        "end_ns": None if end is None else int(end * NS),
-        "outcome": "aborted",
-    } | more
+def transaction(name: str, host: int, begin: float, end: float | None) -> TransactionRow:
+    return row_of(
+        TransactionRow,
+        transactional_id=name,
+        transaction_no=1,
+        client_instance_id=f"ci-{host}",
+        begin_ns=int(begin * NS),
+        end_ns=None if end is None else int(end * NS),
+    )
 
 
 def test_a_start_belongs_to_what_its_client_met(silent_broker: list[Row], recovery: MakeRow) -> None:

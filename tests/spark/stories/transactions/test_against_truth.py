@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, Transactions
@@ -22,6 +23,7 @@ MS, SECOND = 1_000_000, 1_000_000_000
 LOG_LAG_MS = 60
 """A client's log line comes after the wire, at worst so much."""
 Rows = list[dict[str, Any]]
+ByProducer = dict[str, list[TransactionRow]]
 LOGGED = {"txn_commit": "committed", "txn_abort": "aborted", "txn_open": "hanging"}
 
 
@@ -58,7 +60,7 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     return rows
 
 
-def transactions(dataset: pathlib.Path, rows: Rows, batch: int) -> Rows:
+def transactions(dataset: pathlib.Path, rows: Rows, batch: int) -> list[TransactionRow]:
     """The rows of the table, from events that come so many at a time."""
     last_ns = pc.max(pq.read_table(dataset / CAPTURES.name)["last_ns"]).as_py()
     machine = Transactions((0, last_ns))
@@ -67,108 +69,106 @@ def transactions(dataset: pathlib.Path, rows: Rows, batch: int) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def by_producer(dataset: pathlib.Path, truth: dict[str, Any], events: dict[str, Rows]) -> dict[str, Rows]:
+def by_producer(dataset: pathlib.Path, truth: dict[str, Any], events: dict[str, Rows]) -> ByProducer:
     """The rows of each process that has a transactional id, in order."""
     ids = {client["name"]: client["transactional_id"] for client in truth["clients"]}
     found = defaultdict(list)
     for row in transactions(dataset, [row for key in sorted(events) for row in events[key]], 1000):
-        assert row["transactional_id"] == ids[row["client_instance_id"]]
-        found[row["client_instance_id"]].append(row)
-    return {name: sorted(rows, key=lambda row: int(row["transaction_no"])) for name, rows in found.items()}
+        assert row.transactional_id == ids[row.client_instance_id]
+        found[row.client_instance_id].append(row)
+    return {name: sorted(rows, key=lambda row: int(row.transaction_no or 0)) for name, rows in found.items()}
 
 
 def producers(truth: dict[str, Any]) -> Rows:
     return [client for client in truth["clients"] if client["transactional_id"]]
 
 
-def test_each_transaction_that_a_producer_logged_is_a_row(truth: dict[str, Any], by_producer: dict[str, Rows]) -> None:
+def test_each_transaction_that_a_producer_logged_is_a_row(truth: dict[str, Any], by_producer: ByProducer) -> None:
     for client in producers(truth):
         logged = [line for line in client["log"] if line["event"] in LOGGED]
         begun = {line["n"]: line["ts_ns"] for line in client["log"] if line["event"] == "txn_begin"}
         rows = by_producer[client["name"]]
-        fenced = [row for row in rows if row["outcome"] == "fenced"]
+        fenced = [row for row in rows if row.outcome == "fenced"]
         assert len(rows) == len(logged) + len(fenced)
         assert bool(fenced) == bool(client["fatal_error"])
         for line, row in zip(logged, rows, strict=False):
-            assert (row["outcome"], row["n_records"]) == (LOGGED[line["event"]], line["records"])
-            assert row["begin_ns"] >= begun[line["n"]] - MS
-            if row["outcome"] != "hanging":
-                assert -1 <= (line["ts_ns"] - row["end_ns"]) / MS <= LOG_LAG_MS
-                assert row["verdict"] == "confirmed"
+            assert (row.outcome, row.n_records) == (LOGGED[line["event"]], line["records"])
+            assert row.begin_ns >= begun[line["n"]] - MS
+            if row.outcome != "hanging":
+                assert -1 <= (line["ts_ns"] - row.end_ns) / MS <= LOG_LAG_MS
+                assert row.verdict == "confirmed"
 
 
-def test_v1_and_v2_and_the_timeout_are_those_of_the_library(
-    truth: dict[str, Any], by_producer: dict[str, Rows]
-) -> None:
+def test_v1_and_v2_and_the_timeout_are_those_of_the_library(truth: dict[str, Any], by_producer: ByProducer) -> None:
     for client in producers(truth):
         rows = by_producer[client["name"]]
-        assert {row["transactions"] for row in rows} == {"v2" if client["lang"] == "java" else "v1"}
+        assert {row.transactions for row in rows} == {"v2" if client["lang"] == "java" else "v1"}
         timeout = int(client["props"].get("transaction.timeout.ms", 60_000))
-        assert {row["transaction_timeout_ms"] for row in rows} == {timeout}
+        assert {row.transaction_timeout_ms for row in rows} == {timeout}
 
 
 def test_offsets_are_those_of_the_group_that_the_process_reads_with(
-    truth: dict[str, Any], by_producer: dict[str, Rows]
+    truth: dict[str, Any], by_producer: ByProducer
 ) -> None:
     for client in producers(truth):
-        groups = [row["offset_groups"] for row in by_producer[client["name"]]]
-        assert groups == [[client["group"]] if client["group"] else []] * len(groups)
+        groups = [row.offset_groups for row in by_producer[client["name"]]]
+        assert groups == [(client["group"],) if client["group"] else ()] * len(groups)
 
 
 def test_the_fenced_one_lost_its_id_to_the_one_that_the_lab_started(
-    truth: dict[str, Any], by_producer: dict[str, Rows]
+    truth: dict[str, Any], by_producer: ByProducer
 ) -> None:
     started = next(e for e in truth["events"] if e["kind"] == "fencing_producer_started")
-    (row,) = [row for row in by_producer[started["detail"]["fences"]] if row["outcome"] == "fenced"]
-    assert row["fenced_by"] == "fencer"
-    assert 0 < row["fenced_ns"] - started["ts_ns"] < SECOND
+    (row,) = [row for row in by_producer[started["detail"]["fences"]] if row.outcome == "fenced"]
+    assert row.fenced_by == "fencer"
+    assert 0 < row.fenced_ns - started["ts_ns"] < SECOND
 
 
-def test_the_one_left_open_is_aborted_after_its_timeout(truth: dict[str, Any], by_producer: dict[str, Rows]) -> None:
+def test_the_one_left_open_is_aborted_after_its_timeout(truth: dict[str, Any], by_producer: ByProducer) -> None:
     left = next(e for e in truth["events"] if e["kind"] == "transaction_left_open")["detail"]
     killed = next(e for e in truth["events"] if e["kind"] == "client_killed")
-    (row,) = [row for row in by_producer[left["client"]] if row["outcome"] == "hanging"]
-    assert abs(row["left_ns"] - killed["ts_ns"]) < 100 * MS
+    (row,) = [row for row in by_producer[left["client"]] if row.outcome == "hanging"]
+    assert abs(row.left_ns - killed["ts_ns"]) < 100 * MS
     interval_ms = truth["lab"]["broker_properties"]["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
-    assert left["timeout_ms"] <= row["duration_ms"] <= left["timeout_ms"] + interval_ms + 500
-    assert row["end_kind"] == "coordinator"
+    assert left["timeout_ms"] <= row.duration_ms <= left["timeout_ms"] + interval_ms + 500
+    assert row.end_kind == "coordinator"
 
 
 def test_readers_of_committed_data_wait_behind_it_and_behind_nobody_for_longer(
-    truth: dict[str, Any], by_producer: dict[str, Rows]
+    truth: dict[str, Any], by_producer: ByProducer
 ) -> None:
     committed = {c["name"] for c in truth["clients"] if "read_committed" in c["argv"]}
     longest: dict[str, int] = defaultdict(int)
     for name, rows in by_producer.items():
-        for stretch in (stretch for row in rows for stretch in row["held_back"]):
-            assert stretch["client_instance_id"] in committed
-            longest[name] = max(longest[name], stretch["until_ns"] - stretch["from_ns"])
+        for stretch in (stretch for row in rows for stretch in row.held_back):
+            assert stretch.client_instance_id in committed
+            longest[name] = max(longest[name], stretch.until_ns - stretch.from_ns)
     assert longest.pop("hanging") > 8 * SECOND
     assert max(longest.values()) < 2 * SECOND
 
 
-def test_evidence_opens(dataset: pathlib.Path, by_producer: dict[str, Rows]) -> None:
+def test_evidence_opens(dataset: pathlib.Path, by_producer: ByProducer) -> None:
     known = set(pq.read_table(dataset / REQUESTS.name, columns=["request_id"])["request_id"].to_pylist())
     for rows in by_producer.values():
-        assert all(row["evidence"] and set(row["evidence"]) <= known for row in rows)
+        assert all(row.evidence and set(row.evidence) <= known for row in rows)
 
 
 @pytest.mark.parametrize("n_machines", [2, 7])
 def test_the_same_rows_for_any_number_of_machines(
-    dataset: pathlib.Path, events: dict[str, Rows], by_producer: dict[str, Rows], n_machines: int
+    dataset: pathlib.Path, events: dict[str, Rows], by_producer: ByProducer, n_machines: int
 ) -> None:
     shares = [[row for key in sorted(events)[n::n_machines] for row in events[key]] for n in range(n_machines)]
     rows = [row for share in shares for row in transactions(dataset, share, 7)]
 
     def place(row: dict[str, Any]) -> tuple[str, int]:
-        return row["transactional_id"], row["transaction_no"]
+        return row.transactional_id, row.transaction_no
 
     assert sorted(rows, key=place) == sorted((row for rows in by_producer.values() for row in rows), key=place)
 
 
 @pytest.mark.spark
 def test_findings_are_on_those_clients_at_that_time(
-    dataset_of: Callable[..., pathlib.Path], truth: dict[str, Any], by_producer: dict[str, Rows]
+    dataset_of: Callable[..., pathlib.Path], truth: dict[str, Any], by_producer: ByProducer
 ) -> None:
     stories = dataset_of("txn", findings=True) / "stories"
     clients = {c["client_instance_id"]: c for c in pq.read_table(stories / CLIENTS.name).to_pylist()}

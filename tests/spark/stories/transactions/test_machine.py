@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.transactions.event import Row
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, Transactions
@@ -110,16 +111,16 @@ def client_ends(*events: Row) -> list[Row]:
     return [keys | {CLIENT_END: {"client_instance_id": client, "left_ns": ns}} for client, ns in left.items()]
 
 
-def rows_of(*events: Row) -> list[Row]:
+def rows_of(*events: Row) -> list[TransactionRow]:
     """The rows of the table, in order of begin."""
     machine = Transactions((0, END_MS * MS))
     rows = [*machine.feed([*client_ends(*events), *events]), *machine.finish()]
-    return sorted(rows, key=lambda row: row["transaction_no"])
+    return sorted(rows, key=lambda row: row.transaction_no or 0)
 
 
-def ends_of(rows: list[Row]) -> list[tuple[str, str | None]]:
+def ends_of(rows: list[TransactionRow]) -> list[tuple[str, str | None]]:
     """How each ended."""
-    return [(row["outcome"], row["end_kind"]) for row in rows]
+    return [(row.outcome, row.end_kind) for row in rows]
 
 
 COMMITTED, ABORTED = ("committed", "commit"), ("aborted", "abort")
@@ -137,13 +138,13 @@ def test_v1_two_transactions_of_one_epoch() -> None:
         p.writes(70, 80, "t-1", records=2, protocol="v1"),
         p.ends(90, commit=False),
     )
-    assert (one["outcome"], one["end_kind"], one["verdict"]) == ("committed", "commit", "confirmed")
-    assert (one["begin_ns"], one["end_ns"], one["duration_ms"]) == (10 * MS, 51 * MS, 41)
-    assert (one["partitions"], one["offset_groups"], one["n_records"]) == (["t-0"], ["g"], 3)
-    assert (one["transactions"], one["transaction_timeout_ms"], one["transaction_no"]) == ("v1", 9_000, 1)
-    assert (two["outcome"], two["partitions"], two["n_records"], two["begin_ns"]) == ("aborted", ["t-1"], 2, 60 * MS)
-    assert one["evidence"][0] == "a-0"
-    assert one["evidence"][-1] == "a-50"
+    assert (one.outcome, one.end_kind, one.verdict) == ("committed", "commit", "confirmed")
+    assert (one.begin_ns, one.end_ns, one.duration_ms) == (10 * MS, 51 * MS, 41)
+    assert (one.partitions, one.offset_groups, one.n_records) == (("t-0",), ("g",), 3)
+    assert (one.transactions, one.transaction_timeout_ms, one.transaction_no) == ("v1", 9_000, 1)
+    assert (two.outcome, two.partitions, two.n_records, two.begin_ns) == ("aborted", ("t-1",), 2, 60 * MS)
+    assert one.evidence[0] == "a-0"
+    assert one.evidence[-1] == "a-50"
 
 
 def test_v2_epoch_of_each_transaction_comes_with_the_answer_to_end_txn() -> None:
@@ -157,17 +158,17 @@ def test_v2_epoch_of_each_transaction_comes_with_the_answer_to_end_txn() -> None
         p.ends(70, protocol="v2"),
     )
     assert ends_of(rows) == [COMMITTED, COMMITTED]
-    assert [row["producer_epoch"] for row in rows] == [0, 1]
-    assert [row["transactions"] for row in rows] == ["v2", "v2"]
-    assert rows[1]["offset_groups"] == ["g"]
-    assert rows[1]["partitions"] == ["t-0", "t-1"]
+    assert [row.producer_epoch for row in rows] == [0, 1]
+    assert [row.transactions for row in rows] == ["v2", "v2"]
+    assert rows[1].offset_groups == ("g",)
+    assert rows[1].partitions == ("t-0", "t-1")
 
 
 def test_markers_of_v1_come_with_the_same_epoch_and_of_v2_with_the_next() -> None:
     old, new = Producer("a"), Producer("b")
     (v1,) = rows_of(old.init(0), old.adds(10, "t-0", "t-1"), old.ends(20), old.marked(22, 0, True, "t-0", "t-1"))
     (v2,) = rows_of(new.init(0), new.writes(10, 15, "t-0"), new.ends(20, protocol="v2"), new.marked(22, 1, True, "t-0"))
-    assert (v1["n_markers"], v2["n_markers"]) == (2, 1)
+    assert (v1.n_markers, v2.n_markers) == (2, 1)
 
 
 def test_late_markers_go_to_the_transaction_before_the_one_that_may_not_begin_yet() -> None:
@@ -181,9 +182,9 @@ def test_late_markers_go_to_the_transaction_before_the_one_that_may_not_begin_ye
         p.adds(40, "t-0"),
         p.ends(50),
     )
-    assert (one["n_markers"], two["n_markers"]) == (1, 0)
-    assert two["begin_ns"] == 30 * MS
-    assert two["error_names"] == ["CONCURRENT_TRANSACTIONS"]
+    assert (one.n_markers, two.n_markers) == (1, 0)
+    assert two.begin_ns == 30 * MS
+    assert two.error_names == ("CONCURRENT_TRANSACTIONS",)
 
 
 def test_fenced_by_another_instance_and_what_it_still_sends_is_no_transaction() -> None:
@@ -198,11 +199,11 @@ def test_fenced_by_another_instance_and_what_it_still_sends_is_no_transaction() 
         b.writes(80, 90, "t-0"),
         b.ends(95, protocol="v2"),
     )
-    assert (one["outcome"], one["end_kind"], one["fenced_by"]) == ("fenced", "init_producer_id", "b")
-    assert (one["fenced_ns"], one["end_ns"], one["n_records"]) == (50 * MS, 51 * MS, 2)
-    assert one["error_names"] == ["INVALID_PRODUCER_EPOCH"]
-    assert {"a-55", "a-60", "b-50"} <= set(one["evidence"])
-    assert (two["client_instance_id"], two["outcome"]) == ("b", "committed")
+    assert (one.outcome, one.end_kind, one.fenced_by) == ("fenced", "init_producer_id", "b")
+    assert (one.fenced_ns, one.end_ns, one.n_records) == (50 * MS, 51 * MS, 2)
+    assert one.error_names == ("INVALID_PRODUCER_EPOCH",)
+    assert {"a-55", "a-60", "b-50"} <= set(one.evidence)
+    assert (two.client_instance_id, two.outcome) == ("b", "committed")
 
 
 def test_one_that_aborts_while_its_id_is_taken_may_go_on_until_the_taker_has_an_epoch() -> None:
@@ -221,9 +222,9 @@ def test_one_that_aborts_while_its_id_is_taken_may_go_on_until_the_taker_has_an_
         b.ends(97, protocol="v2"),
     )
     assert ends_of(rows) == [ABORTED, ("fenced", "init_producer_id"), COMMITTED]
-    assert [row["client_instance_id"] for row in rows] == ["a", "a", "b"]
-    assert [row["fenced_by"] for row in rows] == [None, "b", None]
-    assert [row["producer_epoch"] for row in rows] == [5, 6, 8]
+    assert [row.client_instance_id for row in rows] == ["a", "a", "b"]
+    assert [row.fenced_by for row in rows] == [None, "b", None]
+    assert [row.producer_epoch for row in rows] == [5, 6, 8]
 
 
 def test_fenced_between_two_transactions_is_seen_when_it_goes_on() -> None:
@@ -238,14 +239,14 @@ def test_fenced_between_two_transactions_is_seen_when_it_goes_on() -> None:
         b.ends(60),
     )
     assert ends_of(rows) == [COMMITTED, ("fenced", "init_producer_id"), COMMITTED]
-    assert (rows[1]["client_instance_id"], rows[1]["fenced_by"], rows[1]["fenced_ns"]) == ("a", "b", 30 * MS)
+    assert (rows[1].client_instance_id, rows[1].fenced_by, rows[1].fenced_ns) == ("a", "b", 30 * MS)
 
 
 def test_the_successor_of_a_client_that_went_away_fences_nobody() -> None:
     a, b = Producer("a", gone=40), Producer("b", epoch=1)
     (row,) = rows_of(a.init(0), a.adds(10, "t-0"), b.init(50))
-    assert (row["outcome"], row["end_kind"], row["left_ns"]) == ("aborted", "init_producer_id", 40 * MS)
-    assert row["fenced_by"] == "b"
+    assert (row.outcome, row.end_kind, row.left_ns) == ("aborted", "init_producer_id", 40 * MS)
+    assert row.fenced_by == "b"
 
 
 def test_its_own_init_producer_id_after_an_abort_fences_nobody() -> None:
@@ -254,22 +255,22 @@ def test_its_own_init_producer_id_after_an_abort_fences_nobody() -> None:
     p.epoch = 1
     rows = rows_of(*first, p.init(30, asks=7), p.adds(40, "t-0"), p.ends(50))
     assert ends_of(rows) == [ABORTED, COMMITTED]
-    assert [row["producer_epoch"] for row in rows] == [0, 1]
+    assert [row.producer_epoch for row in rows] == [0, 1]
 
 
 @pytest.mark.parametrize(("gone", "outcome"), [(5_000, "hanging"), (None, "aborted")])
 def test_the_coordinator_aborts_what_is_older_than_its_timeout(gone: int | None, outcome: str) -> None:
     p = Producer("a", gone=gone)
     (row,) = rows_of(p.init(0, timeout=9_000), p.adds(10, "t-0"), p.marked(9_500, 1, False, "t-0"))
-    assert (row["outcome"], row["end_kind"], row["end_ns"]) == (outcome, "coordinator", 9_501 * MS)
-    assert row["left_ns"] == (None if gone is None else gone * MS)
+    assert (row.outcome, row.end_kind, row.end_ns) == (outcome, "coordinator", 9_501 * MS)
+    assert row.left_ns == (None if gone is None else gone * MS)
 
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_without_markers_the_refused_end_shows_that_the_timeout_was_over(commit: bool) -> None:
     p = Producer("a")
     (row,) = rows_of(p.init(0, timeout=9_000), p.adds(10, "t-0"), p.ends(12_000, commit, errors=("PRODUCER_FENCED",)))
-    assert (row["outcome"], row["end_kind"], row["verdict"]) == ("aborted", "coordinator", "refused")
+    assert (row.outcome, row.end_kind, row.verdict) == ("aborted", "coordinator", "refused")
 
 
 def test_an_abort_that_repeats_the_coordinators_own_is_not_the_clients() -> None:
@@ -279,7 +280,7 @@ def test_an_abort_that_repeats_the_coordinators_own_is_not_the_clients() -> None
         p.writes(10, 12_000, "t-0", errors=("INVALID_PRODUCER_EPOCH",)),
         p.ends(12_010, commit=False, protocol="v2"),
     )
-    assert (row["outcome"], row["end_kind"]) == ("aborted", "coordinator")
+    assert (row.outcome, row.end_kind) == ("aborted", "coordinator")
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
@@ -297,13 +298,13 @@ def test_what_a_client_sends_after_the_coordinator_aborted_is_no_new_transaction
         *first, *after, p.writes(12_020, 12_030, "t-1", protocol=protocol), p.ends(12_040, protocol=protocol)
     )
     assert ends_of(rows) == [("aborted", "coordinator"), COMMITTED]
-    assert [row["partitions"] for row in rows] == [["t-0"], ["t-1"]]
+    assert [row.partitions for row in rows] == [("t-0",), ("t-1",)]
 
 
 def test_an_epoch_that_is_over_before_the_timeout_was_taken_by_somebody_unseen() -> None:
     p = Producer("a")
     (row,) = rows_of(p.init(0), p.adds(10, "t-0"), p.ends(500, errors=("PRODUCER_FENCED",)))
-    assert (row["outcome"], row["fenced_by"]) == ("fenced", None)
+    assert (row.outcome, row.fenced_by) == ("fenced", None)
 
 
 def test_left_open_until_the_end_of_the_capture() -> None:
@@ -311,9 +312,9 @@ def test_left_open_until_the_end_of_the_capture() -> None:
     (left,) = rows_of(gone.init(0), gone.adds(10, "t-0"))
     (late,) = rows_of(slow.init(0, timeout=9_000), slow.adds(10, "t-0"))
     (open_,) = rows_of(busy.init(99_000), busy.adds(99_010, "t-0"))
-    assert [row["outcome"] for row in (left, late, open_)] == ["hanging", "hanging", "open"]
-    assert (left["left_ns"], late["left_ns"]) == (40 * MS, None)
-    assert (open_["end_ns"], open_["duration_ms"]) == (None, END_MS - 99_010)
+    assert [row.outcome for row in (left, late, open_)] == ["hanging", "hanging", "open"]
+    assert (left.left_ns, late.left_ns) == (40 * MS, None)
+    assert (open_.end_ns, open_.duration_ms) == (None, END_MS - 99_010)
 
 
 def test_end_txn_is_sent_again_where_the_coordinator_moved() -> None:
@@ -325,20 +326,20 @@ def test_end_txn_is_sent_again_where_the_coordinator_moved() -> None:
         p.ends(120, answered=False),
         p.ends(220),
     )
-    assert (row["outcome"], row["verdict"], row["end_ns"]) == ("committed", "confirmed", 221 * MS)
+    assert (row.outcome, row.verdict, row.end_ns) == ("committed", "confirmed", 221 * MS)
 
 
 def test_end_txn_without_an_answer_counts_when_the_producer_goes_on_and_at_the_end() -> None:
     p = Producer("a")
     rows = rows_of(p.init(0), p.adds(10, "t-0"), p.ends(20, answered=False))
     assert ends_of(rows) == [COMMITTED]
-    assert (rows[0]["verdict"], rows[0]["end_ns"]) == ("claimed", None)
+    assert (rows[0].verdict, rows[0].end_ns) == ("claimed", None)
 
 
 def test_a_refused_end_leaves_it_open() -> None:
     p = Producer("a")
     (row,) = rows_of(p.init(99_000), p.adds(99_010, "t-0"), p.ends(99_020, errors=("INVALID_TXN_STATE",)))
-    assert (row["outcome"], row["verdict"]) == ("open", "refused")
+    assert (row.outcome, row.verdict) == ("open", "refused")
 
 
 def test_what_began_before_the_capture_is_cut_and_what_follows_is_not() -> None:
@@ -347,7 +348,7 @@ def test_what_began_before_the_capture_is_cut_and_what_follows_is_not() -> None:
     v2 = rows_of(p.writes(10, 15, "t-0"), p.ends(20, protocol="v2"), p.writes(30, 35, "t-0"), p.ends(40, protocol="v2"))
     for rows in (v1, v2):
         assert ends_of(rows) == [("cut", "commit"), COMMITTED]
-        assert (rows[0]["begin_ns"], rows[0]["duration_ms"]) == (None, None)
+        assert (rows[0].begin_ns, rows[0].duration_ms) == (None, None)
 
 
 def test_where_only_brokers_speak_each_epoch_is_a_transaction() -> None:
@@ -359,7 +360,7 @@ def test_where_only_brokers_speak_each_epoch_is_a_transaction() -> None:
         then.marked(40, 6, False, "t-1"),
     )
     assert ends_of(rows) == [("cut", "commit"), ABORTED]
-    assert [row["partitions"] for row in rows] == [["t-0"], ["t-1"]]
+    assert [row.partitions for row in rows] == [("t-0",), ("t-1",)]
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
@@ -374,20 +375,20 @@ def test_where_only_one_leader_is_captured_markers_end_what_its_client_writes(pr
         p.marked(40, 2 * ahead, True, "t-0"),
     )
     assert ends_of(rows) == [("cut", "commit"), COMMITTED]
-    assert [(row["producer_id"], row["producer_epoch"]) for row in rows] == [(7, 0), (7, ahead)]
-    assert (rows[1]["n_records"], rows[1]["client_instance_id"], rows[1]["transactions"]) == (4, "a", protocol)
+    assert [(row.producer_id, row.producer_epoch) for row in rows] == [(7, 0), (7, ahead)]
+    assert (rows[1].n_records, rows[1].client_instance_id, rows[1].transactions) == (4, "a", protocol)
 
 
 def test_a_client_that_aborts_elsewhere_and_closes_leaves_nothing_open() -> None:
     p = Producer("a", gone=25)
     (row,) = rows_of(p.writes(10, 15, "t-0"), p.verified(11, "t-0"), p.marked(30, 1, False, "t-0"))
-    assert (row["end_kind"], row["left_ns"]) == ("abort", None)
+    assert (row.end_kind, row.left_ns) == ("abort", None)
 
 
 def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:
     p = Producer("a")
     rows = rows_of(p.init(0), p.adds(10, "t-0"), p.ends(20), p.verified(25, "t-0", "v1"), p.adds(30, "t-1"), p.ends(40))
-    assert [(row["begin_ns"], row["partitions"]) for row in rows] == [(10 * MS, ["t-0"]), (30 * MS, ["t-1"])]
+    assert [(row.begin_ns, row.partitions) for row in rows] == [(10 * MS, ("t-0",)), (30 * MS, ("t-1",))]
 
 
 def test_two_ids_do_not_mix_and_batches_do_not_matter() -> None:
@@ -398,7 +399,7 @@ def test_two_ids_do_not_mix_and_batches_do_not_matter() -> None:
         machine = Transactions((0, END_MS * MS))
         rows = [row for at in range(0, 6, size) for row in machine.feed(events[at : at + size])]
         rows += machine.finish()
-        assert [(row["transactional_id"], row["outcome"]) for row in rows] == [(NAME, "committed"), ("z", "aborted")]
+        assert [(row.transactional_id, row.outcome) for row in rows] == [(NAME, "committed"), ("z", "aborted")]
 
 
 def test_events_out_of_order_are_refused() -> None:

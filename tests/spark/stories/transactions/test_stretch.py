@@ -53,30 +53,30 @@ def test_a_batch_without_an_answer_counts_only_where_no_other_has_one() -> None:
     lost = written(10, "a1", 12, {"t-0": None}, sent_batches=2, sent_records=20)
     again = written(20, "a2", 25, {"t-0": 5}, n_answered=2, kept_batches=2, kept_records=20, sent_records=20)
     (one,) = rows_of(lost, again, ends(30))
-    assert (one["n_batches"], one["n_records"], one["partitions"]) == (2, 20, ["t-0"])
-    assert one["evidence"] == ["a1-10", "a2-25", "a1-30"]
+    assert (one.n_batches, one.n_records, one.partitions) == (2, 20, ("t-0",))
+    assert one.evidence == ("a1-10", "a2-25", "a1-30")
     (alone,) = rows_of(lost, ends(30))
-    assert (alone["n_batches"], alone["n_records"]) == (2, 20)
+    assert (alone.n_batches, alone.n_records) == (2, 20)
 
 
 def test_events_between_come_after_the_first_write_of_the_stretch() -> None:
     (one,) = rows_of(written(10, "a1", 12, {"t-0": 1}), adds(15, "t-1"), written(20, "a2", 25, {"t-2": 3}), ends(30))
-    assert one["partitions"] == ["t-0", "t-1", "t-2"]
-    assert one["evidence"] == ["a1-10", "a1-15", "a2-25", "a1-30"]
+    assert one.partitions == ("t-0", "t-1", "t-2")
+    assert one.evidence == ("a1-10", "a1-15", "a2-25", "a1-30")
 
 
 def test_two_clients_of_one_stretch_are_not_added_up() -> None:
     first = written(10, "a1", 12, {"t-0": 1}, n_answered=1, kept_batches=1)
     other = written(11, "b1", 12, {"t-0": None}, sent_batches=4)
     (one,) = rows_of(first, other, ends(30))
-    assert one["n_batches"] == 1 + 4
+    assert one.n_batches == 1 + 4
 
 
 def test_more_events_than_may_wait_are_passed_on_before_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretch, "MOST_WAITING", 3)
     events = [written(10, "a1", 12, {"t-0": 1}), *(adds(20 + n, f"t-{n}") for n in range(1, 9)), ends(90)]
     (one,) = rows_of(*events)
-    assert one["partitions"] == [f"t-{n}" for n in range(9)]
+    assert one.partitions == tuple(f"t-{n}" for n in range(9))
 
 
 def test_consumers_wait_for_the_transaction_whose_first_batch_has_the_offset() -> None:
@@ -85,24 +85,24 @@ def test_consumers_wait_for_the_transaction_whose_first_batch_has_the_offset() -
     rows = rows_of(
         written(10, "a1", 12, {"t-0": 3}), ends(15), written(20, "a1", 22, {"t-0": 17}), fresh, more, ends(30)
     )
-    assert [len(each["held_back"]) for each in rows] == [0, 1]
-    (consumer,) = rows[1]["held_back"]
-    assert (consumer["client_instance_id"], consumer["from_ns"], consumer["until_ns"]) == ("r", 40, 90)
-    assert (consumer["records"], consumer["request_id"]) == (25 - 17, "r2-90")
+    assert [len(each.held_back) for each in rows] == [0, 1]
+    (consumer,) = rows[1].held_back
+    assert (consumer.client_instance_id, consumer.from_ns, consumer.until_ns) == ("r", 40, 90)
+    assert (consumer.records, consumer.request_id) == (25 - 17, "r2-90")
 
 
 def test_a_consumer_for_whom_nothing_new_comes_waits_for_nothing() -> None:
     still = blocked("tx", 10, "r1", (40, 60), lowest_high_watermark=18, highest_high_watermark=18)
     (one,) = rows_of(written(10, "a1", 12, {"t-0": 17}), still, ends(30))
-    assert one["held_back"] == []
+    assert one.held_back == ()
 
 
 def test_an_offset_that_nobody_wrote_first_is_of_an_unseen_transaction_where_it_blocks_for_long() -> None:
     long = blocked("tx", 20, "r1", (40, 40 + SHORTEST_UNSEEN_NS))
     short = blocked("tx", 21, "r1", (40, 39 + SHORTEST_UNSEEN_NS), last_stable_offset=18)
     rows = rows_of(written(10, "a1", 12, {"t-0": 3}), long, short, ends(30))
-    unseen = [each for each in rows if each["transactional_id"] is None]
-    assert [each["last_stable_offset"] for one in unseen for each in one["held_back"]] == [17]
+    unseen = [each for each in rows if each.transactional_id is None]
+    assert [each.last_stable_offset for one in unseen for each in one.held_back] == [17]
 
 
 def test_a_consumer_blocked_by_a_transaction_that_nothing_else_shows() -> None:
@@ -113,14 +113,14 @@ def test_a_consumer_blocked_by_a_transaction_that_nothing_else_shows() -> None:
         blocked("", 5, "u1", (6, 9), last_stable_offset=30),
         blocked("", 7, "r1", long, last_stable_offset=40),
     )
-    assert [[each["client_instance_id"] for each in row["held_back"]] for row in rows] == [["r", "s"], ["r"]]
+    assert [[each.client_instance_id for each in row.held_back] for row in rows] == [["r", "s"], ["r"]]
     (one, _) = rows
-    assert (one["transactional_id"], one["transaction_no"], one["outcome"]) == (None, None, "cut")
-    assert (one["partitions"], one["end_ns"], one["duration_ms"]) == (["t-0"], None, None)
-    assert one["evidence"] == ["s1-9", f"r1-{long[1]}"]
+    assert (one.transactional_id, one.transaction_no, one.outcome) == (None, None, "cut")
+    assert (one.partitions, one.end_ns, one.duration_ms) == (("t-0",), None, None)
+    assert one.evidence == ("s1-9", f"r1-{long[1]}")
 
 
 def test_of_a_large_group_the_first_consumers_are_kept() -> None:
     names = [chr(0x4E00 + n) for n in range(MOST_CONSUMERS + 5)]
     rows = rows_of(*(blocked("", 5, f"{name}1", (5 + n, 20 * SECOND)) for n, name in enumerate(names)))
-    assert [each["client_instance_id"] for each in rows[0]["held_back"]] == names[:MOST_CONSUMERS]
+    assert [each.client_instance_id for each in rows[0].held_back] == names[:MOST_CONSUMERS]

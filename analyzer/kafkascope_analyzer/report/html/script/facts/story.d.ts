@@ -997,9 +997,9 @@ export interface Rebalance {
   /** the generation: the same for the same capture */
   rebalance_id: string;
   /** group */
-  group_id: string | null;
+  group_id: string;
   /** protocol */
-  group_protocol: "classic" | "consumer" | "share" | "streams" | null;
+  group_protocol: "classic" | "consumer" | "share" | "streams";
   /** what a classic group is for: consumer, connect, ...; null for other protocols */
   protocol_type: string | null;
   /** coordinator */
@@ -1007,9 +1007,9 @@ export interface Rebalance {
   /** generation or group epoch; null where it never came to one in the capture */
   generation: number | null;
   /** what made it */
-  trigger: "member_joined" | "member_left" | "member_evicted" | "subscription_changed" | "partitions_revoked" | "coordinator_moved" | "first" | "unknown" | null;
+  trigger: "member_joined" | "member_left" | "member_evicted" | "subscription_changed" | "partitions_revoked" | "coordinator_moved" | "first" | "unknown";
   /** what shows that, in a sentence */
-  trigger_why: string | null;
+  trigger_why: string;
   /** member id of the member that made it */
   trigger_member: string | null;
   /** first sign of it: the join, leave or heartbeat that began it (nanoseconds since the epoch) */
@@ -1019,7 +1019,7 @@ export interface Rebalance {
   /** start to end, milliseconds */
   duration_ms: number | null;
   /** how it ended: all members seen had their assignment; another one began before; open when the capture ended; a static member's place was taken over, with no new generation; its making is not in the capture */
-  outcome: "stable" | "superseded" | "open" | "taken_over" | "unseen" | null;
+  outcome: "stable" | "superseded" | "open" | "taken_over" | "unseen";
   /** whether members stop for all of it, or for the partitions that move */
   mode: "eager" | "cooperative" | "incremental" | null;
   /** assignor or protocol that was chosen, where the capture shows it */
@@ -1027,15 +1027,15 @@ export interface Rebalance {
   /** member that assigns (classic) */
   leader: string | null;
   /** members */
-  n_members: number | null;
+  n_members: number;
   /** members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks for connect), gained and lost since the generation before */
   members: Member[];
   /** whether the capture shows all members (the leader's traffic), not some */
-  members_complete: boolean | null;
+  members_complete: boolean;
   /** member that joined last: who the others waited for */
   last_joiner: string | null;
   /** partitions that changed their owner */
-  n_moved: number | null;
+  n_moved: number;
   /** longest unread_ms of a partition; null where none was unread */
   unread_ms: number | null;
   /** topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer than the group's usual pause, or where the capture does not show since when records were there (by their producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter ones included; one that lasts through several rebalances is in each of them */
@@ -1043,7 +1043,7 @@ export interface Rebalance {
   /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when its last request was seen */
   departed: DepartedMember[];
   /** offset commits refused because of it */
-  n_refused_commits: number | null;
+  n_refused_commits: number;
   /** the first of them, as request ids */
   refused_commits: string[];
   /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
@@ -1064,14 +1064,14 @@ export interface Rebalance {
 
 /** a member of a group */
 export interface Member {
-  member_id: string | null;
+  member_id: string;
   client_instance_id: string | null;
   joined_ns: number | null;
   synced_ns: number | null;
   client_id: string | null;
   group_instance_id: string | null;
   conn_id: string | null;
-  is_new: boolean | null;
+  is_new: boolean;
   join_ms: number | null;
   sync_ms: number | null;
   session_timeout_ms: number | null;
@@ -1102,11 +1102,11 @@ export interface ReassignedPartition {
 
 /** a member that is gone */
 export interface DepartedMember {
-  member_id: string | null;
+  member_id: string;
   client_instance_id: string | null;
   client_id: string | null;
   group_instance_id: string | null;
-  how: string | null;
+  how: "left" | "evicted" | "replaced" | "unknown";
   why: string | null;
   last_seen_ns: number | null;
   silent_ms: number | null;
@@ -1149,17 +1149,17 @@ export interface Transaction {
   /** answer that ended it; null where none did (nanoseconds since the epoch) */
   end_ns: number | null;
   /** how it ended: fenced (another instance took the id over), hanging (left open by a client that went away, or longer than its timeout), open (at the end of the capture), cut (it began before the capture, or its end is not in it; see end_kind) */
-  outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut" | null;
+  outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut";
   /** topic-partitions written, sorted */
   partitions: string[];
   /** groups whose offsets it commits, sorted */
   offset_groups: string[];
   /** record batches that no answer refused, each counted once however often it was sent */
-  n_batches: number | null;
+  n_batches: number;
   /** records in them */
-  n_records: number | null;
+  n_records: number;
   /** markers written for it, where traffic between brokers shows them */
-  n_markers: number | null;
+  n_markers: number;
   /** client instance that took its transactional id over while it was open or its client lived */
   fenced_by: string | null;
   /** what ended it: EndTxn (commit, abort), the coordinator (its timeout was over), InitProducerId; null where nothing did */
@@ -1194,12 +1194,12 @@ export interface Transaction {
 /** a read_committed consumer that could not read past a transaction */
 export interface BlockedConsumer {
   client_instance_id: string | null;
-  partition: string | null;
-  last_stable_offset: number | null;
+  partition: string;
+  last_stable_offset: number;
   from_ns: number;
   until_ns: number;
-  records: number | null;
-  request_id: string | null;
+  records: number;
+  request_id: string;
 }
 
 /** a transactional id with the places of its transactions */
