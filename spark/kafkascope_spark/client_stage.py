@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, PassedOn, TableRow
@@ -36,8 +37,6 @@ Columns = dict[str, pa.Array]
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, RECOVERY, FAILED_START, WRITTEN_FILE = "client", "recovery", "failed_start", "file"
-NOT_READY = frozenset({"failed", "gave_up"})
-"""Outcomes of starts that did not become ready."""
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
@@ -86,14 +85,16 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
     for name, row in rows:
-        if not isinstance(row, dict):
+        if isinstance(row, StartupRow) and row.outcome in NOT_READY:
+            place = {"ts_ns": row.start_ns, "conn_id": row.startup_id}
+            yield _row(FAILED_START, "", FAILED_START, row) | place
+        elif isinstance(row, StartupRow | StartupStepRow):
+            writer.take(row.TABLE.name, row)
+        elif not isinstance(row, dict):
             yield _for_incidents(row)
         elif name == RECOVERIES.name:
             place = {"ts_ns": affected_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
             yield _row(RECOVERY, "", RECOVERY, row) | place
-        elif name == STARTUPS.name and row["outcome"] in NOT_READY:
-            place = {"ts_ns": row["start_ns"], "conn_id": row["startup_id"]}
-            yield _row(FAILED_START, "", FAILED_START, row) | place
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         elif name == SERVICE_CLIENT:
@@ -119,7 +120,7 @@ def _for_incidents(row: PassedOn) -> Row:
     return _row(LISTENER_USE, row.server, LISTENER_USE, row) | {"ts_ns": row.first_ns, "conn_id": row.use_id}
 
 
-def _row(key_kind: str, key: str, kind: str, body: Row | PassedOn) -> Row:
+def _row(key_kind: str, key: str, kind: str, body: Row | PassedOn | StartupRow) -> Row:
     """A row of SHARED that precedes those of its key at a moment."""
     return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, BODY: packed(body)}
 

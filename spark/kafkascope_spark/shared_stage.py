@@ -117,7 +117,7 @@ class SharedMachines:
 
     def _feed_failed_starts(self, rows: Iterable[Row]) -> None:
         starts = (row[FAILED_START] for row in rows)
-        self._found += [found(FAILED_START, start["start_ns"], start["startup_id"], start) for start in starts]
+        self._found += [found(FAILED_START, start.start_ns, start.startup_id, start) for start in starts]
 
     def _feed_clients(self, rows: Iterable[Row]) -> None:
         clients = (row[AFFECTED_CLIENT] for row in rows)

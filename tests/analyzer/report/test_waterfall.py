@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.model.compare import comparison
-from kafkascope_analyzer.report.model.starts import StartStep, clients_of
+from kafkascope_analyzer.report.model.starts import clients_of
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.start_waterfall import bar
 from kafkascope_parsers.errors import UsageError
@@ -29,10 +30,10 @@ def run(*arguments: object, width: int = 80) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def step(start: int, end: int, wait: int = 0, broker: int = 0) -> StartStep:
-    row = dict.fromkeys(field.name for field in fields(StartStep)) | {"on_critical_path": True}
+def step(start: int, end: int, wait: int = 0, broker: int = 0) -> StartupStepRow:
+    row = dict.fromkeys(field.name for field in fields(StartupStepRow)) | {"on_critical_path": True}
     row |= {"start_ns": start * MS, "end_ns": end * MS, "wait_us": wait * 1000, "broker_us": broker * 1000}
-    return StartStep(**row)
+    return StartupStepRow(**row)
 
 
 def test_a_bar_shows_whose_time_it_was() -> None:

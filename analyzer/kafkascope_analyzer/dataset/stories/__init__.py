@@ -11,15 +11,13 @@ from kafkascope_analyzer.dataset.stories.client import (
     RECOVERIES,
     RECOVERY_STEP_ROWS,
     RECOVERY_STEPS,
-    STARTUP_STEP_ROWS,
-    STARTUP_STEPS,
-    STARTUPS,
 )
 from kafkascope_analyzer.dataset.stories.findings import FINDINGS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENTS
 from kafkascope_analyzer.dataset.stories.partition_flow import PARTITION_FLOW
 from kafkascope_analyzer.dataset.stories.rebalances import REBALANCES
 from kafkascope_analyzer.dataset.stories.stalls import STALLS
+from kafkascope_analyzer.dataset.stories.startups import STARTUP_STEP_ROWS, STARTUP_STEPS, STARTUPS
 from kafkascope_analyzer.dataset.stories.transactions import TRANSACTIONS
 
 STORY_TABLES: tuple[Table, ...] = (

@@ -1,6 +1,7 @@
 """The story tables of each client by itself: who it is, its starts, its recoveries, its loops."""
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.stories.startups import STARTUP_STEP_ROWS, STARTUPS
 
 CLIENT_KINDS = (
     "consumer",
@@ -12,36 +13,6 @@ CLIENT_KINDS = (
     "connect",
     "broker",
     "unknown",
-)
-PHASES = ("bootstrap", "discovery", "direct", "group", "transaction", "steady")
-STARTUP_STEPS = (
-    "dns",
-    "tcp_connect",
-    "tls_handshake",
-    "api_versions",
-    "sasl_handshake",
-    "sasl_authenticate",
-    "metadata",
-    "find_coordinator_group",
-    "find_coordinator_txn",
-    "find_coordinator_share",
-    "init_producer_id",
-    "join_group",
-    "sync_group",
-    "consumer_group_heartbeat",
-    "share_group_heartbeat",
-    "streams_group_heartbeat",
-    "offset_fetch",
-    "offset_for_leader_epoch",
-    "list_offsets",
-    "first_fetch",
-    "first_records",
-    "add_partitions_to_txn",
-    "first_produce",
-    "first_produce_ack",
-    "first_heartbeat",
-    "first_commit",
-    "admin_request",
 )
 RECOVERY_STEPS = (
     "error",
@@ -113,68 +84,6 @@ RECOVERY_OUTCOMES = (
     "client_ended",
     "fatal",
     "wrong_reaction",
-)
-
-STARTUPS = Table(
-    "startups",
-    "start of a client instance",
-    (
-        text("startup_id", "client_instance_id and the number of the start"),
-        _INSTANCE,
-        i32("start_no", "1 for the first start"),
-        *time("start", "first SYN or first request; a name looked up before it is a step, no part of the total"),
-        *time("ready", "first records, first produce acknowledged, or first answer (admin); null unless ready"),
-        i64("total_ms", "from start to ready, milliseconds"),
-        i64("total_us", "the same, microseconds: durations and waits of the critical path add up to it"),
-        text("outcome", "how it went", "ready", "failed", "gave_up", "cut"),
-        text("failed_step", "step at which it failed", *STARTUP_STEPS),
-        text("failed_subject", "address, group, transactional id or mechanism at which it failed"),
-        text("error_name", "error at that step"),
-        texts("critical_path", "steps that made the total, in order"),
-        text("expected_sequence", "what such a client is expected to do: kind of client / library"),
-        texts("expected_steps", "steps that it cannot do without, in order"),
-        texts("missing_steps", "of them, those that it did not take"),
-        texts("extra_steps", "steps that such a client does not take"),
-        texts("repeated_steps", "steps taken again on one subject, or after a failure"),
-        texts("out_of_order_steps", "steps first taken before those that they depend on had succeeded"),
-        i32("n_connections", "connections of the start"),
-        text("incident_id", "incident that a failed start belongs to; null where it belongs to none"),
-        texts("evidence", "request ids that prove outcome and time"),
-    ),
-)
-
-STARTUP_STEP_ROWS = Table(
-    "startup_steps",
-    "step of a start",
-    (
-        text("startup_id", "the start"),
-        i32("seq", "order within the start, from 1"),
-        text("phase", "phase of the start", *PHASES),
-        text("step", "step", *STARTUP_STEPS),
-        text("subject", "what it is about: address, group, topic-partition, mechanism"),
-        text("conn_id", "connection"),
-        i32("node_id", "node"),
-        _ns("start_ns", "when it began"),
-        _ns("end_ns", "when it ended"),
-        i64("duration_us", "from begin to end, microseconds"),
-        i64(
-            "broker_us",
-            "last byte of the request, or of the answer before it on the connection, to first byte of the answer, "
-            "microseconds",
-        ),
-        text("broker_why", "what the broker did in it", "work", "rebalance", "long_poll"),
-        i64("network_us", "rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds"),
-        i64(
-            "wait_us",
-            "time before it with nothing in flight (critical path: since the step before), microseconds",
-        ),
-        text("wait_why", "what the client waited for", "client", "backoff", "no_records"),
-        i32("attempt", "1, and one more after each try of this step on this subject that failed"),
-        text("outcome", "how it ended", "ok", "error", "unanswered", "cut"),
-        text("error_name", "error of the answer"),
-        flag("on_critical_path", "whether it made the total"),
-        texts("request_ids", "requests that prove it"),
-    ),
 )
 
 RECOVERIES = Table(

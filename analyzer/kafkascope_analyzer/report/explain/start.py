@@ -1,13 +1,14 @@
 """A start in sentences: its steps on the critical path, with whose time each took and the packets."""
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import START, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, numbers
 from kafkascope_analyzer.report.formatting import absolute, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
-from kafkascope_analyzer.report.model.starts import ClientStarts, Start, StartStep, start_with_client
+from kafkascope_analyzer.report.model.starts import ClientStarts, Start, start_with_client
 
 MOST_STEPS = 40
 
@@ -42,7 +43,7 @@ def _head(start: Start, client: ClientStarts) -> str:
     return f"{name} ({what}) began its start number {start.start_no} {begun}: {ended}."
 
 
-def _step(step: StartStep, start: Start, proofs: dict[str, Proof]) -> str:
+def _step(step: StartupStepRow, start: Start, proofs: dict[str, Proof]) -> str:
     since = "" if step.start_ns is None else f"+{span((step.start_ns - (start.start_ns or 0)) // 1000)}"
     packets = [number for name in step.request_ids or () if name in proofs for number in proofs[name].packets]
     where = f" at {node(step.node_id, None)}" if step.node_id is not None else ""
@@ -51,5 +52,5 @@ def _step(step: StartStep, start: Start, proofs: dict[str, Proof]) -> str:
     parts = [f"of it the broker {span(step.broker_us)}"] if step.broker_us else []
     parts += [f"after a wait of {span(step.wait_us)}"] if step.wait_us else []
     how = f", {', '.join(parts)}" if parts else ""
-    failed = "" if step.outcome == "ok" else f": {safe(step.error_name or step.outcome or 'cut')}"
+    failed = "" if step.outcome == "ok" else f": {safe(step.error_name or step.outcome)}"
     return f"{since}{numbers(packets)}: {step.words}{subject}{where}{took}{how}{failed}."

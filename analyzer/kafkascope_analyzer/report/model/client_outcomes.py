@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import start_text
 from kafkascope_analyzer.report.model.incidents.model import INFO
@@ -33,8 +34,6 @@ served; still_open: it still waited when the capture ended; recovered: it was se
 was served, and had no trouble; unknown: the capture does not show whether it was served."""
 UNSUCCESSFUL = frozenset({"gave_up", "fatal", "wrong_reaction", "client_ended"})
 """Outcomes of recoveries after which the client did not get what it wanted."""
-NOT_READY = frozenset({"failed", "gave_up"})
-"""Outcomes of starts that did not become ready."""
 _REFUSED = ("refused", "unanswered")
 """How connections end that never were."""
 

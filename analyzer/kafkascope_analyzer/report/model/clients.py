@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
 from kafkascope_analyzer.report.formatting import address
@@ -262,7 +263,7 @@ def _troubled(dataset: Dataset) -> Counter[str]:
     found: Counter[str] = Counter()
     for row in read(dataset, _RecoveryOutcome):
         found[row.client_instance_id] += 100 if row.outcome in NOT_RECOVERED else 1
-    for start in read(dataset, _StartOutcome, one_of("outcome", ["failed", "gave_up"])):
+    for start in read(dataset, _StartOutcome, one_of("outcome", sorted(NOT_READY))):
         found[start.client_instance_id] += 50
     return found
 

@@ -182,7 +182,7 @@ def _shares(start: Start) -> dict[str, _Shares]:
     for step in start.steps:
         if step.on_critical_path:
             shares, own = found[step.step], step.broker_us or 0
-            shares.wait_us += step.wait_us or 0
+            shares.wait_us += step.wait_us
             shares.broker_us += own
-            shares.network_us += (step.duration_us or 0) - own
+            shares.network_us += step.duration_us - own
     return dict(found)

@@ -8,7 +8,8 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUPS
+from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
 from kafkascope_analyzer.report.formatting import percent, safe, span, start_text
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
@@ -24,43 +25,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class StartStep(Row):
-    """A row of startup_steps."""
-
-    TABLE: ClassVar[Table] = STARTUP_STEP_ROWS
-    startup_id: str
-    seq: int
-    phase: str | None
-    step: str
-    subject: str | None
-    conn_id: str | None
-    node_id: int | None
-    start_ns: int | None
-    end_ns: int | None
-    duration_us: int | None
-    broker_us: int | None
-    broker_why: str | None
-    network_us: int | None
-    wait_us: int | None
-    wait_why: str | None
-    attempt: int | None
-    outcome: str | None
-    error_name: str | None
-    on_critical_path: bool
-    request_ids: tuple[str, ...] | None
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether it was tried before."""
-        return (self.attempt or 1) > 1
-
-    @property
-    def words(self) -> str:
-        """The step in words."""
-        return self.step.replace("_", " ")
-
-
-@dataclass(frozen=True, slots=True)
 class SlowPart:
     """A part of the critical path."""
 
@@ -71,52 +35,13 @@ class SlowPart:
     us: Annotated[int, "how long"]
 
 
-@dataclass(frozen=True, slots=True)
-class Start(Row):
-    """A row of stories/startups."""
+@dataclass(slots=True)
+class Start(StartupRow):
+    """A row of stories/startups. It has its steps."""
 
-    TABLE: ClassVar[Table] = STARTUPS
-    startup_id: str
-    client_instance_id: str
-    start_no: int | None
-    start_ns: int | None
-    ready_ns: int | None
-    total_ms: int | None
-    total_us: int | None
-    outcome: str | None
-    failed_step: str | None
-    failed_subject: str | None
-    error_name: str | None
-    critical_path: tuple[str, ...] | None
-    expected_sequence: str | None
-    expected_steps: tuple[str, ...] | None
-    missing_steps: tuple[str, ...] | None
-    extra_steps: tuple[str, ...] | None
-    repeated_steps: tuple[str, ...] | None
-    out_of_order_steps: tuple[str, ...] | None
-    n_connections: int | None
-    incident_id: str | None
-    evidence: tuple[str, ...] | None
     slowest: Annotated[tuple[SlowPart, ...], "the three longest parts of the critical path"] = ()
     n_steps: Annotated[int, "its steps"] = 0
-    steps: Annotated[tuple[StartStep, ...], "the first 60 and last 20"] = ()
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether the client had started before."""
-        return (self.start_no or 1) > 1
-
-    @property
-    def took_us(self) -> int | None:
-        """From its begin until it was ready; None where it was not."""
-        if self.ready_ns is None or self.start_ns is None:
-            return None
-        return (self.ready_ns - self.start_ns) // 1000
-
-    @property
-    def failed_words(self) -> str:
-        """` at join group`: the step at which it failed; empty where it did not."""
-        return f" at {self.failed_step.replace('_', ' ')}" if self.failed_step else ""
+    steps: Annotated[tuple[StartupStepRow, ...], "the first 60 and last 20"] = ()
 
     @property
     def outcome_text(self) -> str:
@@ -127,13 +52,6 @@ class Start(Row):
     def outcome_in_full(self) -> str:
         """The same, and of a start that is cut what that means."""
         return f"{self.outcome_text}{': the capture does not have all of it' if self.outcome_text == 'cut' else ''}"
-
-    @property
-    def differences(self) -> dict[str, list[str]]:
-        """The steps that differ from what is expected, by how they do, in words; only those ways that occur."""
-        ways = {"missing": self.missing_steps, "extra": self.extra_steps, "repeated": self.repeated_steps}
-        ways["out of order"] = self.out_of_order_steps
-        return {way: [step.replace("_", " ") for step in steps] for way, steps in ways.items() if steps}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +143,13 @@ def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, lis
 def starts_in_order(dataset: Dataset, client_instance_ids: list[str]) -> list[Start]:
     """The starts of these clients by number, without their steps."""
     found = read(dataset, Start, one_of("client_instance_id", client_instance_ids))
-    return sorted(found, key=lambda start: (start.start_no or 0, start.startup_id))
+    return sorted(found, key=lambda start: (start.start_no, start.startup_id))
 
 
 def with_steps(dataset: Dataset, starts: Iterable[Start]) -> list[Start]:
     """The starts with all of their steps in order, and the parts of the critical path that took longest."""
     starts = list(starts)
-    found = read(dataset, StartStep, one_of("startup_id", sorted(start.startup_id for start in starts)))
+    found = read(dataset, StartupStepRow, one_of("startup_id", sorted(start.startup_id for start in starts)))
     steps = grouped(sorted(found, key=lambda step: step.seq), lambda step: step.startup_id)
     complete = []
     for start in starts:
@@ -264,15 +182,15 @@ def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Start, ClientS
     return start, next(read(dataset, ClientStarts, one_of("client_instance_id", [identity])))
 
 
-def slowest(steps: Iterable[StartStep]) -> tuple[SlowPart, ...]:
+def slowest(steps: Iterable[StartupStepRow]) -> tuple[SlowPart, ...]:
     """The parts of the critical path that took longest: who made the client wait, at which step, microseconds."""
     parts = [part for step in steps if step.on_critical_path for part in _parts(step) if part.us > 0]
     return tuple(sorted(parts, key=lambda part: -part.us)[:3])
 
 
-def _parts(step: StartStep) -> list[SlowPart]:
-    broker = min(step.broker_us or 0, step.duration_us or 0)
-    times = {"client": step.wait_us or 0, "broker": broker, "network": (step.duration_us or 0) - broker}
+def _parts(step: StartupStepRow) -> list[SlowPart]:
+    broker = min(step.broker_us or 0, step.duration_us)
+    times = {"client": step.wait_us, "broker": broker, "network": step.duration_us - broker}
     return [SlowPart(step.step, step.subject, step.node_id, who, us) for who, us in times.items()]
 
 

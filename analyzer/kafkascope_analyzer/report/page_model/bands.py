@@ -35,7 +35,7 @@ def bands_of(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], en
 
 def _start(start: PageStart, start_ns: int) -> Band:
     total = "" if start.total_us is None else span(start.total_us)
-    steps = [(step.start_ns, step) for step in start.steps if step.on_critical_path and step.start_ns is not None]
+    steps = [(step.start_ns, step) for step in start.steps if step.on_critical_path]
     return Band(
         client_instance_id=start.client_instance_id,
         kind="start",

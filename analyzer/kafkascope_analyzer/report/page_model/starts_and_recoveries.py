@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
 from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
-from kafkascope_analyzer.report.model.starts import Start, StartStep, both_ends, slowest_text, with_steps
+from kafkascope_analyzer.report.model.starts import Start, both_ends, slowest_text, with_steps
 from kafkascope_analyzer.report.page_model.waits import StallBand
 from kafkascope_analyzer.report.rows import grouped, read
 
@@ -26,7 +27,7 @@ NEVER_MS = 1_000_000_000
 """What a recovery counts that did not end well: more than any other."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageStart(Start):
     """A start with its words. to_ns: when it was ready, else the end of its last step."""
 
@@ -109,8 +110,8 @@ def worded_start(row: PageStart, known: Start, start_ns: int) -> PageStart:
     )
 
 
-def _with_few_requests(step: StartStep) -> StartStep:
-    return replace(step, request_ids=(step.request_ids or ())[:2])
+def _with_few_requests(step: StartupStepRow) -> StartupStepRow:
+    return replace(step, request_ids=step.request_ids[:2])
 
 
 def load_recoveries(dataset: Dataset, start_ns: int) -> PageRecoveries:

@@ -8,7 +8,7 @@ without a sentence is a column of its table and has that one's, as all columns o
 import inspect
 from dataclasses import is_dataclass
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from kafkascope_analyzer.dataset.row_types import Row, StoryRow
 from kafkascope_analyzer.report.plain import CLIPPED, keys_of
@@ -56,12 +56,15 @@ def _typed(hint: Any, doc: str, values: tuple[str, ...]) -> Shape:
     inner = [part for part in get_args(hint) if part is not NoneType]
     if NoneType in get_args(hint):
         shape = _typed(inner[0], doc, values)
-        nullable = {"enum": [*values, None]} if "enum" in shape else {}
+        closed = shape.get("enum")
+        nullable = {"enum": [*closed, None]} if isinstance(closed, list) else {}
         return {**shape, "type": [shape["type"], "null"], **nullable}
     described: Shape = {"description": doc} if doc else {}
+    if get_origin(hint) is Literal:
+        return {**described, "type": "string", "enum": inner}
     if hint in _SIMPLE:
-        closed = {"enum": list(values)} if values and hint is str else {}
-        return {**described, "type": _SIMPLE[hint], **closed}
+        listed = {"enum": list(values)} if values and hint is str else {}
+        return {**described, "type": _SIMPLE[hint], **listed}
     if is_dataclass(hint) and isinstance(hint, type):
         return shape_of(hint, doc)
     if get_origin(hint) is tuple and inner[1:] == [...]:

@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupStepRow
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text
@@ -14,7 +15,7 @@ from kafkascope_analyzer.report.model.clients import BrokerClients, Client, Clie
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
+from kafkascope_analyzer.report.model.starts import Loop, Start, slowest_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
@@ -71,7 +72,7 @@ def _in_full(clients: Sequence[Client]) -> list[Client]:
 
     def severity(client: Client) -> tuple[int, int, int]:
         unwell = sum(cause.outcome != "recovered" for cause in client.recoveries)
-        unwell += sum(start.outcome in ("failed", "gave_up") for start in client.starts)
+        unwell += sum(start.outcome in NOT_READY for start in client.starts)
         slowest_us = max((start.took_us or 0 for start in client.starts), default=0)
         return -unwell, -client.n_causes, -slowest_us
 
@@ -94,7 +95,7 @@ def _summary(clients: Sequence[Client], start_ns: int) -> RenderableType:
 def _start_in_short(start: Start | None) -> Text:
     if start is None:
         return Text("")
-    outcome = start.outcome or "cut"
+    outcome = start.outcome
     word = Text(start.outcome_text, style=_STYLE.get(outcome, ""))
     return word.append(f" {span(start.took_us)}", style="") if outcome == "ready" else word
 
@@ -157,8 +158,8 @@ def _no_role(conn: ClientConnection) -> str:
 
 def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
     begun = start.start_ns or start_ns
-    outcome = start.outcome or "cut"
-    number = "start" if (start.start_no or 1) == 1 else f"start {start.start_no}"
+    outcome = start.outcome
+    number = "start" if start.start_no == 1 else f"start {start.start_no}"
     total = f" after {span(start.took_us)}" if start.ready_ns is not None else ""
     error = f" ({safe(start.error_name)})" if start.error_name else ""
     yield line(
@@ -206,7 +207,7 @@ def _ms(value: int) -> str:
     return span(value * 1000)
 
 
-def _shown_steps(start: Start) -> Sequence[StartStep]:
+def _shown_steps(start: Start) -> Sequence[StartupStepRow]:
     """The critical path of a ready start and what failed beside it; the first and last steps of another one."""
     steps = start.steps
     if start.outcome == "ready":
@@ -239,11 +240,11 @@ def _steps(start: Start, start_ns: int) -> Iterator[RenderableType]:
         yield line((f"… and {others} (table stories/startup_steps)", "dim"), indent=4)
 
 
-def _step_name(step: StartStep, *, beside: bool) -> Text:
-    tries = f" (try {step.attempt})" if (step.attempt or 1) > 1 else ""
+def _step_name(step: StartupStepRow, *, beside: bool) -> Text:
+    tries = f" (try {step.attempt})" if step.is_repeated else ""
     name = Text(step.words + tries + (" (beside)" if beside else ""))
     if step.outcome != "ok":
-        end = safe(step.error_name) if step.error_name else (step.outcome or "cut")
+        end = safe(step.error_name) if step.error_name else step.outcome
         name.append(f": {end}", style="red" if step.outcome == "error" else "yellow")
     return name
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.formatting import clock, list_of, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
-from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
+from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 BAR = 20
@@ -42,7 +43,7 @@ def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[Rend
     number = f" · start {start.start_no}" if start.is_repeated else ""
     yield heading(f"{name}{number}")
     yield line(f"{kind_text(client.kind)} at {safe(client.client_ip)} · {client.client_instance_id}")
-    outcome = start.outcome or "cut"
+    outcome = start.outcome
     total = f" after {span(start.total_us)}" if start.total_us is not None else ""
     what = f" ({safe(start.error_name)})" if start.error_name else ""
     subject = f", {safe(start.failed_subject)}" if start.failed_subject else ""
@@ -71,9 +72,9 @@ def _slowest(start: Start) -> list[str]:
     for step in start.steps:
         if step.on_critical_path:
             name, broker = step.words, step.broker_us or 0
-            parts.setdefault(f"{_waited(step)} before {name}", []).append(step.wait_us or 0)
+            parts.setdefault(f"{_waited(step)} before {name}", []).append(step.wait_us)
             parts.setdefault(f"{_worked(step)} in {name}", []).append(broker)
-            parts.setdefault(f"network in {name}", []).append((step.duration_us or 0) - broker)
+            parts.setdefault(f"network in {name}", []).append(step.duration_us - broker)
     total = start.total_us or 0
     large = sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0]))[:3]
     return [_part(what, spent) for what, spent in large if total and sum(spent) * 10 >= total]
@@ -84,11 +85,11 @@ def _part(what: str, spent: list[int]) -> str:
     return f"{what} {span(sum(spent))}" + (f" in {times} times" if times > 1 else "")
 
 
-def _waited(step: StartStep) -> str:
+def _waited(step: StartupStepRow) -> str:
     return str(_WHY.get(step.wait_why or "", "client's wait"))
 
 
-def _worked(step: StartStep) -> str:
+def _worked(step: StartupStepRow) -> str:
     return {"rebalance": "the group's wait", "long_poll": "wait for records"}.get(step.broker_why or "", "broker")
 
 
@@ -113,7 +114,7 @@ def _since(us: int) -> str:
     return span(us) if us < 0 else f"+{span(us)}"
 
 
-def _name(step: StartStep) -> Text:
+def _name(step: StartupStepRow) -> Text:
     name = Text(step.words)
     if step.is_repeated:
         name.append(f" #{step.attempt}")
@@ -122,7 +123,7 @@ def _name(step: StartStep) -> Text:
     return name
 
 
-def bar(step: StartStep, scale: tuple[int, int], width: int) -> str:
+def bar(step: StartupStepRow, scale: tuple[int, int], width: int) -> str:
     """The step's bar in so many columns; scale: first and last nanosecond that it shows."""
     begin, end = scale
     start_ns = step.start_ns or begin
@@ -133,7 +134,7 @@ def bar(step: StartStep, scale: tuple[int, int], width: int) -> str:
     def column(ns: int) -> int:
         return max(0, min(width, (ns - begin) * width // max(1, end - begin)))
 
-    waited = start_ns - (step.wait_us or 0) * 1000 if step.on_critical_path else start_ns
+    waited = start_ns - step.wait_us * 1000 if step.on_critical_path else start_ns
     split = end_ns - (step.broker_us or 0) * 1000
     at, from_, over, to = (column(ns) for ns in (waited, start_ns, max(split, start_ns), end_ns))
     to = max(to, from_ + 1) if from_ < width else to

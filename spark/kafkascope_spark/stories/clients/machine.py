@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperSession, sessions_of
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
@@ -44,7 +45,7 @@ from kafkascope_spark.stories.transactions.machine import CLIENT_END
 
 PassedOn = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession | Stall
 """Rows that only incidents need."""
-TableRow = tuple[str, Row | PassedOn]
+TableRow = tuple[str, Row | PassedOn | StartupRow | StartupStepRow]
 """The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
 ZOOKEEPER_SESSION or STALL, and a row."""
 ADDRESS = "client address"
@@ -213,7 +214,7 @@ class Client:
             return
         sections: dict[str, Callable[[], Iterable[TableRow]]] = {
             "stalls of client": lambda: ((STALL, stall) for stall in self.calls.finish(left_ns)),
-            "starts of client": self.startups.finish,
+            "starts of client": lambda: ((row.TABLE.name, row) for row in self.startups.finish()),
             "cadences of client": self.cadences.finish,
             "recoveries of client": lambda: self.recoveries.finish(left_ns),
         }

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
@@ -64,7 +65,7 @@ class Consequences:
         self,
         recoveries: Iterable[Row],
         rebalances: Iterable[RebalanceRow],
-        starts: Iterable[Row],
+        starts: Iterable[StartupRow],
         transactions: Iterable[TransactionRow],
     ) -> Iterator[tuple[str, Row | StoryRow]]:
         """The rows with their `incident_id`, each with the name of its table. recoveries: rows of that table, with the
@@ -76,8 +77,9 @@ class Consequences:
             failure = self._of_rebalance.get(rebalance.rebalance_id) or self._rebalance(rebalance)
             rebalance.incident_id = self._id_of(failure)
             yield "rebalances", rebalance
-        for row in starts:
-            yield "startups", row | self._named(self._start(row))
+        for start in starts:
+            start.incident_id = self._id_of(self._start(start))
+            yield "startups", start
         for transaction in transactions:
             transaction.incident_id = self._id_of(self._transaction(transaction))
             yield "transactions", transaction
@@ -91,19 +93,19 @@ class Consequences:
         keys: list[Key] = [("name", row.group_id), *(("client", client) for client in lost)]
         return self._longest(keys, row.start_ns, row.end_ns)
 
-    def _start(self, row: Row) -> Failure | None:
+    def _start(self, start: StartupRow) -> Failure | None:
         """The failure of what the start failed at, else the first that the client met since. The start ended when the
         client gave up, which its row does not say."""
-        client, since_ns = row["client_instance_id"], row["start_ns"]
+        client, since_ns = start.client_instance_id, start.start_ns
         known = self._clients.get(client)
         client_ip = None if known is None else known.client_ip
-        at_it = (f for f in self._since(("subject", row["failed_subject"]), row) if f.reaches(client_ip))
-        return self._first(at_it, since_ns) or self._first(self._since(("client", client), row), since_ns)
+        at_it = (f for f in self._since(("subject", start.failed_subject), start) if f.reaches(client_ip))
+        return self._first(at_it, since_ns) or self._first(self._since(("client", client), start), since_ns)
 
-    def _since(self, key: Key, start: Row) -> Iterator[Failure]:
+    def _since(self, key: Key, start: StartupRow) -> Iterator[Failure]:
         """The failures that concern this, from which a start may follow: those first that had begun before it, then in
         order of time."""
-        client, since_ns = start["client_instance_id"], start["start_ns"]
+        client, since_ns = start.client_instance_id, start.start_ns
         begun = self._known.latest(key, since_ns - NEAR_NS, since_ns)
         later = (failure for _, failure in self._known.after(key, since_ns))
         for failure in chain(begun, later):

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
@@ -66,7 +67,7 @@ class Incidents:
         self._recoveries: list[Row] = []
         self._rebalances: list[RebalanceRow] = []
         self._sessions: list[ZooKeeperSession] = []
-        self._starts: list[Row] = []
+        self._starts: list[StartupRow] = []
         self._silent: list[SilentClient] = []
         self._transactions: list[TransactionRow] = []
         self._listeners = Listeners()
@@ -101,7 +102,8 @@ class Incidents:
         named = {member.client_instance_id for row in self._rebalances for member in row.departed}
         named |= {stall.client_instance_id for stall in self._stalls}
         named |= {silent.client_instance_id for silent in self._silent}
-        named |= {row["client_instance_id"] for row in (*self._recoveries, *self._starts)}
+        named |= {start.client_instance_id for start in self._starts}
+        named |= {row["client_instance_id"] for row in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
     def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:

@@ -11,10 +11,11 @@ start.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.startups import StartOutcome, StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, Request, Row
+from kafkascope_spark.stories.model import Connection, ErrorRun, Request
 from kafkascope_spark.stories.startups.lookups import BEFORE_NS, ClientLookup, dns_step
 from kafkascope_spark.stories.startups.outcomes import LAST_STEPS, has_failed, is_fatal
 from kafkascope_spark.stories.startups.startup_rows import EndedStart, rows_of
@@ -80,7 +81,7 @@ class Startups:
         self._number = 0
         self._open: set[str] = set()
         self._last_ns = 0
-        self._rows: list[tuple[str, Row]] = []
+        self._rows: list[StartupRow | StartupStepRow] = []
         self.lookups: list[ClientLookup] = []
         """The DNS look-ups of the instance, in order of time; set before the first event."""
         self._ran_before = _ran_before(instance)
@@ -137,7 +138,7 @@ class Startups:
         if not self._open:
             self._move(Happening.ALL_GONE)
 
-    def finish(self) -> list[tuple[str, Row]]:
+    def finish(self) -> list[StartupRow | StartupStepRow]:
         """The rows of all starts, at the end of the capture or of the client."""
         self._settle(self._capture_ns[1])
         self._move(Happening.ENDED)
@@ -178,7 +179,7 @@ class Startups:
             self._start.is_hidden = True
             self._move(Happening.HIDDEN)
 
-    def _outcome(self, start: Start) -> str:
+    def _outcome(self, start: Start) -> StartOutcome:
         if not start.seen_whole:
             return "cut"
         if start.ready is not None:
@@ -255,7 +256,7 @@ class Startups:
 def _mark_failed(start: Start, request: Request, error_name: str) -> None:
     """Sets the error of a step whose response has it in a field that is not named error_code (AddPartitionsToTxn)."""
     for step in reversed(start.steps):
-        if step.request_ids == [request.request_id]:
+        if step.request_ids == (request.request_id,):
             step.outcome, step.error_name = "error", error_name
             return
 

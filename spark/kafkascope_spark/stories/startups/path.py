@@ -8,7 +8,7 @@ to the microsecond.
 
 import bisect
 
-from kafkascope_spark.stories.model import Row
+from kafkascope_analyzer.dataset.stories.startups import BrokerWhy, Phase, StartupStepRow, WaitWhy
 from kafkascope_spark.stories.startups.steps import BROKER_WHY, OPENING, REPEATABLE, Step
 
 
@@ -95,9 +95,11 @@ def total_us(start_ns: int, ready_ns: int) -> int:
     return (ready_ns - start_ns) // 1000
 
 
-def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int, int], phases: list[str]) -> list[Row]:
+def step_rows(
+    startup_id: str, start_ns: int, steps: list[Step], path: dict[int, int], phases: list[Phase]
+) -> list[StartupStepRow]:
     """Rows of `startup_steps`. Microseconds are differences of times that are rounded relative to the start, so that
-    they add up exactly."""
+    they add up exactly. The rows are filled by position: by name it takes three times as long."""
     rows = []
     busy_until = start_ns
     ended: dict[int, int] = {}
@@ -108,38 +110,38 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
         wait_us = (step.start_ns - start_ns) // 1000 - (before - start_ns) // 1000
         broker_us = None if step.broker_us is None else max(0, min(step.broker_us, duration_us))
         rows.append(
-            {
-                "startup_id": startup_id,
-                "seq": i + 1,
-                "phase": phases[i],
-                "step": step.name,
-                "subject": step.subject,
-                "conn_id": step.conn_id,
-                "node_id": step.node_id,
-                "start_ns": step.start_ns,
-                "end_ns": step.end_ns,
-                "duration_us": duration_us,
-                "broker_us": broker_us,
-                "broker_why": None if broker_us is None else _broker_why(step),
-                "network_us": duration_us - (broker_us or 0),
-                "wait_us": wait_us,
-                "wait_why": _wait_why(step, steps, ended.get(before)) if wait_us else None,
-                "attempt": step.attempt,
-                "outcome": step.outcome,
-                "error_name": step.error_name,
-                "on_critical_path": i in path,
-                "request_ids": step.request_ids,
-            }
+            StartupStepRow(
+                startup_id,
+                i + 1,
+                phases[i],
+                step.name,
+                step.subject,
+                step.conn_id,
+                step.node_id,
+                step.start_ns,
+                step.end_ns,
+                duration_us,
+                broker_us,
+                None if broker_us is None else _broker_why(step),
+                duration_us - (broker_us or 0),
+                wait_us,
+                _wait_why(step, steps, ended.get(before)) if wait_us else None,
+                step.attempt,
+                step.outcome,
+                step.error_name,
+                i in path,
+                step.request_ids,
+            )
         )
         ended[step.end_ns] = i
     return rows
 
 
-def _broker_why(step: Step) -> str:
+def _broker_why(step: Step) -> BrokerWhy:
     return "work" if step.failed else BROKER_WHY.get(step.name, "work")
 
 
-def _wait_why(step: Step, steps: list[Step], before: int | None) -> str:
+def _wait_why(step: Step, steps: list[Step], before: int | None) -> WaitWhy:
     """Why the client waited before the step: back-off after a failure, no records to read, or a reason inside the
     client that packets do not show (poll not called, nothing to send)."""
     if step.after_failure or (before is not None and steps[before].failed and not steps[before].is_informed):

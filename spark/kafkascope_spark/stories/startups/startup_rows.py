@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.startups import Phase, StartOutcome, StartupRow, StartupStepRow
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.startups.comparison import Comparison, compare
 from kafkascope_spark.stories.startups.expected import Sequence, sequence_name, sequence_of
 from kafkascope_spark.stories.startups.outcomes import failed_at
@@ -23,7 +23,7 @@ class EndedStart:
     library: str
     number: int
     start_ns: int
-    outcome: str
+    outcome: StartOutcome
     ready_ns: int | None
     ready_request_id: str | None
     metadata_ns: int | None
@@ -31,8 +31,8 @@ class EndedStart:
     asks_acks: bool
 
 
-def rows_of(ended: EndedStart, taken: list[Step]) -> list[tuple[str, Row]]:
-    """The row of the start and the rows of its steps, each with the name of its table."""
+def rows_of(ended: EndedStart, taken: list[Step]) -> list[StartupRow | StartupStepRow]:
+    """The row of the start and the rows of its steps."""
     steps = sorted(taken, key=lambda s: (s.start_ns, s.end_ns, s.order_key))
     number_attempts(steps)
     startup_id = f"{ended.instance.instance_id}-{ended.number}"
@@ -41,39 +41,39 @@ def rows_of(ended: EndedStart, taken: list[Step]) -> list[tuple[str, Row]]:
         path = on_critical_path(steps, ended.start_ns, ended.ready_request_id)
     phases = [_phase(s, ended) for s in steps]
     return [
-        ("startups", _start_row(startup_id, ended, steps, path)),
-        *(("startup_steps", r) for r in step_rows(startup_id, ended.start_ns, steps, path, phases)),
+        _start_row(startup_id, ended, steps, path),
+        *step_rows(startup_id, ended.start_ns, steps, path, phases),
     ]
 
 
-def _start_row(startup_id: str, ended: EndedStart, steps: list[Step], path: dict[int, int]) -> Row:
+def _start_row(startup_id: str, ended: EndedStart, steps: list[Step], path: dict[int, int]) -> StartupRow:
     failed = failed_at(steps) if ended.outcome == "failed" else None
     sequence = _sequence(ended)
     compared = _compared(ended, steps, sequence)
     total = total_us(ended.start_ns, ended.ready_ns) if ended.ready_ns is not None else None
-    return {
-        "startup_id": startup_id,
-        "client_instance_id": ended.instance.instance_id,
-        "start_no": ended.number,
-        "start_ns": ended.start_ns,
-        "ready_ns": ended.ready_ns,
-        "total_ms": total // 1000 if total is not None else None,
-        "total_us": total,
-        "outcome": ended.outcome,
-        "failed_step": failed.name if failed else None,
-        "failed_subject": (failed.subject or failed.server) if failed else None,
-        "error_name": failed.error_name if failed else None,
-        "critical_path": [steps[i].name for i in sorted(path)],
-        "expected_sequence": sequence.name,
-        "expected_steps": list(sequence.required),
-        "missing_steps": compared.missing,
-        "extra_steps": compared.extra,
-        "repeated_steps": compared.repeated,
-        "out_of_order_steps": compared.out_of_order,
-        "n_connections": len({s.conn_id for s in steps if s.conn_id} | ended.conn_ids),
-        "incident_id": None,
-        "evidence": _evidence(ended, failed),
-    }
+    return StartupRow(
+        startup_id=startup_id,
+        client_instance_id=ended.instance.instance_id,
+        start_no=ended.number,
+        start_ns=ended.start_ns,
+        ready_ns=ended.ready_ns,
+        total_ms=total // 1000 if total is not None else None,
+        total_us=total,
+        outcome=ended.outcome,
+        failed_step=failed.name if failed else None,
+        failed_subject=(failed.subject or failed.server) if failed else None,
+        error_name=failed.error_name if failed else None,
+        critical_path=tuple(steps[i].name for i in sorted(path)),
+        expected_sequence=sequence.name,
+        expected_steps=sequence.required,
+        missing_steps=tuple(compared.missing),
+        extra_steps=tuple(compared.extra),
+        repeated_steps=tuple(compared.repeated),
+        out_of_order_steps=tuple(compared.out_of_order),
+        n_connections=len({s.conn_id for s in steps if s.conn_id} | ended.conn_ids),
+        incident_id=None,
+        evidence=_evidence(ended, failed),
+    )
 
 
 def _sequence(ended: EndedStart) -> Sequence:
@@ -87,7 +87,7 @@ def _compared(ended: EndedStart, steps: list[Step], sequence: Sequence) -> Compa
     return compare(steps, sequence, whole=ended.outcome == "ready")
 
 
-def _phase(step: Step, ended: EndedStart) -> str:
+def _phase(step: Step, ended: EndedStart) -> Phase:
     if ended.ready_ns is not None and step.start_ns >= ended.ready_ns:
         return "steady"
     if ended.metadata_ns is None or step.start_ns < ended.metadata_ns:
@@ -95,7 +95,7 @@ def _phase(step: Step, ended: EndedStart) -> str:
     return PHASE_OF_STEP.get(step.name, "direct")
 
 
-def _evidence(ended: EndedStart, failed: Step | None) -> list[str]:
+def _evidence(ended: EndedStart, failed: Step | None) -> tuple[str, ...]:
     if ended.ready_request_id is not None:
-        return [ended.ready_request_id]
-    return failed.request_ids or [failed.conn_id] if failed else []
+        return (ended.ready_request_id,)
+    return failed.request_ids or (failed.conn_id,) if failed else ()

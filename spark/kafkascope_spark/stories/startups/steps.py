@@ -1,8 +1,9 @@
 """The steps of a start: which request is which step, which phase a step belongs to, and which steps are attempts of the
 same thing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.startups import BrokerWhy, Phase, StepOutcome
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import INFORMING
 from kafkascope_parsers.schema import api_name
@@ -33,7 +34,7 @@ FIND_COORDINATOR_STEPS = {
     "transaction": "find_coordinator_txn",
     "share": "find_coordinator_share",
 }
-PHASE_OF_STEP = {
+PHASE_OF_STEP: dict[str, Phase] = {
     "init_producer_id": "transaction",
     "add_partitions_to_txn": "transaction",
     "join_group": "group",
@@ -71,7 +72,7 @@ REPEATABLE = (
 )
 """Steps that a client takes once for each connection, broker, partition or heartbeat: taking one again is a new attempt
 only after a failure."""
-_OUTCOMES = {"ok": "ok", "no_response_expected": "ok", "not_captured": "cut"}
+_OUTCOMES: dict[str, StepOutcome] = {"ok": "ok", "no_response_expected": "ok", "not_captured": "cut"}
 """The outcome of a step without an error, by the status of its request; of any other status: unanswered."""
 _DONE = frozenset({"ok", "cut"})
 """Outcomes after which the client goes on; what the capture lacks of a response, the client has."""
@@ -79,7 +80,7 @@ _INFORMING_STEPS = frozenset(
     (step, error) for key, step in STEP_OF_API.items() for api, error in INFORMING if api == api_name(key)
 )
 """(step, error): the error response carries what the client asked for, so that it goes on at once."""
-BROKER_WHY = {
+BROKER_WHY: dict[str, BrokerWhy] = {
     "join_group": "rebalance",
     "sync_group": "rebalance",
     "first_fetch": "long_poll",
@@ -101,9 +102,9 @@ class Step:
     end_ns: int
     broker_us: int | None
     subject: str | None
-    outcome: str
+    outcome: StepOutcome
     error_name: str | None
-    request_ids: list[str] = field(default_factory=list)
+    request_ids: tuple[str, ...] = ()
     attempt: int = 1
     server: str | None = None
     """`address:port` of the server."""
@@ -132,7 +133,7 @@ class Step:
         """The step with that name made from a request. It ends with the last byte of the response."""
         end = request.answered_ns
         error = request.error_name if request.error_code and not serves(request) else None
-        outcome = "error" if error else _OUTCOMES.get(request.status, "unanswered")
+        outcome: StepOutcome = "error" if error else _OUTCOMES.get(request.status, "unanswered")
         return cls(
             name=name,
             order_key=request.request_id,
@@ -144,7 +145,7 @@ class Step:
             subject=request.coordinator_key or request.group_id or request.transactional_id or request.sasl_mechanism,
             outcome=outcome,
             error_name=error,
-            request_ids=[request.request_id],
+            request_ids=(request.request_id,),
             server=server,
         )
 

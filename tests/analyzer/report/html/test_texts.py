@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
@@ -15,7 +16,7 @@ from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow
 from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
-from kafkascope_analyzer.report.model.starts import StartStep, slowest
+from kafkascope_analyzer.report.model.starts import slowest
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
 from kafkascope_analyzer.report.page_model.bands import bands_of
@@ -74,9 +75,9 @@ def start(**values: Any) -> PageStart:
     return of(PageStart, **row | {"client_instance_id": "p1"} | values)
 
 
-def step(name: str, **values: Any) -> StartStep:
+def step(name: str, **values: Any) -> StartupStepRow:
     row = {"step": name, "node_id": 1, "on_critical_path": True, "start_ns": T0 + S}
-    return of(StartStep, **row | {"end_ns": T0 + 2 * S, "wait_us": 0, "broker_us": 0, "duration_us": 0} | values)
+    return of(StartupStepRow, **row | {"end_ns": T0 + 2 * S, "wait_us": 0, "broker_us": 0, "duration_us": 0} | values)
 
 
 def test_recoveries_of_one_cause_are_shown_by_one_that_is_not_over_else_by_the_longest() -> None:

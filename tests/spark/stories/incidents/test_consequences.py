@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
 
@@ -18,7 +19,7 @@ def silent_broker(state: MakeRow) -> list[Row]:
     return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
 
 
-def owners(states: list[Row], **found: list[Row]) -> dict[str, str | None]:
+def owners(states: list[Row], **found: list[Any]) -> dict[str, str | None]:
     """startup_id, rebalance_id, recovery_id or transactional id -> kind of the incident."""
     machine = Incidents(0)
     for kind, rows in {"broker_state": states, **found}.items():
@@ -35,13 +36,10 @@ def of(row: Any, column: str) -> Any:
     return row[column] if isinstance(row, dict) else getattr(row, column)
 
 
-def start(host: int, start_s: float, subject: str | None = None) -> Row:
-    return {
-        "startup_id": f"start-{host}-{start_s}",
-        "client_instance_id": f"ci-{host}",
-        "start_ns": int(start_s * NS),
-        "failed_subject": subject,
-    }
+def start(host: int, start_s: float, subject: str | None = None) -> StartupRow:
+    name = f"start-{host}-{start_s}"
+    ns = int(start_s * NS)
+    return row_of(StartupRow, startup_id=name, client_instance_id=f"ci-{host}", start_ns=ns, failed_subject=subject)
 
 
 def transaction(name: str, host: int, begin: float, end: float | None) -> TransactionRow:

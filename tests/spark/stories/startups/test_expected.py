@@ -17,7 +17,7 @@ from kafkascope_spark.stories.startups.steps import Step
 
 def steps(*names: str) -> list[Step]:
     """Steps one after the other."""
-    return [Step(n, n, "c1", 1, 10 * i, 10 * i + 5, None, n, "ok", None, [f"r{i}"]) for i, n in enumerate(names)]
+    return [Step(n, n, "c1", 1, 10 * i, 10 * i + 5, None, n, "ok", None, (f"r{i}",)) for i, n in enumerate(names)]
 
 
 def test_sequences_are_made_of_known_steps_and_each_step_is_in_one() -> None:

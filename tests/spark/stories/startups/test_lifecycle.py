@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
@@ -20,7 +21,7 @@ def rows_of(
     connection: Connection,
     requests: list[Request],
     uncovered: Uncovered = NOTHING_UNCOVERED,
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[Any]]:
     """Open the connection, send the requests one after the other, close it."""
     startups = Startups(instance, CAPTURE, uncovered)
     startups.on_open(connection)
@@ -30,9 +31,9 @@ def rows_of(
             startups.on_answer(request)
     if connection.close_ns is not None:
         startups.on_close(connection, connection.close_ns)
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for table, row in startups.finish():
-        rows.setdefault(table, []).append(row)
+    rows: dict[str, list[Any]] = {}
+    for row in startups.finish():
+        rows.setdefault(row.TABLE.name, []).append(row)
     return rows
 
 
@@ -49,8 +50,8 @@ def test_a_consumer_is_ready_at_its_first_records(
     ]
     rows = rows_of(instance(one), one, sent)
     (start,) = rows["startups"]
-    assert (start["outcome"], start["start_ns"], start["ready_ns"]) == ("ready", 0, 520 * MS)
-    steps = [(s["step"], s["phase"]) for s in rows["startup_steps"]]
+    assert (start.outcome, start.start_ns, start.ready_ns) == ("ready", 0, 520 * MS)
+    steps = [(s.step, s.phase) for s in rows["startup_steps"]]
     assert steps == [
         ("tcp_connect", "bootstrap"),
         ("api_versions", "bootstrap"),
@@ -58,8 +59,8 @@ def test_a_consumer_is_ready_at_its_first_records(
         ("first_fetch", "steady"),
         ("first_records", "steady"),
     ]
-    assert start["missing_steps"] == ["find_coordinator_group", "join_group", "sync_group", "offset_fetch"]
-    assert start["evidence"] == ["c1-1-510"]
+    assert start.missing_steps == ("find_coordinator_group", "join_group", "sync_group", "offset_fetch")
+    assert start.evidence == ("c1-1-510",)
 
 
 def test_no_start_is_made_up_for_a_connection_that_was_there_before(
@@ -67,7 +68,7 @@ def test_no_start_is_made_up_for_a_connection_that_was_there_before(
 ) -> None:
     one = connection("c1", 0, None, syn_ns=None, up_ns=None, **CONSUMER)
     (start,) = rows_of(instance(one), one, [request_row(api_keys.FETCH, 5, 9, n_records=3)])["startups"]
-    assert (start["outcome"], start["ready_ns"]) == ("cut", None)
+    assert (start.outcome, start.ready_ns) == ("cut", None)
 
 
 def test_a_counter_that_is_far_shows_that_the_client_ran_before(
@@ -75,7 +76,7 @@ def test_a_counter_that_is_far_shows_that_the_client_ran_before(
 ) -> None:
     one = connection("c1", 0, None, ids=[(MS, 4_711)], **CONSUMER)
     (start,) = rows_of(instance(one), one, [request_row(api_keys.FETCH, 5, 9, n_records=3)])["startups"]
-    assert start["outcome"] == "cut"
+    assert start.outcome == "cut"
 
 
 def test_a_refused_password_is_where_it_failed(
@@ -84,7 +85,7 @@ def test_a_refused_password_is_where_it_failed(
     one = connection("c1", 0, 90, apis={api_keys.SASL_AUTHENTICATE, api_keys.METADATA})
     denied = request_row(api_keys.SASL_AUTHENTICATE, 3, 4, error_code=58, error_name="SASL_AUTHENTICATION_FAILED")
     (start,) = rows_of(instance(one), one, [denied])["startups"]
-    failure = (start["outcome"], start["failed_step"], start["error_name"])
+    failure = (start.outcome, start.failed_step, start.error_name)
     assert failure == ("failed", "sasl_authenticate", "SASL_AUTHENTICATION_FAILED")
 
 
@@ -93,11 +94,11 @@ def test_a_consumer_of_nothing_that_leaves_gave_up_and_one_that_stays_is_cut(
 ) -> None:
     gone = connection("c1", 0, 9_000, **CONSUMER)
     (start,) = rows_of(instance(gone), gone, [request_row(api_keys.FETCH, 5, 500, n_records=0)])["startups"]
-    assert start["outcome"] == "gave_up"
+    assert start.outcome == "gave_up"
     here = connection("c1", 0, None, **CONSUMER)
     late = request_row(api_keys.FETCH, 59_000, 59_500, n_records=0)
     (start,) = rows_of(instance(here), here, [late])["startups"]
-    assert start["outcome"] == "cut"
+    assert start.outcome == "cut"
 
 
 def test_a_producer_without_acks_is_ready_when_it_has_sent(
@@ -109,8 +110,8 @@ def test_a_producer_without_acks_is_ready_when_it_has_sent(
     sent = request_row(api_keys.PRODUCE, 5, status="no_response_expected")
     startups.on_request(sent)
     startups.on_request_without_response(sent)
-    start = next(row for table, row in startups.finish() if table == "startups")
-    assert (start["outcome"], start["ready_ns"]) == ("ready", 5 * MS)
+    start = next(row for row in startups.finish() if isinstance(row, StartupRow))
+    assert (start.outcome, start.ready_ns) == ("ready", 5 * MS)
 
 
 def test_an_answer_to_a_connection_of_an_earlier_start_makes_nobody_ready(
@@ -131,8 +132,8 @@ def test_an_answer_to_a_connection_of_an_earlier_start_makes_nobody_ready(
     mine = request_row(api_keys.PRODUCE, 5_200, 5_210, conn_id="c2")
     startups.on_request(mine)
     startups.on_answer(mine)
-    starts = [row for table, row in startups.finish() if table == "startups"]
-    assert [(s["start_no"], s["ready_ns"]) for s in starts] == [(1, 30 * MS), (2, 5_210 * MS)]
+    starts = [row for row in startups.finish() if isinstance(row, StartupRow)]
+    assert [(s.start_no, s.ready_ns) for s in starts] == [(1, 30 * MS), (2, 5_210 * MS)]
 
 
 def test_a_client_is_ready_when_one_topic_partition_of_several_is_served(
@@ -149,9 +150,9 @@ def test_a_client_is_ready_when_one_topic_partition_of_several_is_served(
             request_row(key, 50, 60, n_records=n_records),
         ]
         rows = rows_of(instance(one), one, requests)
-        assert [(s["outcome"], s["ready_ns"]) for s in rows["startups"]] == [("ready", 40 * MS)]
-        path = [s for s in rows["startup_steps"] if s["on_critical_path"]]
-        assert sum((s["duration_us"] or 0) + (s["wait_us"] or 0) for s in path) == 40_000
+        assert [(s.outcome, s.ready_ns) for s in rows["startups"]] == [("ready", 40 * MS)]
+        path = [s for s in rows["startup_steps"] if s.on_critical_path]
+        assert sum((s.duration_us or 0) + (s.wait_us or 0) for s in path) == 40_000
 
 
 def test_a_client_whose_connections_were_all_gone_starts_again(
@@ -165,8 +166,8 @@ def test_a_client_whose_connections_were_all_gone_starts_again(
         startups.on_request(fetch)
         startups.on_answer(fetch)
         startups.on_close(opened, opened.close_ns or 0)
-    starts = [row for table, row in startups.finish() if table == "startups"]
-    assert [(s["start_no"], s["start_ns"], s["outcome"]) for s in starts] == [(1, 0, "ready"), (2, 3_000 * MS, "ready")]
+    starts = [row for row in startups.finish() if isinstance(row, StartupRow)]
+    assert [(s.start_no, s.start_ns, s.outcome) for s in starts] == [(1, 0, "ready"), (2, 3_000 * MS, "ready")]
 
 
 def test_a_consumer_that_leaves_while_it_waits_for_records_did_not_fail(
@@ -175,7 +176,7 @@ def test_a_consumer_that_leaves_while_it_waits_for_records_did_not_fail(
     gone = connection("c1", 0, 9_000, **CONSUMER)
     waiting = [request_row(api_keys.METADATA, 3, 4), request_row(api_keys.FETCH, 8_900)]
     (start,) = rows_of(instance(gone), gone, waiting)["startups"]
-    assert (start["outcome"], start["failed_step"]) == ("gave_up", None)
+    assert (start.outcome, start.failed_step) == ("gave_up", None)
 
 
 def test_a_client_that_comes_back_after_a_long_silence_starts_anew(
@@ -189,8 +190,8 @@ def test_a_client_that_comes_back_after_a_long_silence_starts_anew(
     fetch = request_row(api_keys.FETCH, 50_010, 50_020, n_records=1, conn_id="c2")
     startups.on_request(fetch)
     startups.on_answer(fetch)
-    starts = [row for table, row in startups.finish() if table == "startups"]
-    assert [(s["start_no"], s["outcome"]) for s in starts] == [(1, "gave_up"), (2, "ready")]
+    starts = [row for row in startups.finish() if isinstance(row, StartupRow)]
+    assert [(s.start_no, s.outcome) for s in starts] == [(1, "gave_up"), (2, "ready")]
 
 
 def test_heartbeat_and_commit_after_ready_are_part_of_the_start_and_later_ones_not(
@@ -206,13 +207,13 @@ def test_heartbeat_and_commit_after_ready_are_part_of_the_start_and_later_ones_n
         request_row(api_keys.METADATA, 9_000, 9_001),
     ]
     rows = rows_of(instance(one), one, sent)
-    steps = [(s["step"], s["phase"], s["on_critical_path"]) for s in rows["startup_steps"]]
+    steps = [(s.step, s.phase, s.on_critical_path) for s in rows["startup_steps"]]
     assert steps[2:] == [
         ("first_records", "bootstrap", True),
         ("first_heartbeat", "steady", False),
         ("first_commit", "steady", False),
     ]
-    assert rows["startups"][0]["ready_ns"] == 20 * MS
+    assert rows["startups"][0].ready_ns == 20 * MS
 
 
 def test_errors_inside_a_start_are_steps_of_it(
@@ -229,7 +230,7 @@ def test_errors_inside_a_start_are_steps_of_it(
         request_row(api_keys.FETCH, 3_110, 3_120, n_records=1),
     ]
     rows = rows_of(instance(one), one, sent)
-    steps = [(s["step"], s["attempt"], s["error_name"], s["wait_why"], s["broker_why"]) for s in rows["startup_steps"]]
+    steps = [(s.step, s.attempt, s.error_name, s.wait_why, s.broker_why) for s in rows["startup_steps"]]
     assert steps[1:] == [
         ("api_versions", 1, "UNSUPPORTED_VERSION", "client", "work"),
         ("api_versions", 2, None, "client", "work"),
@@ -239,7 +240,7 @@ def test_errors_inside_a_start_are_steps_of_it(
         ("join_group", 2, None, "client", "rebalance"),
         ("first_records", 1, None, "client", "long_poll"),
     ]
-    assert rows["startups"][0]["outcome"] == "ready"
+    assert rows["startups"][0].outcome == "ready"
 
 
 def test_an_error_that_only_the_failures_tell_is_the_steps(
@@ -253,8 +254,8 @@ def test_an_error_that_only_the_failures_tell_is_the_steps(
     startups.on_answer(
         added, [ErrorRun("", api_keys.ADD_PARTITIONS_TO_TXN, "CONCURRENT_TRANSACTIONS", "t", 0, None, "t")]
     )
-    step = [row for table, row in startups.finish() if table == "startup_steps"][-1]
-    assert (step["outcome"], step["error_name"]) == ("error", "CONCURRENT_TRANSACTIONS")
+    step = [row for row in startups.finish() if isinstance(row, StartupStepRow)][-1]
+    assert (step.outcome, step.error_name) == ("error", "CONCURRENT_TRANSACTIONS")
 
 
 def test_tls_is_a_step_between_the_connection_and_its_first_request(
@@ -262,7 +263,7 @@ def test_tls_is_a_step_between_the_connection_and_its_first_request(
 ) -> None:
     one = connection("c1", 0, 9_000, tls=True, first_request_ns=8 * MS, **CONSUMER)
     rows = rows_of(instance(one), one, [request_row(api_keys.FETCH, 8, 9, n_records=1)])
-    steps = [(s["step"], s["start_ns"], s["end_ns"], s["on_critical_path"]) for s in rows["startup_steps"]]
+    steps = [(s.step, s.start_ns, s.end_ns, s.on_critical_path) for s in rows["startup_steps"]]
     assert steps[1] == ("tls_handshake", MS // 2, 8 * MS, True)
 
 
@@ -275,12 +276,10 @@ def test_a_start_ends_where_a_time_begins_that_no_file_covers(
         request_row(api_keys.FETCH, 50_000, 50_010, n_records=7),
     ]
     rows = rows_of(instance(one), one, sent, Uncovered(((3 * MS, 50_000 * MS),)))
-    assert [(start["outcome"], start["ready_ns"], start["total_us"]) for start in rows["startups"]] == [
-        ("cut", None, None)
-    ]
-    assert [step["step"] for step in rows["startup_steps"]] == ["tcp_connect", "metadata"]
+    assert [(start.outcome, start.ready_ns, start.total_us) for start in rows["startups"]] == [("cut", None, None)]
+    assert [step.step for step in rows["startup_steps"]] == ["tcp_connect", "metadata"]
     (start,) = rows_of(instance(one), one, sent)["startups"]
-    assert start["outcome"] == "ready"
+    assert start.outcome == "ready"
 
 
 def test_a_client_that_was_ready_stays_ready_over_such_a_time(
@@ -292,5 +291,5 @@ def test_a_client_that_was_ready_stays_ready_over_such_a_time(
         request_row(api_keys.HEARTBEAT, 50_000, 50_010),
     ]
     rows = rows_of(instance(one), one, sent, Uncovered(((3 * MS, 50_000 * MS),)))
-    assert [(start["outcome"], start["ready_ns"]) for start in rows["startups"]] == [("ready", 3 * MS)]
-    assert all(step["end_ns"] <= 3 * MS for step in rows["startup_steps"])
+    assert [(start.outcome, start.ready_ns) for start in rows["startups"]] == [("ready", 3 * MS)]
+    assert all(step.end_ns <= 3 * MS for step in rows["startup_steps"])

@@ -46,16 +46,16 @@ def test_look_ups_are_steps_and_those_before_the_first_syn_add_nothing_to_the_to
     for sent in (request_row(api_keys.METADATA, 5, 20), request_row(api_keys.FETCH, 50, 60, conn_id="c2", n_records=1)):
         startups.on_request(sent)
         startups.on_answer(sent)
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for table, row in startups.finish():
-        rows.setdefault(table, []).append(row)
+    rows: dict[str, list[Any]] = {}
+    for row in startups.finish():
+        rows.setdefault(row.TABLE.name, []).append(row)
     (start,) = rows["startups"]
-    steps = [(s["step"], s["subject"], s["outcome"], s["on_critical_path"]) for s in rows["startup_steps"]]
+    steps = [(s.step, s.subject, s.outcome, s.on_critical_path) for s in rows["startup_steps"]]
     assert [s for s in steps if s[0] == "dns"] == [
         ("dns", "kafka-1.example", "ok", False),
         ("dns", "kafka-2.example", "ok", True),
         ("dns", "kafka-3.example", "error", True),
     ]
-    path = [s for s in rows["startup_steps"] if s["on_critical_path"]]
-    assert sum(s["duration_us"] + s["wait_us"] for s in path) == start["total_us"] == 60_000
-    assert all(s["wait_us"] >= 0 for s in path)
+    path = [s for s in rows["startup_steps"] if s.on_critical_path]
+    assert sum(s.duration_us + s.wait_us for s in path) == start.total_us == 60_000
+    assert all(s.wait_us >= 0 for s in path)

@@ -14,7 +14,7 @@ from kafkascope_spark.stories.startups.steps import Step
 
 
 def step(name: str, start: int, end: int, outcome: str = "ok", error: str | None = None, conn_id: str = "c1") -> Step:
-    made = Step(name, f"{start}", conn_id, 1, start, end, None, "s", outcome, error, [f"r{start}-{name}"])
+    made = Step(name, f"{start}", conn_id, 1, start, end, None, "s", outcome, error, (f"r{start}-{name}",))
     made.server = "10.0.0.1:9092"
     return made
 
@@ -42,20 +42,20 @@ def test_chain_covers_start_to_ready_without_hole_or_overlap(
     steps = sorted([*steps, ready], key=lambda s: (s.start_ns, s.end_ns, s.order_key))
     path = on_critical_path(steps, start_ns, ready.request_ids[0])
     rows = step_rows("s-1", start_ns, steps, path, ["direct"] * len(steps))
-    chain = [r for r in rows if r["on_critical_path"]]
+    chain = [r for r in rows if r.on_critical_path]
     total = total_us(start_ns, ready.end_ns)
-    assert sum(r["duration_us"] + r["wait_us"] for r in chain) == total == (ready.end_ns - start_ns) // 1000
-    assert all(r["network_us"] + (r["broker_us"] or 0) == r["duration_us"] for r in rows)
-    assert all(r["wait_us"] >= 0 and r["duration_us"] >= 0 for r in rows)
-    assert chain[-1]["step"] == "first_records"
+    assert sum(r.duration_us + r.wait_us for r in chain) == total == (ready.end_ns - start_ns) // 1000
+    assert all(r.network_us + (r.broker_us or 0) == r.duration_us for r in rows)
+    assert all(r.wait_us >= 0 and r.duration_us >= 0 for r in rows)
+    assert chain[-1].step == "first_records"
     for before, after in itertools.pairwise(chain):
-        assert before["end_ns"] <= after["start_ns"]
+        assert before.end_ns <= after.start_ns
 
 
 def test_waiting_is_time_with_nothing_in_flight() -> None:
     steps = [step("metadata", 0, 10_000), step("join_group", 5_000, 30_000), step("sync_group", 50_000, 60_000)]
     rows = step_rows("s-1", 0, steps, {}, ["group"] * 3)
-    assert [r["wait_us"] for r in rows] == [0, 0, 20]
+    assert [r.wait_us for r in rows] == [0, 0, 20]
 
 
 def test_a_connection_opens_after_what_went_before_on_it() -> None:
@@ -79,7 +79,7 @@ def test_a_step_after_a_refused_connection_waited_for_it() -> None:
     ]
     number_attempts(steps)
     rows = step_rows("s-1", 0, steps, on_critical_path(steps, 0, "r110000-first_records"), ["direct"] * 3)
-    assert [(r["step"], r["wait_us"], r["wait_why"], r["attempt"]) for r in rows] == [
+    assert [(r.step, r.wait_us, r.wait_why, r.attempt) for r in rows] == [
         ("tcp_connect", 0, None, 1),
         ("tcp_connect", 100, "backoff", 2),
         ("first_records", 8, "client", 1),

@@ -8,11 +8,12 @@ from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Family, root_ids
-from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart
+from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
 from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
@@ -93,12 +94,12 @@ def _finding(finding: Finding) -> Following:
 
 def _starts(facts: Facts) -> Iterator[Following]:
     for row in facts.failed_starts:
-        yield Following("starts", row.startup_id, row.start_ns or 0, partial(_start_text, row, facts), row.incident_id)
+        yield Following("starts", row.startup_id, row.start_ns, partial(_start_text, row, facts), row.incident_id)
 
 
-def _start_text(row: FailedStart, facts: Facts) -> str:
-    at = f" at {row.failed_step.replace('_', ' ')}" if row.failed_step else ""
-    return f"{clock((row.start_ns or 0) - facts.start_ns)} {safe(facts.name(row.client_instance_id))} failed{at}"
+def _start_text(row: StartupRow, facts: Facts) -> str:
+    when, who = clock(row.start_ns - facts.start_ns), safe(facts.name(row.client_instance_id))
+    return f"{when} {who} failed{row.failed_words}"
 
 
 def _recoveries(dataset: Dataset, facts: Facts) -> Iterator[Following]:

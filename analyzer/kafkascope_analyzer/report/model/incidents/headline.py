@@ -7,10 +7,11 @@ from collections import Counter
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.report.formatting import count, list_of, safe, span
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
-from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart
+from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import (
     ERROR,
     INFO,
@@ -164,9 +165,8 @@ def _starts(facts: Facts) -> str:
     return f"{count(len(failed), 'start')} failed: {list_of(which, NAMED)}."
 
 
-def _start(row: FailedStart, facts: Facts) -> str:
-    at = f" at {row.failed_step.replace('_', ' ')}" if row.failed_step else ""
-    return f"{safe(facts.name(row.client_instance_id))}{at}"
+def _start(row: StartupRow, facts: Facts) -> str:
+    return f"{safe(facts.name(row.client_instance_id))}{row.failed_words}"
 
 
 def _findings(alone: list[Finding], *, besides: bool) -> str:

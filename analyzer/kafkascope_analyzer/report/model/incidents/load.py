@@ -2,36 +2,19 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import ClassVar
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import read
-
-FAILED = ("failed", "gave_up")
-"""Outcomes of starts that did not become ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedStart(Row):
-    """A start that did not become ready."""
-
-    TABLE: ClassVar[Table] = STARTUPS
-    startup_id: str
-    client_instance_id: str
-    failed_step: str | None
-    start_ns: int | None
-    incident_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +27,7 @@ class Facts:
     stalls: list[Stall]
     findings: list[FindingRow]
     clients: dict[str, NamedClient]
-    failed_starts: list[FailedStart]
+    failed_starts: list[StartupRow]
     proofs: dict[str, Proof]
     start_ns: int
     end_ns: int
@@ -96,11 +79,11 @@ def load_facts(dataset: Dataset) -> Facts:
     )
 
 
-def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[FailedStart]:
+def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[StartupRow]:
     """Starts of clients, without the brokers' own, that did not become ready, by time."""
-    found = read(dataset, FailedStart, one_of("outcome", list(FAILED)))
+    found = read(dataset, StartupRow, one_of("outcome", sorted(NOT_READY)))
     kept = [row for row in found if not _is_broker(clients.get(row.client_instance_id))]
-    return sorted(kept, key=lambda row: (row.start_ns or 0, row.startup_id))
+    return sorted(kept, key=lambda row: (row.start_ns, row.startup_id))
 
 
 def _is_broker(client: NamedClient | None) -> bool:

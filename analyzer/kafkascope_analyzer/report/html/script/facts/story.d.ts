@@ -750,9 +750,9 @@ export interface Start {
   /** client instance: the same whatever the buckets, partitions or machine */
   client_instance_id: string;
   /** 1 for the first start */
-  start_no: number | null;
+  start_no: number;
   /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
-  start_ns: number | null;
+  start_ns: number;
   /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
   ready_ns: number | null;
   /** from start to ready, milliseconds */
@@ -760,7 +760,7 @@ export interface Start {
   /** the same, microseconds: durations and waits of the critical path add up to it */
   total_us: number | null;
   /** how it went */
-  outcome: "ready" | "failed" | "gave_up" | "cut" | null;
+  outcome: Literal;
   /** step at which it failed */
   failed_step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
   /** address, group, transactional id or mechanism at which it failed */
@@ -768,31 +768,31 @@ export interface Start {
   /** error at that step */
   error_name: string | null;
   /** steps that made the total, in order */
-  critical_path: string[] | null;
+  critical_path: string[];
   /** what such a client is expected to do: kind of client / library */
-  expected_sequence: string | null;
+  expected_sequence: string;
   /** steps that it cannot do without, in order */
-  expected_steps: string[] | null;
+  expected_steps: string[];
   /** of them, those that it did not take */
-  missing_steps: string[] | null;
+  missing_steps: string[];
   /** steps that such a client does not take */
-  extra_steps: string[] | null;
+  extra_steps: string[];
   /** steps taken again on one subject, or after a failure */
-  repeated_steps: string[] | null;
+  repeated_steps: string[];
   /** steps first taken before those that they depend on had succeeded */
-  out_of_order_steps: string[] | null;
+  out_of_order_steps: string[];
   /** connections of the start */
-  n_connections: number | null;
+  n_connections: number;
   /** incident that a failed start belongs to; null where it belongs to none */
   incident_id: string | null;
   /** request ids that prove outcome and time */
-  evidence: string[] | null;
+  evidence: string[];
   /** the three longest parts of the critical path */
   slowest: SlowPart[];
   /** its steps */
   n_steps: number;
   /** the first 60 and last 20 */
-  steps: StartStep[];
+  steps: StartupStepRow[];
   heading: string;
   ended: string;
   in_short: string;
@@ -815,47 +815,47 @@ export interface SlowPart {
 }
 
 /** a row of startup_steps */
-export interface StartStep {
+export interface StartupStepRow {
   /** the start */
   startup_id: string;
   /** order within the start, from 1 */
   seq: number;
   /** phase of the start */
-  phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
+  phase: Literal;
   /** step */
   step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
   /** what it is about: address, group, topic-partition, mechanism */
   subject: string | null;
   /** connection */
-  conn_id: string | null;
+  conn_id: string;
   /** node */
   node_id: number | null;
   /** when it began (nanoseconds since the epoch) */
-  start_ns: number | null;
+  start_ns: number;
   /** when it ended (nanoseconds since the epoch) */
-  end_ns: number | null;
+  end_ns: number;
   /** from begin to end, microseconds */
-  duration_us: number | null;
+  duration_us: number;
   /** last byte of the request, or of the answer before it on the connection, to first byte of the answer, microseconds */
   broker_us: number | null;
   /** what the broker did in it */
-  broker_why: "work" | "rebalance" | "long_poll" | null;
+  broker_why: Literal | null;
   /** rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds */
-  network_us: number | null;
+  network_us: number;
   /** time before it with nothing in flight (critical path: since the step before), microseconds */
-  wait_us: number | null;
+  wait_us: number;
   /** what the client waited for */
-  wait_why: "client" | "backoff" | "no_records" | null;
+  wait_why: Literal | null;
   /** 1, and one more after each try of this step on this subject that failed */
-  attempt: number | null;
+  attempt: number;
   /** how it ended */
-  outcome: "ok" | "error" | "unanswered" | "cut" | null;
+  outcome: Literal;
   /** error of the answer */
   error_name: string | null;
   /** whether it made the total */
   on_critical_path: boolean;
   /** requests that prove it */
-  request_ids: string[] | null;
+  request_ids: string[];
 }
 
 /** recoveries by time, and those of one cause together */
