@@ -63,9 +63,21 @@ def write_pair(capture: Path, out: Path, cluster_ids: Sequence[str]) -> Path:
     return _write(out, _Capture(one.link, one.snaplen, packets))
 
 
+def cut_in_two(capture: Path, folder: Path) -> list[Path]:
+    """Writes the first and the second half of a capture's packets."""
+    whole = _read(capture)
+    middle = len(whole.packets) // 2
+    halves = (whole.packets[:middle], whole.packets[middle:])
+    names = (f"{capture.stem}-{number}.pcap" for number in range(len(halves)))
+    return [
+        _write(folder / name, _Capture(whole.link, whole.snaplen, packets))
+        for name, packets in zip(names, halves, strict=True)
+    ]
+
+
 def cluster_ids_of(dataset: Path) -> list[str]:
-    """The cluster ids that the messages of a dataset name."""
-    named = [row["cluster_id"] for row in table_rows(dataset, "topology")]
+    """The cluster ids of a dataset."""
+    named = [row["cluster_id"] for row in table_rows(dataset, "clusters")]
     return sorted({name for name in named if name})
 
 

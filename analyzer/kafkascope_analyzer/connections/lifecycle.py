@@ -190,21 +190,23 @@ def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
     return next((known for known in advertised if known[1] == end[1]), None)
 
 
-def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> Iterator[pa.Table]:
-    """Rows of `connections`, SLICE_ROWS at a time. roles: added-up role counts (roles.PARTIAL_SCHEMA)."""
+def connection_rows(facts: ConnectionFacts, roles: pa.Table, cluster: str) -> Iterator[pa.Table]:
+    """Rows of `connections`, SLICE_ROWS at a time. roles: added-up role counts (roles.PARTIAL_SCHEMA); cluster: of all
+    these connections."""
     conn = roles["conn"].to_numpy()
     for first in range(0, facts.raw.num_rows, SLICE_ROWS):
         chosen = np.flatnonzero((conn >= first) & (conn < first + SLICE_ROWS))
-        yield _rows_from(facts, first, roles.take(pa.array(chosen)))
+        yield _rows_from(facts, first, roles.take(pa.array(chosen)), cluster)
 
 
-def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
+def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table, cluster: str) -> pa.Table:
     """The rows of SLICE_ROWS connections; roles: theirs."""
     raw = facts.raw.slice(first, SLICE_ROWS)
     n = raw.num_rows
     part = slice(first, first + n)
     columns = {name: raw[name] for name in raw.column_names}
     columns |= {
+        "cluster": pa.repeat(cluster, n),
         "opened_by": _named(raw["client_side_by"], _OPENED_BY),
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),

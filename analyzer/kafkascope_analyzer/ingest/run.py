@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow as pa
+
 from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
 from kafkascope_analyzer.dataset.manifest import Files, Manifest, joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
-from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.dataset.tables import CAPTURES, CLUSTERS, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -31,11 +32,11 @@ from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
-from kafkascope_analyzer.resolve.cluster.learn import learn_cluster
-from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
+from kafkascope_analyzer.resolve.cluster.clusters_table import clusters_table
+from kafkascope_analyzer.resolve.learned import Learned, learn
 from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles
-from kafkascope_analyzer.workers.engine import Engine, Learned, NotWrittenError, Progress, Scanned
+from kafkascope_analyzer.workers.engine import Engine, NotWrittenError, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes
 from kafkascope_analyzer.workers.this_process import ThisProcess
 from kafkascope_analyzer.workers.worker import ScanJob, added_counts
@@ -162,20 +163,22 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append) for n in range(run.n_buckets)]
     scanned = engine.scan(jobs, inputs, calls[0])
     learned = _learn(run, scanned)
+    tables = (
+        (CAPTURES, captures_table(list(scanned.captures), learned.uncovered)),
+        (CLUSTERS, clusters_table(learned.membership)),
+    )
     finished = engine.finish(learned, calls[1])
     rows = added_counts([*(result.message_rows for result in scanned.results), finished.rows])
-    rows[CAPTURES.name] = _write_captures(run, scanned.captures, learned[1].uncovered)
+    rows |= {table.name: _write(run, table, content) for table, content in tables}
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             write_empty(run.only_file(table.name), table.schema)
-    return _manifest(run, scanned, learned[1]), finished.put_files
+    return _manifest(run, scanned, learned), finished.put_files
 
 
-def _manifest(run: _Run, scanned: Scanned, shared: SharedFacts) -> Manifest:
+def _manifest(run: _Run, scanned: Scanned, learned: Learned) -> Manifest:
     """The manifest, without the files."""
-    hit = added_counts(
-        [scanned.limits_hit, {PARTITION_FLOW: shared.n_flow_left_out}, *(r.limits_hit for r in scanned.results)]
-    )
+    hit = added_counts([scanned.limits_hit, learned.limits_hit(), *(result.limits_hit for result in scanned.results)])
     return Manifest(
         {},
         added_counts(result.ledger for result in scanned.results),
@@ -183,7 +186,7 @@ def _manifest(run: _Run, scanned: Scanned, shared: SharedFacts) -> Manifest:
         {"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         {name: n for name, n in sorted(hit.items()) if n},
         version("kafkascope"),
-        uncovered=shared.uncovered,
+        uncovered=learned.uncovered,
     )
 
 
@@ -196,13 +199,12 @@ def _names(run: _Run, captures: Sequence[CaptureInfo]) -> HostNames:
 def _learn(run: _Run, scanned: Scanned) -> Learned:
     """Learns what the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
-    cluster = learn_cluster(spills, _names(run, scanned.captures))
     spans = [span for capture in scanned.captures for span in capture.spans]
-    return cluster, replace(gather_shared_facts(spills, cluster, spans), network_times=scanned.network_times)
+    return learn(spills, _names(run, scanned.captures), spans, scanned.network_times)
 
 
-def _write_captures(run: _Run, captures: Sequence[CaptureInfo], uncovered: Uncovered) -> int:
-    """Writes the table of the captures. Returns its rows."""
-    with TableWriter(run.only_file(CAPTURES.name), CAPTURES.schema) as writer:
-        writer.write(captures_table(list(captures), uncovered))
+def _write(run: _Run, table: Table, content: pa.Table) -> int:
+    """Writes a table that is not divided into buckets. Returns its rows."""
+    with TableWriter(run.only_file(table.name), table.schema) as writer:
+        writer.write(content)
     return writer.n_rows

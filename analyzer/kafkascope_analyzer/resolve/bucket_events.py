@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.tables import EVENTS
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.cluster_column import coded
 from kafkascope_analyzer.resolve.connections.events import ConnectionEvents
 from kafkascope_analyzer.resolve.connections.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.connections.silence_events import SilenceEvents
@@ -20,6 +22,7 @@ from kafkascope_analyzer.resolve.requests.events import RequestEvents
 from kafkascope_analyzer.resolve.requests.partition_events import PartitionEvents
 from kafkascope_analyzer.resolve.servers.events import ServerEvents
 from kafkascope_analyzer.resolve.transactions.source import TransactionEvents
+from kafkascope_analyzer.scan.partitions import CODED_TEXT
 
 SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     ConnectionEvents,
@@ -43,9 +46,10 @@ class BucketEvents:
     """The events of one bucket. Tables of rows have the contract's columns, and conn (the number of the connection in
     the bucket) and number (that of the request on it) beside them."""
 
-    def __init__(self, context: BucketContext, writer: TableWriter) -> None:
+    def __init__(self, context: BucketContext, cluster: str, writer: TableWriter) -> None:
+        """cluster: the one that everything is of."""
         self._sources = [make(context) for make in SOURCES]
-        self._writer = writer
+        self._cluster, self._writer = cluster, writer
 
     def take_errors(self, rows: pa.Table) -> None:
         """Takes a batch of `errors`."""
@@ -65,4 +69,9 @@ class BucketEvents:
 
     def _write(self, tables: Iterable[pa.Table]) -> None:
         for table in tables:
-            self._writer.write(table)
+            self._writer.write(of_cluster(table, self._cluster))
+
+
+def of_cluster(events: pa.Table, cluster: str) -> pa.Table:
+    """Rows of event_source.event_table as rows of `events`."""
+    return events.add_column(0, EVENTS.schema.field("cluster").with_type(CODED_TEXT), coded(cluster, events.num_rows))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, MOMENT, RANKS
+from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT, OF_ONE_CLUSTER, RANKS
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
@@ -59,8 +59,8 @@ class EventPlace:
 
 
 def event_table(kind: str, place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
-    """Rows of `events` of one kind. body: the columns of its struct, perhaps among others; those that are missing are
-    null."""
+    """Rows of `events` of one kind, but for the cluster (OF_ONE_CLUSTER). body: the columns of its struct, perhaps
+    among others; those that are missing are null."""
     n = len(place.ts_ns)
     zero = pa.array(np.zeros(n, np.int64))
     fields = list(KINDS[kind])
@@ -79,5 +79,5 @@ def event_table(kind: str, place: EventPlace, body: Mapping[str, Column]) -> pa.
         "kind": pa.repeat(kind, n),
         kind: pa.StructArray.from_arrays(parts, fields=fields),
     }
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in EVENTS.schema]
-    return pa.Table.from_arrays(arrays, schema=EVENTS.schema)
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in OF_ONE_CLUSTER]
+    return pa.Table.from_arrays(arrays, schema=OF_ONE_CLUSTER)

@@ -7,7 +7,7 @@ Where no connection goes on, the files' own ends are all that is known. Nor is a
 file: there the clock was set.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_analyzer.read.time_leaps import LEAP_NS
 from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.scan.liveness_spans import RUNS
@@ -48,6 +48,14 @@ def pauses_between(files: Iterable[tuple[int, int]]) -> Uncovered:
             pauses.append((covered_to, first_ns))
         covered_to = last_ns if covered_to is None else max(covered_to, last_ns)
     return Uncovered(tuple(pauses))
+
+
+def uncovered_of_spills(files: Sequence[tuple[int, int]], spills: Iterable[Path]) -> Uncovered:
+    """The times that no file covers, by what the buckets spilled. files: as of pauses_between."""
+    if not pauses_between(files):
+        return NOTHING_UNCOVERED
+    found = {spill: list(read_spill(spill, "connections", ["first_ns", "last_ns"])) for spill in spills}
+    return find_uncovered(files, {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables})
 
 
 def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, pa.Table]) -> Uncovered:

@@ -1,6 +1,6 @@
 """What the second pass over a bucket needs to know of the connections of all buckets, beside `Cluster`.
 
-The main process gathers it from the spills of all buckets, once; every second pass gets the same.
+The main process gathers it from the spills of all buckets, once for each cluster; every second pass gets the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,6 @@ from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_analyzer.resolve.connections.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
-from kafkascope_analyzer.resolve.find_uncovered import find_uncovered
 from kafkascope_analyzer.resolve.flow.facts import gather_flow
 from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds
 from kafkascope_analyzer.resolve.flow.produce_facts import produce_waits, producer_clocks
@@ -44,7 +43,7 @@ _ERROR_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "error_co
 
 @dataclass(frozen=True, slots=True)
 class SharedFacts:
-    """Facts about all connections of the capture.
+    """Facts about all connections of a cluster.
 
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
     request_failures: when calls of STEADY_APIS failed, by client_ip, api_key, group_id and transactional_id.
@@ -72,12 +71,13 @@ class SharedFacts:
     network_times: pa.Table | None = None
 
 
-def gather_shared_facts(spills: Sequence[Path], cluster: Cluster, files: Sequence[tuple[int, int]] = ()) -> SharedFacts:
-    """Reads what the buckets spilled. cluster: gives topics their names; files: first and last packet of each file,
-    or of each of its spans between which its times leap."""
+def gather_shared_facts(
+    spills: Sequence[Path], cluster: Cluster, uncovered: Uncovered = NOTHING_UNCOVERED
+) -> SharedFacts:
+    """Reads what the buckets spilled, which is of one cluster. cluster: gives topics their names; uncovered: the times
+    that no file covers."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
-    uncovered = find_uncovered(files, connections)
     connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
     errors = (
         rows.filter(pc.not_equal(rows["error_code"], 0))

@@ -20,6 +20,7 @@ from kafkascope_analyzer.dataset.tables import DNS, OUT_OF_RANGE
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
+from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS, NO_ID, ClusterIds
 from kafkascope_analyzer.scan.connection_notes import ConnectionNotes
 from kafkascope_analyzer.scan.connection_state import connection_table
 from kafkascope_analyzer.scan.dns import DnsExchanges
@@ -70,6 +71,8 @@ _STATE = (
     "_ids",
     "_news",
     "_notes",
+    "_cluster_ids",
+    "_servers",
     "_consumers",
     "_clocks",
     "dns",
@@ -117,7 +120,9 @@ class BucketScan:
         self._ids = Growing[np.bytes_](CONNECTION_ID)
         self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstOccurrences()
-        self._notes = ConnectionNotes()
+        self._notes, self._cluster_ids = ConnectionNotes(), ClusterIds()
+        self._servers: dict[tuple[int, int, int], int] = {}
+        """Numbers of servers that said something about a cluster whose id was not known yet."""
         self._consumers, self._clocks = FetchRuns(), ClockSamples()
         self.dns = DnsExchanges()
         self.ledger = Ledger()
@@ -205,12 +210,13 @@ class BucketScan:
             messages = within_ranges(raw, rows.found)
             rows.take(messages)
             self._notes.requests(messages)
+            self._cluster_ids.note(messages)
             self._spill_records(messages, rows.found)
             if messages.message.api_key in MESSAGE_PICKERS:
                 facts, pick = MESSAGE_PICKERS[messages.message.api_key]
                 self._gather_facts(facts, pick(messages.columns, messages.frames))
         self._spill_partitions(rows.partitions())
-        self._spill.gather("topology", self._news.only_first(rows.topology()))
+        self._spill_topology(rows.topology())
         self._spill.gather(OUT_OF_RANGE.name, rows.out_of_range())
         return rows.columns()
 
@@ -222,12 +228,13 @@ class BucketScan:
             messages = within_ranges(raw, rows.found)
             rows.take(messages)
             self._notes.responses(messages)
+            self._cluster_ids.note(messages)
             self._spill_records(messages, rows.found)
         self._spill_partitions(rows.partitions())
         errors = rows.errors()
         self._spill.gather("errors", errors)
         self._spill_facts(ERROR_PICKERS, errors)
-        self._spill.gather("topology", self._news.only_first(rows.topology()))
+        self._spill_topology(rows.topology())
         self._spill.gather(OUT_OF_RANGE.name, rows.out_of_range())
         return rows.columns()
 
@@ -250,6 +257,7 @@ class BucketScan:
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.write(DNS.name, self.dns.take_rows())
         self._spill.gather("connection_notes", self._notes.take())
+        self._spill.gather(CLUSTER_IDS, self._cluster_ids.take())
         self._spill_events()
         spill_spans(self._spill, self.tcp.spans)
 
@@ -267,6 +275,7 @@ class BucketScan:
             self.conn_ids = id_texts(self._ids.rows)
             self._exchanges.open_connections(fresh["opened_by_syn"] != 0)
             self._undecoded.add(np.zeros(len(fresh), np.int64))
+            self._cluster_ids.open_connections(len(fresh))
             self._first_capture.add(np.full(len(fresh), self._capture_id, np.int32))
 
     def _write_messages(self, messages: Messages) -> None:
@@ -277,6 +286,19 @@ class BucketScan:
             "ts_ns": pa.array(np.ascontiguousarray(messages.frames["ts_ns"])),
         }
         self._messages.write(messages.columns, keys)
+
+    def _spill_topology(self, facts: pa.Table) -> None:
+        """Spills facts about clusters that are new. What messages say of one cluster, or by one server where no id is
+        known yet, is told apart from what others say."""
+        scopes = self._cluster_ids.numbers_of(facts["conn"].to_numpy())
+        unnamed = np.flatnonzero(scopes == NO_ID)
+        if len(unnamed):
+            conns, which = np.unique(facts["conn"].to_numpy()[unnamed], return_inverse=True)
+            sides = self.tcp.sides[2 * conns + 1 - np.maximum(self._exchanges.connections["client_side"][conns], 0)]
+            servers = zip(*(sides[name].tolist() for name in ("address_high", "address_low", "port")), strict=True)
+            numbers = [self._servers.setdefault(server, len(self._servers)) for server in servers]
+            scopes[unnamed] = NO_ID - 1 - np.array(numbers, np.int64)[which]
+        self._spill.gather("topology", self._news.only_first(facts, scopes))
 
     def _spill_records(self, messages: Messages, found: OutOfRange) -> None:
         if self._detail < RecordDetail.BATCHES:

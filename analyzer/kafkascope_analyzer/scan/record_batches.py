@@ -49,10 +49,12 @@ SET_SCHEMA = pa.schema(
 )
 """Columns of record sets; `row` is the index of the decoded message's frame."""
 
+RECORD_SETS = ("record_sets", "record_batches")
+"""Spilled tables: the record sets, and beside each of their batches in memory the batches."""
 RecordSets = tuple[pa.Table, NDArray[np.void]]
 """Record sets (SET_SCHEMA) and their batches (BATCH), in the same order."""
 
-WRITTEN_SCHEMA = pa.schema([(c.name, _TEXT if c.type == pa.string() else c.type) for c in RECORD_BATCHES.columns])
+WRITTEN_SCHEMA = pa.schema([f.with_type(_TEXT) if pa.types.is_string(f.type) else f for f in RECORD_BATCHES.schema])
 """The table's columns as batch_rows makes them; in the file dictionaries are plain texts."""
 
 
@@ -95,9 +97,9 @@ def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]
 
 def spill_record_sets(spill: Spill, sets: pa.Table, batches: NDArray[np.void]) -> None:
     """Adds record sets and their batches to the spill."""
-    spill.write("record_sets", sets)
+    spill.write(RECORD_SETS[0], sets)
     raw = [None, pa.py_buffer(batches.view(np.uint8))]
-    spill.write("record_batches", pa.table({"batch": pa.Array.from_buffers(_RAW, len(batches), raw)}))
+    spill.write(RECORD_SETS[1], pa.table({"batch": pa.Array.from_buffers(_RAW, len(batches), raw)}))
 
 
 _RAW = pa.binary(BATCH.itemsize)
@@ -105,7 +107,7 @@ _RAW = pa.binary(BATCH.itemsize)
 
 def read_record_sets(directory: Path) -> Iterator[RecordSets]:
     """What spill_record_sets wrote, piece by piece."""
-    pieces = zip(read_spill(directory, "record_sets"), read_spill(directory, "record_batches"), strict=True)
+    pieces = zip(*(read_spill(directory, name) for name in RECORD_SETS), strict=True)
     for sets, raw in pieces:
         data = raw["batch"].combine_chunks().buffers()[1]
         yield sets, np.frombuffer(data, BATCH, raw.num_rows)
@@ -120,9 +122,10 @@ def batch_rows(of_sets: pa.Table, n_batches: NDArray[np.int32], batches: NDArray
 
 
 def _spread(values: pa.ChunkedArray, index: pa.Array) -> pa.Array:
-    if values.type != pa.string():
+    if values.type != pa.string() and values.type != _TEXT:
         return values.take(index).combine_chunks()
-    encoded = values.combine_chunks().dictionary_encode()
+    encoded = values.combine_chunks()
+    encoded = encoded if values.type == _TEXT else encoded.dictionary_encode()
     return pa.DictionaryArray.from_arrays(encoded.indices.take(index), encoded.dictionary)
 
 

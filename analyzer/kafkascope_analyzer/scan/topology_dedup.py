@@ -1,5 +1,5 @@
 """Drops facts that repeat an earlier one: every Metadata response repeats the whole cluster, but the table topology has
-rows for changes only.
+rows for changes only. What different clusters say is never a repetition.
 
 The rule does not depend on which connections were read together, or in what pieces. A fact that carries its own age (a
 leader with its epoch), or that never returns to an older value, is kept when it occurs first. Any other is kept when it
@@ -42,43 +42,51 @@ REMEMBERED_WINDOWS = 64
 One later still is kept twice, and dropped when all are in order."""
 
 
+_Fact = tuple[int, str]
+"""What a fact is said of, and the fact as a text."""
+
+
 class FirstOccurrences:
-    """Remembers when each fact occurred first: as many entries as the cluster has brokers, leader epochs, coordinators
+    """Remembers when each fact occurred first: as many entries as each cluster has brokers, leader epochs, coordinators
     and topics.
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, int] = {}
-        self._recent: dict[int, dict[str, int]] = {}
+        self._first: dict[_Fact, int] = {}
+        self._recent: dict[int, dict[_Fact, int]] = {}
 
-    def only_first(self, facts: pa.Table) -> pa.Table:
+    def only_first(self, facts: pa.Table, scopes: NDArray[np.int64]) -> pa.Table:
         """The facts that did not occur before or, as far as is known, at the same time. facts: topology rows with
-        ts_ns, in any order.
+        ts_ns, in any order; scopes: a number for what each is said of, which is one cluster or a part of one.
         """
         if not facts.num_rows:
             return facts
         ts_ns = facts["ts_ns"].to_numpy()
         texts = _texts(facts)
         window = np.where(_returns(facts), ts_ns // WINDOW_NS, -1)
-        order = np.lexsort((ts_ns, texts.indices.to_numpy(), window))
-        code, window = texts.indices.to_numpy()[order], window[order]
+        distinct, scope = np.unique(scopes, return_inverse=True)
+        code = texts.indices.to_numpy().astype(np.int64) * len(distinct) + scope
+        order = np.lexsort((ts_ns, code, window))
+        code, window = code[order], window[order]
         head = first_of_runs(code, window)
         group = np.cumsum(head) - 1
         names = texts.dictionary.to_pylist()
-        limits = np.array(
-            [self._note(names[code[i]], int(window[i]), int(ts_ns[order[i]])) for i in np.flatnonzero(head).tolist()],
-            np.int64,
+        heads = np.flatnonzero(head)
+        text, scope = np.divmod(code[heads], len(distinct))
+        noted = zip(
+            text.tolist(), distinct[scope].tolist(), window[heads].tolist(), ts_ns[order[heads]].tolist(), strict=True
         )
+        limits = np.array([self._note((of, names[at]), since, first_ns) for at, of, since, first_ns in noted], np.int64)
         first = ts_ns[order[np.flatnonzero(head)]][group]
         kept = (ts_ns[order] == first) & (first <= limits[group])
         self._forget()
         return facts.take(pa.array(np.sort(order[kept])))
 
-    def _note(self, name: str, window: int, ts_ns: int) -> int:
+    def _note(self, fact: _Fact, window: int, ts_ns: int) -> int:
         """Notes when a fact occurred; returns the earliest time before, or this one's where there is none."""
         occurrences = self._first if window < 0 else self._recent.setdefault(window, {})
-        before = occurrences.get(name, ts_ns)
-        occurrences[name] = min(before, ts_ns)
+        before = occurrences.get(fact, ts_ns)
+        occurrences[fact] = min(before, ts_ns)
         return before
 
     def _forget(self) -> None:

@@ -27,7 +27,7 @@ _ANSWERS = [*PLACE, "number", "ts_ns", "high_watermark"]
 
 
 def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests those to a transaction coordinator: transactional_id, producer_id (null where it is not
+    """Of settled requests those to a transaction coordinator: conn, transactional_id, producer_id (null where it is not
     known), ts_ns, is_bound."""
     named = settled["transactional_id"]
     if named.null_count == len(named):
@@ -35,6 +35,7 @@ def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
     rows = settled.filter(is_coordinator_request(settled))
     return pa.table(
         {
+            "conn": rows["conn"],
             "transactional_id": rows["transactional_id"],
             "producer_id": pc.coalesce(rows["producer_id"], rows["answer_producer_id"]),
             "ts_ns": rows["ts_ns"],
@@ -94,24 +95,34 @@ def add_up(rows: pa.Table) -> pa.Table:
     return added.rename_columns(names)
 
 
-def pick_leaders_requests(columns: Columns, _: NDArray[np.void]) -> pa.Table | None:
-    """Of AddPartitionsToTxn requests: transactional_id and producer_id, of all versions."""
-    messages = to_arrow(columns)
+def pick_leaders_requests(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
+    """Of AddPartitionsToTxn requests: conn, transactional_id and producer_id, of all versions."""
+    messages, conns = to_arrow(columns), pa.array(_connections(frames))
     of_leaders = pa.array(columns.version_used >= LEADERS_VERSION)
-    requested = messages["transactions"].combine_chunks().filter(of_leaders).flatten()
+    transactions = messages["transactions"].combine_chunks().filter(of_leaders)
+    requested, of_request = transactions.flatten(), conns.filter(of_leaders).take(pc.list_parent_indices(transactions))
     own = messages.filter(pc.invert(of_leaders))
     ids = [requested.field("transactional_id"), *own["v3_and_below_transactional_id"].chunks]
     producers = [requested.field("producer_id"), *own["v3_and_below_producer_id"].chunks]
-    return pa.table({"transactional_id": pa.chunked_array(ids), "producer_id": pa.chunked_array(producers)})
+    conns = pa.chunked_array([of_request, conns.filter(pc.invert(of_leaders))])
+    names = ["conn", "transactional_id", "producer_id"]
+    return pa.table([conns, pa.chunked_array(ids), pa.chunked_array(producers)], names)
 
 
 def pick_markers(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
-    """Of WriteTxnMarkers requests: producer_id and ts_ns of each marker."""
+    """Of WriteTxnMarkers requests: conn, producer_id and ts_ns of each marker."""
     markers = to_arrow(columns)["markers"].combine_chunks()
     times = pa.array(np.ascontiguousarray(frames["ts_ns"]))
+    of_marker = pc.list_parent_indices(markers)
     return pa.table(
         {
+            "conn": pa.array(_connections(frames)).take(of_marker),
             "producer_id": pc.struct_field(pc.list_flatten(markers), "producer_id"),
-            "ts_ns": times.take(pc.list_parent_indices(markers)),
+            "ts_ns": times.take(of_marker),
         }
     )
+
+
+def _connections(frames: NDArray[np.void]) -> NDArray[np.int64]:
+    """The number of the connection of each frame."""
+    return np.asarray(frames["direction"] >> 1, np.int64)

@@ -12,19 +12,16 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
-from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.points.merging import PointsReading
 from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.source import CaptureInfo
-from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
-Learned = tuple[Cluster, SharedFacts]
-"""What the second pass over each bucket has to know of all buckets."""
 
 
 class NotWrittenError(Exception):

@@ -20,12 +20,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
-from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
-from kafkascope_analyzer.workers.engine import Finished, Learned, NotWrittenError, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.engine import Finished, NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
@@ -281,10 +280,11 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         result = scans.finish()
         pipe.send(result)
         scans.close()  # while the reader learns the cluster
-        cluster, shared = cast(tuple[Cluster, SharedFacts], pipe.recv())
-        rows = added_counts(finish_bucket(bucket, cluster, shared) for bucket in result.buckets)
+        learned = cast(Learned, pipe.recv())
+        rows = added_counts(finish_bucket(bucket, learned) for bucket in result.buckets)
         for bucket in result.buckets if not job.keeps_state else ():
-            shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
+            for spill in (bucket.spill, *learned.parts_of(bucket.spill)):
+                shutil.rmtree(spill, ignore_errors=True)  # here, where others are at work meanwhile
         pipe.send(rows)
     except EOFError:
         return  # the reader has ended, and with it the run

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.window import OneBuffer
+from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
-from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.engine import Finished, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob, added_counts
 
 
@@ -37,4 +38,4 @@ class ThisProcess:
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""
-        return Finished(added_counts(finish_bucket(bucket, *learned) for bucket in self._buckets))
+        return Finished(added_counts(finish_bucket(bucket, learned) for bucket in self._buckets))

@@ -1,7 +1,7 @@
 """The driver's side of an ingest on Spark. See `kafkascope_analyzer.workers.engine.Engine`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.run_marks import mark_of
+from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.ingest.append import Plan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within
@@ -22,7 +23,8 @@ from kafkascope_analyzer.read.range_reading import link_at_end
 from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_below_tcp
 from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
-from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
+from kafkascope_analyzer.resolve.learned import Learned
+from kafkascope_analyzer.workers.engine import Finished, Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.failures import spark_failures
@@ -135,16 +137,20 @@ class SparkEngine:
         """As `Engine.finish`."""
         if meanwhile is not None:
             meanwhile()
-        for job in self._jobs:  # learning spills too, also anew what an earlier run has spilled under the same name
-            folder, names = job.buckets[0].spill.parent, [bucket.spill.name for bucket in job.buckets]
-            known = {name for name in job.spill if self._fetched.get(folder / name) == _version(folder / name)}
-            job.spill.update(copy_spill(self._run, folder, names, known))
+        jobs = [self._with_what_was_learned(job, learned) for job in self._jobs]
         self._stage("Spark: writing the tables")
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
-        finished: list[Finished] = self._reported(len(self._jobs), finish_stage(self._run, self._jobs, file))
+        finished: list[Finished] = self._reported(len(jobs), finish_stage(self._run, jobs, file))
         keep_class_archive()
         files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
         return Finished(added_counts(each.rows for each in finished), files)
+
+    def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
+        """The job with what learning has spilled, also anew what an earlier run has spilled under the same name."""
+        folder, names = job.buckets[0].spill.parent, _folders(job, learned)
+        spill = {file: place for file, place in job.spill.items() if _is_needed(file, names)}
+        known = {name for name in spill if self._fetched.get(folder / name) == _version(folder / name)}
+        return replace(job, spill=spill | copy_spill(self._run, folder, names, known))
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
         """Runs the first two stages over capture points. Returns the captures, and how long segments took between the
@@ -190,6 +196,17 @@ class SparkEngine:
         """Runs a stage over the numbers 0 to n - 1, each in a task of its own. Returns what the tasks report."""
         with spark_failures():
             return reports_of(self._session.range(0, n, 1, n).mapInArrow(stage, spark_schema(REPORT)).toArrow())
+
+
+def _folders(job: FinishJob, learned: Learned) -> list[str]:
+    """The folders of what a job's buckets have spilled, divided by cluster."""
+    return [part.name for bucket in job.buckets for part in learned.parts_of(bucket.spill)]
+
+
+def _is_needed(file: str, folders: Sequence[str]) -> bool:
+    """Whether a file of a spill is needed to finish its bucket: of what was divided by cluster only look-ups are."""
+    folder, _, name = file.rpartition("/")
+    return folder in folders or name.startswith(f"{DNS.name}.")
 
 
 def _version(path: Path) -> tuple[int, int]:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import Files
+from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
-from kafkascope_analyzer.workers.engine import Finished, Learned
+from kafkascope_analyzer.workers.engine import Finished
 from kafkascope_analyzer.workers.worker import added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.ingest.read_stage import Stage
@@ -71,7 +72,6 @@ def load_learned(run: TaskRun, file: LearnedFile) -> Learned:
 
 
 def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
-    cluster, shared = learned
     with task_folder(run) as folder:
         spill, tables = folder / SPILL, folder / TABLES
         fetch(run.storage, ((place, name) for name, place in job.spill.items()), spill)
@@ -81,7 +81,7 @@ def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
         for bucket in job.buckets:
             here = replace(bucket, spill=spill / bucket.spill.name, dataset=tables)
             here.spill.mkdir(parents=True, exist_ok=True)
-            rows.append(finish_bucket(here, cluster.with_spill_at(bucket.spill, here.spill), shared))
+            rows.append(finish_bucket(here, learned.with_spill_at(bucket.spill, here.spill)))
         for name in fetched:
             (tables / name).unlink()
         return Finished(added_counts(rows), move_tables(run, tables))

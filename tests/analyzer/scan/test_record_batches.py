@@ -100,7 +100,7 @@ def rows_of(records: list[bytes]) -> list[dict]:
     return batch_rows(pa.table(given), sets["n_batches"].to_numpy(), found).to_pylist()
 
 
-SHARED = ("request_id", "conn_id", "ts", "ts_ns", "api_key", "direction", "topic", "topic_id", "partition")
+SHARED = ("request_id", "conn_id", "cluster", "ts", "ts_ns", "api_key", "direction", "topic", "topic_id", "partition")
 
 
 def test_rows_say_what_kafka_reads_in_the_headers():

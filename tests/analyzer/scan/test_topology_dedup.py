@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -20,6 +21,10 @@ def leader(second, node_id, partition=0, epoch=None):
 def result(*facts):
     rows = [{field.name: fact.get(field.name) for field in SCHEMA} for fact in facts]
     return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def only_first(first, facts, scope=0):
+    return first.only_first(facts, np.full(facts.num_rows, scope))
 
 
 def seen(table):
@@ -42,19 +47,28 @@ def test_what_old_metadata_tells_later_is_no_news():
 
 def test_what_was_known_in_an_earlier_block_is_not_kept():
     first = FirstOccurrences()
-    first.only_first(result(leader(1, 1, epoch=0)))
-    assert seen(first.only_first(result(leader(2, 1, epoch=0), leader(3, 2, 1, epoch=0)))) == [(3, 1, 2)]
+    only_first(first, result(leader(1, 1, epoch=0)))
+    assert seen(only_first(first, result(leader(2, 1, epoch=0), leader(3, 2, 1, epoch=0)))) == [(3, 1, 2)]
+
+
+def test_what_another_cluster_says_is_no_repetition():
+    first = FirstOccurrences()
+    facts = result(leader(1, 1, epoch=0))
+    assert seen(only_first(first, facts, scope=3)) == seen(only_first(first, facts, scope=-2)) == [(1, 0, 1)]
+    assert seen(only_first(first, result(leader(2, 1, epoch=0)), scope=3)) == []
+    both = result(leader(5, 2, epoch=0), leader(6, 2, epoch=0), leader(7, 2, epoch=0))
+    assert seen(first.only_first(both, np.array([3, -2, 3]))) == [(5, 0, 2), (6, 0, 2)]
 
 
 def test_what_comes_late_and_was_told_earlier_is_kept():
     first = FirstOccurrences()
-    first.only_first(result(leader(9, 1, epoch=0)))
-    assert seen(first.only_first(result(leader(8, 1, epoch=0)))) == [(8, 0, 1)]
+    only_first(first, result(leader(9, 1, epoch=0)))
+    assert seen(only_first(first, result(leader(8, 1, epoch=0)))) == [(8, 0, 1)]
 
 
 def test_no_facts_are_no_news():
     assert only_changes(result()).num_rows == 0
-    assert FirstOccurrences().only_first(result()).num_rows == 0
+    assert only_first(FirstOccurrences(), result()).num_rows == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -69,6 +83,6 @@ def test_news_are_the_same_however_the_facts_were_shared_out(seed):
         while own:
             n = min(len(own), r.randint(1, 60))
             piece, own = own[:n], own[n:]
-            kept += first.only_first(result(*r.sample(piece, n))).to_pylist()
+            kept += only_first(first, result(*r.sample(piece, n))).to_pylist()
     assert len(kept) < len(facts)
     assert only_changes(result(*sorted(kept, key=lambda fact: fact["ts_ns"]))).equals(whole)

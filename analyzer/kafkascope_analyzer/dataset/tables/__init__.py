@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, required, time
 from kafkascope_analyzer.dataset.tables.captures import CAPTURES
-from kafkascope_analyzer.dataset.tables.cluster import DNS, TOPOLOGY
+from kafkascope_analyzer.dataset.tables.cluster import CLUSTERS, DNS, TOPOLOGY
 from kafkascope_analyzer.dataset.tables.columns import CODECS, CONN, COORDINATOR_TYPES, REQUEST, SIDES
 from kafkascope_analyzer.dataset.tables.connections import (
     CONNECTIONS,
@@ -24,6 +24,7 @@ from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQU
 
 __all__ = [
     "CAPTURES",
+    "CLUSTERS",
     "CODECS",
     "CONNECTIONS",
     "CONTROLS",
@@ -51,6 +52,7 @@ __all__ = [
 
 INGEST_TABLES: tuple[Table, ...] = (
     CAPTURES,
+    CLUSTERS,
     CONNECTIONS,
     ROLE_ROWS,
     REQUESTS,

@@ -1,12 +1,43 @@
 """What responses say about the cluster and about host names."""
 
 from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
+from kafkascope_analyzer.dataset.tables.columns import (
+    CAPTURE,
+    CLUSTER,
+    CONN,
+    COORDINATOR_TYPES,
+    ENDPOINTS,
+    PACKET,
+    REQUEST,
+)
+
+CLUSTERS = Table(
+    "clusters",
+    "cluster",
+    (
+        CLUSTER,
+        text("cluster_id", "cluster id; null where no message on its connections names one"),
+        text(
+            "known_by",
+            "what joins its addresses: their cluster id; messages that name them together; nothing, as they are those "
+            "that no message names and whose clients do not talk to one cluster alone",
+            "cluster_id",
+            "addresses",
+            "nothing",
+        ),
+        texts("servers", "addresses and ports of its servers, sorted"),
+        i64("n_clients", "addresses of clients"),
+        i64("n_connections", "connections"),
+        *time("first", "first segment of a connection"),
+        *time("last", "last segment of a connection"),
+    ),
+)
 
 TOPOLOGY = Table(
     "topology",
     "fact learned about the cluster",
     (
+        CLUSTER,
         *time("", "when it was learned"),
         text("kind", "what it is", "broker", "leader", "coordinator", "controller", "cluster", "topic"),
         i32("node_id", "the node it names"),

@@ -1,7 +1,7 @@
 """TCP connections: what they were, what they were for, what happened on them."""
 
 from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
+from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CLUSTER, CONN, ENDPOINTS, PACKET, SIDES
 
 ROLES = (
     "bootstrap",
@@ -39,6 +39,7 @@ CONNECTIONS = Table(
     "TCP connection",
     (
         CONN,
+        CLUSTER,
         CAPTURE,
         *ENDPOINTS,
         text("community_id", "Community ID flow hash, version 1, seed 0"),
@@ -123,6 +124,7 @@ ROLE_ROWS = Table(
     "connection, role and subject",
     (
         CONN,
+        CLUSTER,
         text("role", "the job", *ROLES),
         text("subject", "topic-partition, group or transactional id it is done for; null where the role has none"),
         i64("n_requests", "requests that asked for it"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, required, text, time
-from kafkascope_analyzer.dataset.tables.columns import CONN
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER, CONN
 from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
 from kafkascope_analyzer.dataset.tables.event_kind_docs import KIND_DOCS
 from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
@@ -268,6 +268,7 @@ RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 """Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""
 
 EVENT_KEYS: tuple[Column, ...] = (
+    CLUSTER,
     *required(text("key_kind", "what the key is", *KEY_KINDS)),
     *required(
         text(
@@ -289,5 +290,9 @@ EVENTS = Table(
     "fact about a connection, or something that happened on it, that decides a story",
     (*EVENT_KEYS, *(Column(name, struct, KIND_DOCS[name]) for name, struct in KINDS.items())),
 )
-EVENT_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+OF_ONE_CLUSTER = pa.schema([field for field in EVENTS.schema if field.name != CLUSTER.name])
+"""The columns of rows of `events` that are all of one cluster."""
+ORDER_IN_FILE = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+"""The order of events in a file, which is of one cluster."""
+EVENT_ORDER = (CLUSTER.name, *ORDER_IN_FILE)
 """The order in which the state machines read events."""

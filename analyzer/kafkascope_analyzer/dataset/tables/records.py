@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CODECS, CONN, REQUEST
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER, CODECS, CONN, REQUEST
 
 CONTROLS = (
     "abort",
@@ -18,6 +18,7 @@ CONTROLS = (
 _FRAME_AND_PARTITION = (
     REQUEST,
     CONN,
+    CLUSTER,
     *time("", "first byte of the frame"),
     i16("api_key", "API key"),
     text("direction", "which frame carries it", "request", "response"),

@@ -3,6 +3,7 @@
 from kafkascope_analyzer.dataset.contract import Table, flag, i16, i32, i64, required, text, time
 from kafkascope_analyzer.dataset.tables.columns import (
     CAPTURE,
+    CLUSTER,
     CODECS,
     CONN,
     COORDINATOR_TYPES,
@@ -17,7 +18,7 @@ REQUESTS = Table(
     "requests",
     "request with its response",
     (
-        *required(REQUEST, CONN),
+        *required(REQUEST, CONN, CLUSTER),
         *ENDPOINTS,
         text("client_id", "client id of the request header"),
         i32("node_id", "node id of the server; null where the capture does not show it"),
@@ -98,7 +99,7 @@ PARTITIONS = Table(
     "partitions",
     "request and topic-partition that it or its response names",
     (
-        *required(REQUEST, CONN, *time("", "first byte of the frame"), i16("api_key", "API key")),
+        *required(REQUEST, CONN, CLUSTER, *time("", "first byte of the frame"), i16("api_key", "API key")),
         *required(text("direction", "which frame names it", "request", "response")),
         text("topic", "topic name, looked up by the topic id where the frame has only that"),
         text("topic_id", "topic id, 22 characters"),
@@ -132,6 +133,7 @@ ERRORS = Table(
     (
         REQUEST,
         CONN,
+        CLUSTER,
         *time("", "first byte of the response"),
         CAPTURE,
         PACKET,

@@ -1,4 +1,4 @@
-"""What the whole capture shows of the cluster, between the two passes: nodes behind addresses, topic names, who
+"""What the whole capture shows of a cluster, between the two passes: nodes behind addresses, topic names, who
 bootstrapped where.
 
 Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
@@ -59,12 +59,11 @@ _CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
 
 
 def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
-    """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
+    """Learns from the spilled connections, requests, partitions and topology of all buckets, which are of one cluster.
 
-    names: of hosts, as the user and the files give them; DNS answers are added.
+    names: of hosts, as the user, the files and DNS answers give them.
     """
     evidence = Evidence(names=names)
-    _note_names(spills, evidence.names)
     connections = {
         spill: pa.concat_tables(read_spill(spill, "connections", _CONNECTION_COLUMNS))
         for spill in spills
@@ -89,7 +88,7 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, changes, leaders, frozenset(followers))
 
 
-def _note_names(spills: Iterable[Path], names: HostNames) -> None:
+def note_answers(spills: Iterable[Path], names: HostNames) -> None:
     """Takes the DNS answers that have addresses, those of an alias too."""
     for spill in spills:
         for table in read_spill(spill, "dns"):

@@ -1,5 +1,6 @@
 """Second pass over a bucket: reads its spill and writes the contract's tables."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
 from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
 from kafkascope_analyzer.dataset.contract import Table
@@ -26,20 +26,22 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
+from kafkascope_analyzer.dataset.tables.events import ORDER_IN_FILE
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.memory.free_memory import stay_below
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.bucket_events import BucketEvents
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents, of_cluster
+from kafkascope_analyzer.resolve.cluster.membership import Membership
 from kafkascope_analyzer.resolve.cluster.partition_answers import COUNTS, FollowerFetches, with_topics
+from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill
 from kafkascope_analyzer.resolve.connections.events import lookup_events
 from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers, without_unknown_idle
+from kafkascope_analyzer.resolve.learned import ClusterFacts, Learned
 from kafkascope_analyzer.resolve.requests.error_runs import find_error_runs
-from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.resolve.tables import contract_rows
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
-from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles, FinishedFiles
+from kafkascope_analyzer.resolve.tables.finished_files import ClusterPart, EarlierFiles, FinishedFiles
 from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import read_record_sets
@@ -70,11 +72,23 @@ class Bucket:
     part: str
     limits: Limits = field(default_factory=Limits)
     earlier: EarlierFiles | None = None
+    whole: "Bucket | None" = None
+    """The bucket that this one is a part of, where it is divided by cluster."""
 
-    @property
-    def finished(self) -> FinishedFiles:
-        """What was written of the bucket."""
-        return FinishedFiles(self.dataset, self.part, self.earlier)
+    def finished(self, conn_ids: pa.ChunkedArray) -> FinishedFiles:
+        """What was written of the bucket. conn_ids: of its connections."""
+        if self.whole is None:
+            return FinishedFiles(self.dataset, self.part, self.earlier)
+        return FinishedFiles(self.dataset, self.whole.part, self.earlier, ClusterPart(self.part, conn_ids))
+
+    def of_cluster(self, number: int) -> "Bucket":
+        """The part of the bucket that is of the cluster of that number."""
+        return replace(
+            self,
+            spill=cluster_spill(self.spill, number),
+            part=self.part.replace("part-", f"part-c{number}-", 1),
+            whole=self,
+        )
 
     def of_series(self, n_series: int) -> "list[Bucket]":
         """The bucket of each series of files: this one for the first, one beside it for each further one."""
@@ -88,18 +102,19 @@ class Bucket:
 class BucketTables:
     """Writes one bucket's tables."""
 
-    def __init__(self, bucket: Bucket, learned: tuple[Cluster, SharedFacts], events: TableWriter) -> None:
+    def __init__(self, bucket: Bucket, facts: ClusterFacts, events: TableWriter) -> None:
         self._bucket = bucket
-        cluster, shared = learned
+        cluster, shared, name = facts.cluster, facts.shared, facts.named.name
         self._cluster = cluster
         self._uncovered = shared.uncovered
         raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
         self._facts = ConnectionFacts(raw, cluster, shared.network_times)
-        self._names = Names(self._facts.names(), cluster.topics)
+        self._names = Names(self._facts.names(), cluster.topics, name)
+        self._finished = bucket.finished(raw["conn_id"])
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         runs = find_error_runs(bucket.spill)
-        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, bucket.finished)
-        self._events = BucketEvents(context, events)
+        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._finished)
+        self._events = BucketEvents(context, name, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 
@@ -189,12 +204,12 @@ class BucketTables:
         """Writes the connections, then the events that need all that is known of them."""
         kept: list[pa.Table] = []
         with self._writer(CONNECTIONS) as writer:
-            for rows in connection_rows(self._facts, roles):
+            for rows in connection_rows(self._facts, roles, self._names.cluster):
                 writer.write(rows)
                 kept.append(rows.drop_columns(list(_LONG_LISTS)))
                 stay_below(self._bucket.limits.kept_bytes)
         self.rows[CONNECTIONS.name] = writer.n_rows
-        self._events.finish(pa.concat_tables(kept), self._bucket.finished)
+        self._events.finish(pa.concat_tables(kept), self._finished)
 
     def _writer(self, table: Table) -> TableWriter:
         path = self._bucket.dataset / table.name / self._bucket.part
@@ -222,22 +237,38 @@ def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:
     return rows.append_column("conn", spilled["conn"]).append_column("number", spilled["number"])
 
 
-def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict[str, int]:
+def finish_bucket(bucket: Bucket, learned: Learned) -> dict[str, int]:
     """Writes the tables of a scanned bucket. Returns rows per table."""
-    path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
-    with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
-        rows = _write_dns(bucket, events)
+    counts = Counter(_write_dns(bucket))
+    for number, facts in enumerate(learned.clusters):
+        part = bucket if len(learned.clusters) == 1 else bucket.of_cluster(number)
+        counts.update(_finish_part(part, facts, _lookups(bucket, learned.membership, number)))
+    return dict(counts)
+
+
+def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table]) -> dict[str, int]:
+    """Writes the tables of what is of one cluster. lookups: rows of `dns`."""
+    path, group, rows = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group, {}
+    with TableWriter(path, EVENTS.schema, sort_by=ORDER_IN_FILE, group=group) as events:
+        for batch in lookups:
+            events.write(of_cluster(lookup_events(batch), facts.named.name))
         if is_spilled(bucket.spill, "connections"):
-            rows |= BucketTables(bucket, (cluster, shared), events).write()
+            rows = BucketTables(bucket, facts, events).write()
     return rows | {EVENTS.name: events.n_rows}
 
 
-def _write_dns(bucket: Bucket, events: TableWriter) -> dict[str, int]:
+def _write_dns(bucket: Bucket) -> dict[str, int]:
     """Names may have been asked for where no connection is."""
     if not is_spilled(bucket.spill, DNS.name):
         return {}
     with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
         for batch in read_spill(bucket.spill, DNS.name):
             writer.write(batch)
-            events.write(lookup_events(batch))
     return {DNS.name: writer.n_rows}
+
+
+def _lookups(bucket: Bucket, membership: Membership, number: int) -> Iterator[pa.Table]:
+    """The rows of `dns` of the clients that talk to the cluster of that number."""
+    for rows in read_spill(bucket.spill, DNS.name):
+        clients = rows["client_ip"].to_pylist()
+        yield rows.filter(pa.array([number in membership.of_lookups(client) for client in clients], pa.bool_()))

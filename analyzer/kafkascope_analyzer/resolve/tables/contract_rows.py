@@ -30,6 +30,7 @@ from kafkascope_analyzer.dataset.tables import (
     UNDECODED,
 )
 from kafkascope_analyzer.dataset.timestamps import microseconds
+from kafkascope_analyzer.resolve.cluster_column import coded
 from kafkascope_analyzer.scan.errors import coded_error_names, error_names, retriable
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_analyzer.scan.record_batches import batch_rows
@@ -41,19 +42,22 @@ _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What spilled rows are given by connection number, and the topic names of the cluster.
+    """What spilled rows are given by connection number, and the topic names and the name of their cluster.
 
     conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side by connection number.
     """
 
     conn: pa.Table
     topics: TopicNames
+    cluster: str
 
     def of(self, rows: pa.Table, table: Table) -> dict[str, pa.ChunkedArray]:
         """The columns of the connection that the table has, for each row; request_id where rows have a number."""
         wanted = [name for name in self.conn.column_names if name in table.schema.names]
         taken = self.conn.select(wanted).take(rows["conn"])
         out = {name: taken[name] for name in wanted}
+        if "cluster" in table.schema.names:
+            out["cluster"] = coded(self.cluster, rows.num_rows)
         if "number" in rows.column_names:
             out["request_id"] = self.request_ids(rows["conn"].to_numpy(), rows["number"].to_numpy())
         return out
@@ -72,9 +76,10 @@ class Names:
 
 
 def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> pa.Table:
-    """The table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null."""
-    arrays = []
-    for field in table.schema:
+    """The table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null. The cluster is
+    coded."""
+    arrays, schema = [], _coded_cluster(table.schema)
+    for field in schema:
         if field.name in columns:
             values = flat(columns[field.name])
             arrays.append(values if values.type == field.type else values.cast(field.type))
@@ -83,7 +88,12 @@ def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) 
             arrays.append(microseconds(flat(columns[source])))
         else:
             arrays.append(pa.nulls(n, field.type))
-    return pa.Table.from_arrays(arrays, schema=table.schema)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _coded_cluster(schema: pa.Schema) -> pa.Schema:
+    at = schema.get_field_index("cluster")
+    return schema if at < 0 else schema.set(at, schema.field(at).with_type(CODED_TEXT))
 
 
 def _own(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -130,6 +140,7 @@ def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa
     columns = {name: flat(rows[name]) for name in rows.column_names}
     columns["request_id"] = names.request_ids(conn, rows["number"].to_numpy())
     columns["conn_id"] = names.coded("conn_id", conn)
+    columns["cluster"] = coded(names.cluster, n)
     columns["ts"] = microseconds(columns["ts_ns"])
     columns["api_key"] = pa.array(np.full(n, message[0], np.int16))
     columns["direction"] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([message[1]]))

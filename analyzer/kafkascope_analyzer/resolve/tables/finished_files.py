@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES, Files
@@ -42,26 +43,46 @@ class EarlierFiles:
 class FinishedFiles:
     """Reads what the bucket has written, in this run and, where captures are appended, in earlier ones.
 
-    part: place of the bucket's file below a table's folder; earlier: files of earlier runs.
+    part: place of the bucket's file below a table's folder; earlier: files of earlier runs; of_cluster: the part of the
+    bucket whose rows are read, where it is divided by cluster.
     """
 
-    def __init__(self, dataset: Path, part: str, earlier: EarlierFiles | None = None) -> None:
-        self._dataset, self._part, self._earlier = dataset, part, earlier
+    def __init__(
+        self, dataset: Path, part: str, earlier: EarlierFiles | None = None, of_cluster: "ClusterPart | None" = None
+    ) -> None:
+        self._dataset, self._part, self._earlier, self._of_cluster = dataset, part, earlier, of_cluster
 
     def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
         batch by batch; none where there are no rows. Numbers of messages that are out of range are null."""
-        table = f"{MESSAGES}/{name}" if "/" in name else name
-        for batch in self._batches(table, columns):
-            yield batch if table == name else checked_batch(batch)
+        if "/" not in name:
+            part = self._part if self._of_cluster is None else self._of_cluster.part
+            yield from _batches_of([self._dataset / name / part], columns)
+            return
+        messages = self._messages(f"{MESSAGES}/{name}", list(dict.fromkeys([*columns, "conn_id"])))
+        for batch in messages:
+            mine = batch
+            if self._of_cluster is not None:
+                mine = batch.filter(pc.is_in(batch.column("conn_id"), self._of_cluster.conn_ids))
+            yield checked_batch(mine.select(columns))
 
-    def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _messages(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._earlier is not None:
             yield from self._earlier.batches(table, self._part, columns)
-        for path in self._own_files(table):
+        yield from _batches_of([self._dataset / table / part for part in (self._part, open_part(self._part))], columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPart:
+    """The part of a bucket that is of one cluster. part: as of FinishedFiles, where the tables of the second pass are;
+    the messages of all clusters are in the bucket's own files. conn_ids: of its connections."""
+
+    part: str
+    conn_ids: pa.ChunkedArray
+
+
+def _batches_of(paths: list[Path], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        if path.exists():
             with pq.ParquetFile(path) as file:
                 yield from batches_of(file, columns)
-
-    def _own_files(self, table: str) -> list[Path]:
-        parts = (self._part, open_part(self._part))
-        return [path for part in parts if (path := self._dataset / table / part).exists()]

@@ -1,0 +1,98 @@
+"""What the second pass over each bucket has to know of all buckets, between the two passes: for each cluster of the
+capture what is known of it.
+
+Clusters share nothing: what a bucket has spilled is divided by cluster first. Then each cluster is learned, and each
+part of a bucket finished, as if the capture had this cluster alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.dataset.limits_hit import CLUSTERS, PARTITION_FLOW
+from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.cluster.learn import learn_cluster, note_answers
+from kafkascope_analyzer.resolve.cluster.membership import ClusterName, Membership, find_clusters
+from kafkascope_analyzer.resolve.cluster.split_spill import split_spill
+from kafkascope_analyzer.resolve.find_uncovered import uncovered_of_spills
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What is known of one cluster. spills: where what its connections spilled lies, by the directory of the bucket's
+    spill; only of buckets that have some."""
+
+    named: ClusterName
+    spills: Mapping[Path, Path]
+    cluster: Cluster
+    shared: SharedFacts
+
+    def with_spill_at(self, spill: Path, place: Path) -> "ClusterFacts":
+        """What a bucket needs whose spill is found at another place now, and what is divided of it beside it."""
+        if spill not in self.spills:
+            return self
+        there = self.spills[spill]
+        here = place.with_name(place.name + there.name.removeprefix(spill.name))
+        return replace(self, spills={place: here}, cluster=self.cluster.with_spill_at(there, here))
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """membership: which cluster is whose; clusters: what is known of each of its clusters; uncovered: the times between
+    the files that none of them covers."""
+
+    membership: Membership
+    clusters: Sequence[ClusterFacts]
+    uncovered: Uncovered
+
+    def with_spill_at(self, spill: Path, place: Path) -> "Learned":
+        """What a bucket needs whose spill is found at another place now."""
+        return replace(self, clusters=[each.with_spill_at(spill, place) for each in self.clusters])
+
+    def parts_of(self, spill: Path) -> list[Path]:
+        """Where what a bucket has spilled lies, divided by cluster."""
+        return [each.spills[spill] for each in self.clusters if spill in each.spills]
+
+    def limits_hit(self) -> dict[str, int]:
+        """What was left out at which limit, by the names of hit_limits."""
+        n_left_out = sum(each.shared.n_flow_left_out for each in self.clusters)
+        return {PARTITION_FLOW: n_left_out, CLUSTERS: self.membership.n_left_out}
+
+
+def learn(
+    spills: Sequence[Path],
+    names: HostNames,
+    files: Sequence[tuple[int, int]] = (),
+    network_times: pa.Table | None = None,
+) -> Learned:
+    """Learns from what all buckets have spilled.
+
+    names: of hosts, as the user and the files give them; DNS answers are added. files: first and last packet of each
+    file, or of each of its spans between which its times leap. network_times: network_times.NETWORK_TIMES where there
+    were several capture points.
+    """
+    note_answers(spills, names)
+    uncovered = uncovered_of_spills(files, spills)
+    membership = find_clusters(spills, names)
+    found = []
+    for named, parts in zip(membership.clusters, _divided(membership), strict=True):
+        cluster = learn_cluster(list(parts.values()), names)
+        shared = gather_shared_facts(list(parts.values()), cluster, uncovered)
+        found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))
+    return Learned(membership, found, uncovered)
+
+
+def _divided(membership: Membership) -> list[dict[Path, Path]]:
+    """For each cluster where what its connections spilled lies, by the directory of the bucket's spill."""
+    if len(membership.clusters) == 1:
+        return [{spill: spill for spill in membership.of_connection}]
+    parts: list[dict[Path, Path]] = [{} for _ in membership.clusters]
+    for spill, of_connection in membership.of_connection.items():
+        for number, part in split_spill(spill, of_connection).items():
+            parts[number][spill] = part
+    return parts

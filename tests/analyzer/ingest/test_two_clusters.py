@@ -1,0 +1,54 @@
+"""Two clusters in one capture, the same but for addresses and cluster id: every table holds the rows of both, as many
+and the same as the capture of each has by itself."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
+KEYED = ("connections", "errors", "events", "partitions", "requests", "roles", "topology")
+
+
+@pytest.fixture(scope="module")
+def t(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_module(Path(__file__).parents[2] / "two_clusters.py")
+
+
+def clusters_of(t: ModuleType, dataset: Path, table: str) -> Counter[str]:
+    return Counter(row["cluster"] for row in t.table_rows(dataset, table))
+
+
+@pytest.mark.parametrize(("name", "jobs"), [("zk_lost_broker", 1), ("frozen_broker", 2)])
+def test_every_table_holds_the_rows_of_both(
+    name: str, jobs: int, t: ModuleType, ingested: Callable[..., Path], tmp_path: Path
+) -> None:
+    capture = FIXTURES / f"{name}.pcap.zst"
+    original = ingested(capture)
+    (cluster_id,) = ids = t.cluster_ids_of(original)
+    pair = tmp_path / "pair.kscope"
+    ingest([t.write_pair(capture, tmp_path / "pair.pcap", ids)], pair, IngestOptions(jobs=jobs))
+    assert t.differences(original, pair, ids) == []
+    assert t.cluster_ids_of(pair) == sorted([cluster_id, t.other_id(cluster_id)])
+    for table in KEYED:
+        n = len(t.table_rows(original, table))
+        assert clusters_of(t, pair, table) == +Counter({cluster_id: n, t.other_id(cluster_id): n}), table
+
+
+def test_captures_of_two_clusters_are_appended(t: ModuleType, ingested: Callable[..., Path], tmp_path: Path) -> None:
+    """The first half shows the cluster ids of some addresses only."""
+    capture = FIXTURES / "frozen_broker.pcap.zst"
+    ids = t.cluster_ids_of(ingested(capture))
+    halves = t.cut_in_two(t.write_pair(capture, tmp_path / "pair.pcap", ids), tmp_path)
+    for half in halves:
+        ingest([half], tmp_path / "appended.kscope", IngestOptions(jobs=1, append=True))
+    ingest(halves, tmp_path / "once.kscope", IngestOptions(jobs=1))
+    once, appended = (tmp_path / f"{name}.kscope" for name in ("once", "appended"))
+    for table in t.tables_of(once):
+        rows = [sorted(map(repr, t.table_rows(place, table))) for place in (once, appended)]
+        assert rows[0] == rows[1], table
