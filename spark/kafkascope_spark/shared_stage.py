@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
@@ -160,10 +161,9 @@ class SharedMachines:
     def _take_stalls(self, rows: Iterable[Stall]) -> None:
         self._found += [found(STALL, row.from_ns, row.stall_id, row) for row in rows]
 
-    def _take_broker_states(self, rows: Iterable[Row]) -> None:
+    def _take_broker_states(self, rows: Iterable[BrokerState]) -> None:
         for row in rows:
-            identity = f"{row['server_ip']}:{row['server_port']} {row['host']}"
-            self._found.append(found(BROKER_STATE, row["from_ns"], identity, row))
+            self._found.append(found(BROKER_STATE, row.from_ns, f"{row.server} {row.host}", row))
 
     def _take_flow(self, rows: Iterable[Row]) -> None:
         for row in rows:

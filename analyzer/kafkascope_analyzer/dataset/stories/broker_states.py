@@ -1,44 +1,65 @@
 """`broker_states`: how each broker looked to each host that talked to it, as packets show it."""
 
-import pyarrow as pa
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
-from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
+from kafkascope_analyzer.dataset.stretches import FOREVER
 
-STATES = ("serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown")
-HOST_KINDS = ("client", "broker", "controller")
-UNACKNOWLEDGED = ("host", "broker", "both")
+StateName = Literal["serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown"]
+STATES: tuple[StateName, ...] = get_args(StateName)
+HostKind = Literal["client", "broker", "controller"]
+Unacknowledged = Literal["host", "broker", "both"]
 
-BROKER_STATES = Table(
-    "broker_states",
-    "stretch of time in which a broker looked alike to one host",
-    (
-        i32("node_id", "node id of the broker; null where the capture does not show it"),
-        text("server_ip", "address of the broker"),
-        i32("server_port", "port of the broker"),
-        text("host", "address of the host that talked to it"),
-        text("host_kind", "what runs on that host", *HOST_KINDS),
-        text(
-            "state",
-            "serving (it responds whenever it is asked), slow (at least ten times its usual latency and 500 ms), "
-            "lossy (packets between the two were lost several times in a row, and arrived when they were sent again), "
-            "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
-            "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
-            "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
-            "sends, though it talks to others), refusing (new connections of this host are refused, while others or "
-            "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
-            "a bad stretch)",
-            *STATES,
-        ),
-        text(
-            "unacknowledged",
-            "of state silent, whose packets were captured and not acknowledged: host, broker (which acknowledged what "
-            "the host sent meanwhile), both; null where the capture does not show that, and for other states",
-            *UNACKNOWLEDGED,
-        ),
-        *time("from", "last packet of the state before; of down and refusing, the first FIN or RST"),
-        *time("to", "first packet of the next state; null where none is seen before the end of the capture"),
-        i64("n_waiting", "connections, and attempts to connect, that waited meanwhile"),
-        Column("packets", pa.list_(pa.int64()), "packets that prove it, in order; at most 32"),
-        texts("requests", "request ids that waited, in order of time; at most 32"),
-    ),
-)
+
+@declares("broker_states", "stretch of time in which a broker looked alike to one host")
+@dataclass(slots=True)
+class BrokerState(StoryRow):
+    """A row of stories/broker_states: a client, a broker or a controller has at least one for each broker."""
+
+    node_id: Annotated[int | None, I32, "node id of the broker; null where the capture does not show it"]
+    server_ip: Annotated[str, "address of the broker"]
+    server_port: Annotated[int, I32, "port of the broker"]
+    host: Annotated[str, "address of the host that talked to it"]
+    host_kind: Annotated[HostKind, "what runs on that host"]
+    state: Annotated[
+        StateName,
+        "serving (it responds whenever it is asked), slow (at least ten times its usual latency and 500 ms), "
+        "lossy (packets between the two were lost several times in a row, and arrived when they were sent again), "
+        "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
+        "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
+        "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
+        "sends, though it talks to others), refusing (new connections of this host are refused, while others or "
+        "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
+        "a bad stretch)",
+    ]
+    unacknowledged: Annotated[
+        Unacknowledged | None,
+        "of state silent, whose packets were captured and not acknowledged: host, broker (which acknowledged what "
+        "the host sent meanwhile), both; null where the capture does not show that, and for other states",
+    ]
+    from_ns: Annotated[int, TIME, "last packet of the state before; of down and refusing, the first FIN or RST"]
+    to_ns: Annotated[
+        int | None, TIME, "first packet of the next state; null where none is seen before the end of the capture"
+    ]
+    n_waiting: Annotated[int, "connections, and attempts to connect, that waited meanwhile"]
+    packets: Annotated[tuple[int, ...], "packets that prove it, in order; at most 32"]
+    requests: Annotated[tuple[str, ...], "request ids that waited, in order of time; at most 32"]
+
+    @property
+    def server(self) -> str:
+        """The broker's `address:port`."""
+        return f"{self.server_ip}:{self.server_port}"
+
+    @property
+    def broker(self) -> str:
+        """The broker in words: `node 2 (10.0.0.2:9092)`; its address alone where its node id is not known."""
+        return self.server if self.node_id is None else f"node {self.node_id} ({self.server})"
+
+    @property
+    def until_ns(self) -> int:
+        """Its end, FOREVER where none is seen."""
+        return FOREVER if self.to_ns is None else self.to_ns
+
+
+BROKER_STATES = BrokerState.TABLE

@@ -10,19 +10,17 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stall_limit import limit_text
-from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.broker_releases import ClusterReleases, ReleaseSpan, cluster_releases
+from kafkascope_analyzer.report.model.incidents.broker_lanes import StateRow
 from kafkascope_analyzer.report.model.incidents.families import Family, families_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
@@ -98,18 +96,6 @@ class Upgrades:
     restarts: Restarts
 
 
-@dataclass(frozen=True, slots=True)
-class _State(Row):
-    """A time in which a broker was down for a host."""
-
-    TABLE: ClassVar[Table] = BROKER_STATES
-    node_id: int | None
-    server_ip: str | None
-    server_port: int | None
-    from_ns: int
-    to_ns: int | None
-
-
 @dataclass(slots=True)
 class _Outage:
     """A restart before what it cost is known. family: of the incident of the broker, None where there is none."""
@@ -152,8 +138,8 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
     moved = topology_model(dataset).changes or () if down else ()
     changes = [change for change in moved if change.from_ is not None]
     changes.sort(key=lambda change: -change.last_ns)
-    states: dict[int | str, list[_State]] = defaultdict(list)
-    for state in sorted(read(dataset, _State, one_of("state", list(_DOWN))), key=_from_ns) if down else ():
+    states: dict[int | str, list[StateRow]] = defaultdict(list)
+    for state in sorted(read(dataset, StateRow, one_of("state", list(_DOWN))), key=_from_ns) if down else ():
         states[f"{state.server_ip}:{state.server_port}"].append(state)
         if state.node_id is not None:
             states[state.node_id].append(state)
@@ -174,7 +160,7 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
 
 
 def _of_incident(
-    family: Family, states: dict[int | str, list[_State]], changes: list[ClusterChange], releases: ClusterReleases
+    family: Family, states: dict[int | str, list[StateRow]], changes: list[ClusterChange], releases: ClusterReleases
 ) -> _Outage:
     """The restart that an incident broker_down shows. states: by node id and by address, in order of time; changes: the
     latest first."""
@@ -195,7 +181,7 @@ def _of_incident(
     )
 
 
-def _back_ns(incident: IncidentRow, states: list[_State]) -> int | None:
+def _back_ns(incident: IncidentRow, states: list[StateRow]) -> int | None:
     """When the broker, whose states these are, served the first host again. An incident ends when the last of those who
     waited is served."""
     back_ns: int | None = None
@@ -207,7 +193,7 @@ def _back_ns(incident: IncidentRow, states: list[_State]) -> int | None:
     return back_ns
 
 
-def _from_ns(state: _State) -> int:
+def _from_ns(state: StateRow) -> int:
     return state.from_ns
 
 

@@ -25,7 +25,7 @@ def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient
 def _of_listeners(failures: Sequence[Failure], clients: Iterable[AffectedClient]) -> Iterator[list[Failure]]:
     """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
     group_of = {failure: [failure] for failure in failures}
-    hosts_of = {failure: {state["host"] for state in failure.states} for failure in failures}
+    hosts_of = {failure: {state.host for state in failure.states} for failure in failures}
     place = {failure: number for number, failure in enumerate(failures)}
     at_server: dict[str | None, list[Failure]] = defaultdict(list)
     for failure in failures:

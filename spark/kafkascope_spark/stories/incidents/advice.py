@@ -127,7 +127,7 @@ def _path(failure: Failure, observed: Observed) -> Iterable[str]:
         return
     yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
     yield "The broker itself worked."
-    if any(state["state"] not in ENDED_STATES for state in failure.states):
+    if any(state.state not in ENDED_STATES for state in failure.states):
         yield _faster(observed)
     else:
         yield lower(("reconnect_backoff",), observed.libraries, "come back")

@@ -164,7 +164,7 @@ def give_earlier_stalls(failures: Sequence[Failure]) -> None:
     serve their host: whoever stood still already waited for it too. Of several failures in a row only the last one
     lasts until such a stall is over. Who waits for a quota, a topic or a permission waits for no broker."""
     of_brokers = [failure for failure in failures if failure.states]
-    known = Failures(of_brokers, lambda failure: (("host", state["host"]) for state in failure.states))
+    known = Failures(of_brokers, lambda failure: (("host", state.host) for state in failure.states))
     for owner in of_brokers:
         for stall in owner.stalls:
             later = _later_failures(known, owner, stall)

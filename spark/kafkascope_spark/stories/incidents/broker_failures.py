@@ -9,12 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
+from operator import attrgetter
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure, server_of
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 
-Row = dict[str, Any]
 Span = tuple[int, int]
 
 KIND_OF_STATE = {
@@ -47,15 +48,15 @@ class BadStretch:
     host_kind: str
     from_ns: int
     to_ns: int
-    states: list[Row] = field(default_factory=list)
+    states: list[BrokerState] = field(default_factory=list)
 
 
-def broker_failures(states: Iterable[Row]) -> list[Failure]:
+def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
     brokers, others = _by_service(list(states))
-    by_broker: dict[Any, list[Row]] = defaultdict(list)
+    by_broker: dict[Any, list[BrokerState]] = defaultdict(list)
     for row in brokers:
-        by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
+        by_broker[row.server_ip if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = _without_mirrored(failures)
     failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
@@ -66,16 +67,16 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
-def _by_service(states: list[Row]) -> tuple[list[Row], list[Row]]:
+def _by_service(states: list[BrokerState]) -> tuple[list[BrokerState], list[BrokerState]]:
     """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
     that a broker is there, whatever Metadata says."""
-    served = {server_of(row) for row in states if row["state"] == "serving"}
-    return [row for row in states if server_of(row) in served], [row for row in states if server_of(row) not in served]
+    served = {row.server for row in states if row.state == "serving"}
+    return [row for row in states if row.server in served], [row for row in states if row.server not in served]
 
 
-def _never_served(rows: list[Row]) -> Iterator[Failure]:
+def _never_served(rows: list[BrokerState]) -> Iterator[Failure]:
     """One failure for each address."""
-    for _, of_address in groupby(sorted(rows, key=server_of), key=server_of):
+    for _, of_address in groupby(sorted(rows, key=attrgetter("server")), key=attrgetter("server")):
         stretches = _bad_stretches(list(of_address), FAILED_STATES)
         if stretches:
             yield _unreachable([stretches])
@@ -85,10 +86,10 @@ def _without_ports(never_served: Iterable[Failure], failures: list[Failure]) -> 
     """Without addresses that are another port of a broker that failed at that time."""
     at_ip: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
-        for server_ip in {row["server_ip"] for row in failure.states} if failure.is_of_broker else ():
+        for server_ip in {row.server_ip for row in failure.states} if failure.is_of_broker else ():
             at_ip[server_ip].append(failure)
     times = defaultdict(lambda: _times([]), {server_ip: _times(of_ip) for server_ip, of_ip in at_ip.items()})
-    return [f for f in never_served if not any(_overlaps(times[row["server_ip"]], f) for row in f.states)]
+    return [f for f in never_served if not any(_overlaps(times[row.server_ip], f) for row in f.states)]
 
 
 def _times(failures: Iterable[Failure]) -> Stretches[Failure]:
@@ -101,26 +102,26 @@ def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
     return longest is not None and longest[0] > 0
 
 
-def _slow_broker(rows: list[Row]) -> Iterator[Failure]:
+def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
     """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
     few, or too quick by chance, to show it: whom it served meanwhile is of no account. A host that had nobody beside it
     shows as much as all hosts."""
-    hosts = {row["host"] for row in rows}
+    hosts = {row.host for row in rows}
     for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
         if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):
             yield _while_served(cluster, frozenset())
 
 
-def _lossy_paths(rows: list[Row]) -> Iterator[Failure]:
+def _lossy_paths(rows: list[BrokerState]) -> Iterator[Failure]:
     """When packets between a broker and some hosts were lost, whomever it served meanwhile: it served these too."""
     for cluster in _overlapping(_bad_stretches(rows, LOSSY_STATES)):
         yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
 
 
-def _of_broker(rows: list[Row]) -> Iterator[Failure]:
+def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:
     """The failures of one broker, but for the times in which it was slow or its packets were lost."""
-    serving = [row for row in rows if row["state"] == "serving"]
-    served = _united((row["from_ns"], _until(row)) for row in serving)
+    serving = [row for row in rows if row.state == "serving"]
+    served = _united((row.from_ns, row.until_ns) for row in serving)
     at_addresses: dict[frozenset[str], list[Span]] = {}
     whole: list[BadStretch] = []
     partial: list[BadStretch] = []
@@ -162,39 +163,39 @@ def _span(cluster: Iterable[BadStretch]) -> Span:
 def _is_closed(stretch: BadStretch) -> bool:
     """Whether the broker was down for the host. Then it is of no account whom it served at its other addresses: that of
     the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
-    return all(row["state"] == "down" for row in stretch.states)
+    return all(row.state == "down" for row in stretch.states)
 
 
 def _is_frozen(stretch: BadStretch) -> bool:
     """Whether the broker was frozen for the host. Then its process sent nothing to anybody: whoever looks served asked
     for nothing meanwhile."""
-    return all(row["state"] == "frozen" for row in stretch.states)
+    return all(row.state == "frozen" for row in stretch.states)
 
 
 def _served_beside(
-    stretch: BadStretch, serving: Iterable[Row], known: dict[frozenset[str], list[Span]]
+    stretch: BadStretch, serving: Iterable[BrokerState], known: dict[frozenset[str], list[Span]]
 ) -> Sequence[Span]:
     """When the broker served somebody at the addresses at which the host was not served. known: by these addresses;
     what is not there yet is added."""
-    addresses = frozenset(server_of(row) for row in stretch.states)
+    addresses = frozenset(row.server for row in stretch.states)
     if addresses not in known:
-        known[addresses] = _united((r["from_ns"], _until(r)) for r in serving if server_of(r) in addresses)
+        known[addresses] = _united((r.from_ns, r.until_ns) for r in serving if r.server in addresses)
     return known[addresses]
 
 
-def _bad_stretches(rows: list[Row], bad_states: frozenset[str]) -> list[BadStretch]:
+def _bad_stretches(rows: list[BrokerState], bad_states: frozenset[str]) -> list[BadStretch]:
     """The bad stretches of each host, in order of time: states that follow on each other are one."""
     found: list[BadStretch] = []
-    ordered = sorted(rows, key=lambda row: (row["host"], row["from_ns"]))
-    for host, of_host in groupby(ordered, key=lambda row: row["host"]):
+    ordered = sorted(rows, key=lambda row: (row.host, row.from_ns))
+    for host, of_host in groupby(ordered, key=lambda row: row.host):
         last: BadStretch | None = None
         for row in of_host:
-            if row["state"] not in bad_states:
+            if row.state not in bad_states:
                 continue
-            if last is None or row["from_ns"] > last.to_ns:
-                last = BadStretch(host, row["host_kind"], row["from_ns"], _until(row))
+            if last is None or row.from_ns > last.to_ns:
+                last = BadStretch(host, row.host_kind, row.from_ns, row.until_ns)
                 found.append(last)
-            last.to_ns = max(last.to_ns, _until(row))
+            last.to_ns = max(last.to_ns, row.until_ns)
             last.states.append(row)
     return sorted(found, key=lambda s: (s.from_ns, s.host))
 
@@ -263,21 +264,21 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
     first, last = clusters[0], clusters[-1]
     first_over = min(s.to_ns for s in first)
     noticed = [s.from_ns for s in first if s.from_ns <= first_over]
-    is_ending = all(s.states[0]["state"] in ENDED_STATES for s in first)
+    is_ending = all(s.states[0].state in ENDED_STATES for s in first)
     first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
     states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
     kind = "path" if hosts else KIND_OF_STATE[_dominant_state(states)]
-    if hosts and all(row["host_kind"] != "client" for row in states):
+    if hosts and all(row.host_kind != "client" for row in states):
         kind = "replication"
     return Failure(
         kind,
-        subject=broker_name(states[0]),
+        subject=states[0].broker,
         start_ns=min(noticed) if is_ending or hosts else max(noticed),
         end_ns=None if first_served == FOREVER else first_served,
         affected_until_ns=None if last_served == FOREVER else last_served,
-        node_id=states[0]["node_id"],
-        server=server_of(states[0]),
-        servers=frozenset(map(server_of, states)),
+        node_id=states[0].node_id,
+        server=states[0].server,
+        servers=frozenset(state.server for state in states),
         hosts=hosts,
         states=states,
     )
@@ -286,7 +287,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
 def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
     """The failure of a broker or path that served everybody, but late: it lasts as long as any of them shows it."""
     failure = _failure([cluster], hosts, [])
-    failure.kind = KIND_OF_STATE[cluster[0].states[0]["state"]]
+    failure.kind = KIND_OF_STATE[cluster[0].states[0].state]
     failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
     failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
     return failure
@@ -299,12 +300,12 @@ def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
     return failure
 
 
-def _dominant_state(states: list[Row]) -> str:
+def _dominant_state(states: list[BrokerState]) -> str:
     """The state that lasted longest, added up over hosts."""
     lasted: dict[str, int] = defaultdict(int)
-    last = max((row["to_ns"] for row in states if row["to_ns"] is not None), default=0)
+    last = max((row.to_ns for row in states if row.to_ns is not None), default=0)
     for row in states:
-        lasted[row["state"]] += max(min(_until(row), max(last, row["from_ns"] + 1)) - row["from_ns"], 0)
+        lasted[row.state] += max(min(row.until_ns, max(last, row.from_ns + 1)) - row.from_ns, 0)
     return max(sorted(lasted), key=lambda state: lasted[state])
 
 
@@ -315,7 +316,7 @@ def _without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
     at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
     """The failures that are kept, by each address of their brokers."""
     for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
-        addresses = {row["server_ip"] for row in failure.states}
+        addresses = {row.server_ip for row in failure.states}
         of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}
         original = next((f for f in of_hosts if _is_mirrored(failure, addresses, f)), None)
         if original is None:
@@ -331,16 +332,5 @@ def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
     """Whether the failure shows the same from the other side: its hosts are those of the other failure's broker."""
     if failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
         return False
-    its_hosts = failure.hosts <= {row["server_ip"] for row in other.states}
+    its_hosts = failure.hosts <= {row.server_ip for row in other.states}
     return its_hosts and (not other.hosts or bool(other.hosts & addresses))
-
-
-def broker_name(state: Row) -> str:
-    """The broker of a state: `node 2 (10.0.0.2:9092)`; its address alone where its node id is not known."""
-    node = state["node_id"]
-    return server_of(state) if node is None else f"node {node} ({server_of(state)})"
-
-
-def _until(row: Row) -> int:
-    to_ns: int | None = row["to_ns"]
-    return FOREVER if to_ns is None else to_ns

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
@@ -63,7 +64,7 @@ class Failure:
     """All addresses at which it failed: of a listener one for each broker, `server` among them."""
     hosts: frozenset[str] = frozenset()
     error_names: set[str] = field(default_factory=set)
-    states: list[Row] = field(default_factory=list)
+    states: list[BrokerState] = field(default_factory=list)
     """Rows of broker_states that show it."""
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
@@ -103,12 +104,12 @@ class Failure:
     @property
     def is_lossy(self) -> bool:
         """Whether packets were lost, and arrived when they were sent again."""
-        return any(state["state"] == "lossy" for state in self.states)
+        return any(state.state == "lossy" for state in self.states)
 
     @property
     def is_only_from_broker(self) -> bool:
         """Whether only the broker's packets were lost on the way: it acknowledged what the hosts sent."""
-        return bool(self.states) and all(state["unacknowledged"] == "broker" for state in self.states)
+        return bool(self.states) and all(state.unacknowledged == "broker" for state in self.states)
 
     @property
     def affected_to_ns(self) -> int:
@@ -126,8 +127,3 @@ class Failure:
     def reaches(self, client_ip: str | None) -> bool:
         """Whether it failed for the host."""
         return not self.hosts or client_ip in self.hosts
-
-
-def server_of(state: Row) -> str:
-    """The broker's address and port in a row of broker_states."""
-    return f"{state['server_ip']}:{state['server_port']}"

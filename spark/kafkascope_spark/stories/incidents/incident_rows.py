@@ -106,7 +106,7 @@ def _evidence(failure: Failure) -> list[str]:
     ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))
     ids = [*session, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
-    ids += [i for state in failure.states for i in state["requests"] or ()]
+    ids += [i for state in failure.states for i in state.requests]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
     ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use.evidence]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
@@ -62,7 +63,7 @@ class Incidents:
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._is_complete = True
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
-        self._states: list[Row] = []
+        self._states: list[BrokerState] = []
         self._stalls: list[Stall] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[RebalanceRow] = []

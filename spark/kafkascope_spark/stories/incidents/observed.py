@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import Failure, server_of
+from kafkascope_spark.stories.incidents.failure import Failure
 
 Row = dict[str, Any]
 
@@ -80,10 +81,10 @@ class Observed:
         return _first(_most_frequent(Counter(servers)), self._failure.servers)
 
 
-def serving_addresses(states: Iterable[Row]) -> list[str]:
+def serving_addresses(states: Iterable[BrokerState]) -> list[str]:
     """The addresses that served hosts with clients, those that served most first. states: rows of broker_states."""
-    serving = (row for row in states if row["state"] == "serving" and row["host_kind"] == "client")
-    return _most_frequent(Counter(server_of(row) for row in serving))
+    serving = (row for row in states if row.state == "serving" and row.host_kind == "client")
+    return _most_frequent(Counter(row.server for row in serving))
 
 
 def _most_frequent(counts: Counter[str]) -> list[str]:

@@ -65,14 +65,14 @@ def _keys(failure: Failure) -> Iterator[Key]:
     if failure.misuse is not None:
         yield from (("client", client) for client in failure.misuse.client_instance_ids)
     elif failure.kind == "replication":
-        yield from (("replica", state["node_id"]) for state in failure.states)
+        yield from (("replica", state.node_id) for state in failure.states)
     elif failure.kind == "listener":
         yield from (("server", server) for server in failure.servers)
     elif not failure.silences:
         yield _way_of_failing(failure), failure.node_id
     if failure.is_of_broker:
         yield _OF_ALL
-        yield from (("host", state["host"]) for state in failure.states)
+        yield from (("host", state.host) for state in failure.states)
 
 
 def _way_of_failing(failure: Failure) -> str:

@@ -78,7 +78,7 @@ def _expiry(session: EndedSession, times: Times) -> str:
 
 def _doubt(failure: Failure) -> str:
     """What else would look the same in the capture."""
-    hosts = {row["host"] for row in failure.states}
+    hosts = {row.host for row in failure.states}
     if failure.kind not in _SEEN_AS_PATH or len(hosts) != 1 or failure.session is not None:
         return ""
     return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
@@ -176,13 +176,13 @@ def _path(failure: Failure, times: Times) -> str:
         "refusing": "connections were refused",
         "down": "connections were refused",
     }
-    states = {row["state"] for row in failure.states}
+    states = {row.state for row in failure.states}
     what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
     return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
 
 
 def _replication(failure: Failure, times: Times) -> str:
-    nodes = {row["server_ip"]: row["node_id"] for row in failure.states if row["node_id"] is not None}
+    nodes = {row.server_ip: row.node_id for row in failure.states if row.node_id is not None}
     hosts = [f"node {nodes[host]} ({host})" if host in nodes else host for host in sorted(failure.hosts)]
     both = f"{_subject(failure)} and {listed(hosts)}"
     return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
@@ -295,7 +295,7 @@ def _resources(failure: Failure) -> str:
 
 
 def _waiting(failure: Failure) -> str:
-    n = len({row["host"] for row in failure.states})
+    n = len({row.host for row in failure.states})
     return f"{counted(n, 'host')} waited for one"
 
 

@@ -63,9 +63,9 @@ class KnownFailures:
 
     def _add_states(self, failure: Failure) -> None:
         for state in failure.states if failure.node_id is not None else ():
-            if state["state"] in _UNACKNOWLEDGED_STATES and state["to_ns"] is not None:
-                until = 2 * state["to_ns"] - state["from_ns"]
-                self._sent_again.add(("state", (failure.node_id, state["host"])), state["to_ns"], until, failure)
+            if state.state in _UNACKNOWLEDGED_STATES and state.to_ns is not None:
+                until = 2 * state.to_ns - state.from_ns
+                self._sent_again.add(("state", (failure.node_id, state.host)), state.to_ns, until, failure)
 
     def add_stall(self, stall: Stall, failure: Failure) -> None:
         """Add a stall that belongs to a failure."""

@@ -12,6 +12,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
@@ -25,7 +26,7 @@ MOVES = frozenset({"leader_move", "coordinator_move"})
 """Kinds of failures that the end of a session may explain."""
 
 
-def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[Row]) -> list[EndedSession]:
+def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[BrokerState]) -> list[EndedSession]:
     """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which
     broker serves at an address; an address of several brokers is left out. So is a session while its client held
     another one: which of them the broker is registered by is not known."""
@@ -59,11 +60,11 @@ def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[Row]) 
     return sorted(found, key=lambda session: (session.over_ns, session.conn_ids))
 
 
-def _names_by_address(states: Iterable[Row]) -> dict[str, tuple[int | None, str]]:
+def _names_by_address(states: Iterable[BrokerState]) -> dict[str, tuple[int | None, str]]:
     """The only broker at each address: its node id, None where that is not known, and its name."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for row in states:
-        nodes[row["server_ip"]] |= {row["node_id"]} - {None}
+        nodes[row.server_ip].update([] if row.node_id is None else [row.node_id])
     alone = {ip: next(iter(ids), None) for ip, ids in nodes.items() if len(ids) <= 1}
     return {ip: (node, ip if node is None else f"node {node} ({ip})") for ip, node in alone.items()}
 
@@ -82,7 +83,7 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
     for failure in failures:
         if failure.is_of_broker and failure.session is None:
             end_ns = FOREVER if failure.end_ns is None else failure.end_ns
-            addresses = {row["server_ip"] for row in failure.states}
+            addresses = {row.server_ip for row in failure.states}
             found = (at_address.of(("address", ip)).meeting(failure.start_ns - SECOND, end_ns) for ip in addresses)
             left = (each for each in chain.from_iterable(found) if each[0] not in given)
             first = min(left, key=itemgetter(0), default=None)

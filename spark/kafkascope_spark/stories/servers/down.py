@@ -4,6 +4,7 @@ working with other brokers meanwhile, it was only refusing: a firewall, or the l
 from bisect import bisect_right
 from collections import defaultdict
 
+from kafkascope_analyzer.dataset.stories.broker_states import StateName
 from kafkascope_spark.stories.servers.record import Gap, Host, Lost, Moment, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch
 
@@ -105,7 +106,7 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
             hosts[each.host].append(each)
     over = _end(server, gap, begin, hosts)
     last = max(each.ended for mine in hosts.values() for each in mine)
-    state = "refusing" if _process_works(server, begin, over or last) else "down"
+    state: StateName = "refusing" if _process_works(server, begin, over or last) else "down"
     return [_of_host(state, mine, over, gap) for mine in hosts.values()]
 
 
@@ -158,7 +159,7 @@ def _is_torn(lost: Lost) -> bool:
     return lost.kind in _CLOSED and used and is_old
 
 
-def _of_host(state: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
+def _of_host(state: StateName, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
     """The stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
     return Stretch(lost[0].host, state, lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)

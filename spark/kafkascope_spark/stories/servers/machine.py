@@ -14,6 +14,7 @@ Memory is that of one server's events, which are few: only those of times in whi
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.servers.parts import ServerParts
 
 Row = dict[str, Any]
@@ -29,7 +30,7 @@ class BrokerStates:
         self._server: ServerParts | None = None
         self._last: tuple[Any, ...] = ()
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def feed(self, rows: Iterable[Row]) -> Iterator[BrokerState]:
         """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER); ValueError when
         they are not."""
         for row in rows:
@@ -42,8 +43,8 @@ class BrokerStates:
                 self._server = ServerParts(row["key"], self._covered)
             self._server.take(row)
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[BrokerState]:
         """States of the last server."""
         if self._server is not None:
-            yield from self._server.rows()
+            yield from self._server.states()
             self._server = None

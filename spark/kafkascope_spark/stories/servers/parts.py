@@ -5,8 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.rows import state_rows
+from kafkascope_spark.stories.servers.rows import states_of
 
 Row = dict[str, Any]
 
@@ -30,12 +31,14 @@ class ServerParts:
             at = bisect_right(self._parts, at_ns, key=_begin_ns) - 1
             self._parts[max(at, 0)].take(row)
 
-    def rows(self) -> Iterator[Row]:
+    def states(self) -> Iterator[BrokerState]:
         """The states of all parts. One that lasts to the end of its part ends there, but for the last one."""
         for part in self._parts[:-1]:
-            rows = (row | {"to_ns": row["to_ns"] or part.capture_ns[1]} for row in state_rows(part))
-            yield from (row for row in rows if row["from_ns"] < row["to_ns"])
-        yield from state_rows(self._parts[-1])
+            for state in states_of(part):
+                state.to_ns = to_ns = state.to_ns or part.capture_ns[1]
+                if state.from_ns < to_ns:
+                    yield state
+        yield from states_of(self._parts[-1])
 
 
 def _begin_ns(part: ServerRecord) -> int:

@@ -10,6 +10,8 @@ from itertools import islice, takewhile
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from kafkascope_analyzer.dataset.stories.broker_states import HostKind
+
 Row = dict[str, Any]
 ANYBODY = ""
 """As a host: all of them together."""
@@ -77,7 +79,7 @@ class Host:
     """A host that talked to the server. first: packet of the server to it, None where none came."""
 
     host: str
-    kind: str
+    kind: HostKind
     first: Moment | None
 
 

@@ -1,8 +1,8 @@
-"""Rows of `broker_states` of one server: bad stretches, and what was between them."""
+"""The states of one server: bad stretches, and what was between them."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState, Unacknowledged
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
@@ -12,9 +12,8 @@ from kafkascope_spark.stories.servers.silent import silent_stretches
 from kafkascope_spark.stories.servers.slow import slow_stretches
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
 
-Row = dict[str, Any]
 _MOST_EVIDENCE = 32
-_UNACKNOWLEDGED = {
+_UNACKNOWLEDGED: dict[frozenset[str], Unacknowledged] = {
     frozenset({"packet"}): "host",
     frozenset({"delivery"}): "broker",
     frozenset({"packet", "delivery"}): "both",
@@ -22,8 +21,8 @@ _UNACKNOWLEDGED = {
 """By the layers of the waits that show a silence: whose packets were not acknowledged."""
 
 
-def state_rows(server: ServerRecord) -> Iterator[Row]:
-    """The rows of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
+def states_of(server: ServerRecord) -> Iterator[BrokerState]:
+    """The states of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
     knows how long it was: it is left out."""
     down = down_stretches(server)
     silent = silent_stretches(server, down)
@@ -35,7 +34,7 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)
     for name, host in sorted(server.hosts.items()):
         for stretch in _with_rest(server, host, _apart(of_hosts.get(name, []))):
-            yield _row(server, host, stretch)
+            yield _state(server, host, stretch)
 
 
 def _apart(stretches: list[Stretch]) -> list[Stretch]:
@@ -90,23 +89,23 @@ def _between(
     yield Stretch(host.host, "serving", begin, end, True, 0)
 
 
-def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
+def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
     end = stretch.end
     moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
     packets = list(dict.fromkeys(moment.packet_no for moment in sorted(moments) if moment.packet_no))
     if len(packets) > _MOST_EVIDENCE:
         packets = [*packets[: _MOST_EVIDENCE - 1], packets[-1]]
-    return {
-        "node_id": server.node_id,
-        "server_ip": server.server_ip,
-        "server_port": server.server_port,
-        "host": host.host,
-        "host_kind": host.kind,
-        "state": stretch.state,
-        "unacknowledged": _UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
-        "from_ns": stretch.begin.ts_ns,
-        "to_ns": None if end is None else end.ts_ns,
-        "n_waiting": stretch.n_waiting,
-        "packets": packets,
-        "requests": [request_id for _, request_id in sorted(stretch.requests)][:_MOST_EVIDENCE],
-    }
+    return BrokerState(
+        node_id=server.node_id,
+        server_ip=server.server_ip,
+        server_port=server.server_port,
+        host=host.host,
+        host_kind=host.kind,
+        state=stretch.state,
+        unacknowledged=_UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
+        from_ns=stretch.begin.ts_ns,
+        to_ns=None if end is None else end.ts_ns,
+        n_waiting=stretch.n_waiting,
+        packets=tuple(packets),
+        requests=tuple(request_id for _, request_id in sorted(stretch.requests))[:_MOST_EVIDENCE],
+    )

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.broker_states import StateName
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.servers.record import Moment
 
@@ -19,7 +20,7 @@ class Stretch:
     it."""
 
     host: str
-    state: str
+    state: StateName
     begin: Moment
     end: Moment | None
     resumed: bool

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import column_converters
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState, HostKind, StateName
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
@@ -17,6 +18,7 @@ T = TypeVar("T")
 Row = dict[str, Any]
 MakeRow = Callable[..., Any]
 MakeStall = Callable[..., Stall]
+MakeState = Callable[..., BrokerState]
 
 NS = 1_000_000_000
 
@@ -31,24 +33,26 @@ def ns(seconds: float | None) -> int | None:
 
 
 @pytest.fixture
-def state() -> MakeRow:
+def state() -> MakeState:
     """A stretch in which a host (the last byte of its address) saw a broker in a state."""
 
-    def make(node: int | None, host: int, name: str, start: float, end: float | None, kind: str = "client") -> Row:
-        return {
-            "node_id": node,
-            "server_ip": f"10.0.0.{node or 99}",
-            "server_port": 9092,
-            "host": f"10.0.0.{host}",
-            "host_kind": kind,
-            "state": name,
-            "unacknowledged": "host" if name == "silent" else None,
-            "from_ns": ns(start),
-            "to_ns": ns(end),
-            "n_waiting": 1,
-            "packets": [1, 2],
-            "requests": [f"r{node}-{host}"],
-        }
+    def make(
+        node: int | None, host: int, name: StateName, start: float, end: float | None, kind: HostKind = "client"
+    ) -> BrokerState:
+        return BrokerState(
+            node_id=node,
+            server_ip=f"10.0.0.{node or 99}",
+            server_port=9092,
+            host=f"10.0.0.{host}",
+            host_kind=kind,
+            state=name,
+            unacknowledged="host" if name == "silent" else None,
+            from_ns=int(start * NS),
+            to_ns=ns(end),
+            n_waiting=1,
+            packets=(1, 2),
+            requests=(f"r{node}-{host}",),
+        )
 
     return make
 

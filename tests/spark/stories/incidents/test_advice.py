@@ -1,12 +1,14 @@
 """What advice says: in the words of the client's library, with commands that a shell and Kafka's tools take."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.settings import JAVA, ORDER, SETTINGS
 
-from .conftest import MakeRow, MakeStall, Row
+from .conftest import MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell
 
 JAVA_NAMES = {of_library[JAVA].name for of_library in SETTINGS.values() if JAVA in of_library}
@@ -21,7 +23,7 @@ def advice(*rows: list[Row], clients: list[Row], uses: list[Row] | None = None) 
 
 
 @pytest.fixture
-def silent_broker(state: MakeRow) -> list[Row]:
+def silent_broker(state: MakeState) -> list[BrokerState]:
     """Node 2 is silent from 5 to 20 s; node 1 serves."""
     rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
     return [*rows, state(1, 21, "serving", 0, 60)]
@@ -29,7 +31,7 @@ def silent_broker(state: MakeRow) -> list[Row]:
 
 @pytest.mark.parametrize("library", [library for library in ORDER if library not in ("java", "librdkafka")])
 def test_no_java_setting_is_named_to_a_client_of_another_library(
-    silent_broker: list[Row],
+    silent_broker: list[BrokerState],
     stall: MakeStall,
     rebalance: MakeRow,
     recovery: MakeRow,
@@ -57,7 +59,7 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
     assert all(f"({library}" in text for text in texts)
 
 
-def test_each_library_of_several_is_named(silent_broker: list[Row], stall: MakeStall, client: MakeRow) -> None:
+def test_each_library_of_several_is_named(silent_broker: list[BrokerState], stall: MakeStall, client: MakeRow) -> None:
     stalls = [stall("produce", 21, 2, 5, 14), stall("produce", 22, 2, 5, 14)]
     text = advice(silent_broker, stalls, clients=[client(21), client(22, "kafkajs")])
     assert "request.timeout.ms (Java, default 30000), requestTimeout (kafkajs, default 30000)" in text
@@ -65,7 +67,7 @@ def test_each_library_of_several_is_named(silent_broker: list[Row], stall: MakeS
 
 
 def test_java_names_stand_where_the_library_is_unknown(
-    silent_broker: list[Row], stall: MakeStall, client: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, client: MakeRow
 ) -> None:
     text = advice(silent_broker, [stall("produce", 21, 2, 5, 14)], clients=[client(21, "unknown")])
     assert "request.timeout.ms (Java name, default 30000)" in text
@@ -73,7 +75,7 @@ def test_java_names_stand_where_the_library_is_unknown(
 
 @pytest.mark.parametrize(("name", "setting"), [("silent", "request.timeout.ms"), ("refusing", "reconnect.backoff")])
 def test_a_closed_path_is_noticed_at_once_where_it_refuses(
-    name: str, setting: str, state: MakeRow, stall: MakeStall, client: MakeRow
+    name: str, setting: str, state: MakeState, stall: MakeStall, client: MakeRow
 ) -> None:
     rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 21, "serving", 0, 5)]
     rows += [state(2, 21, name, 5, 15), state(2, 21, "serving", 15, 60)]
@@ -84,7 +86,7 @@ def test_a_closed_path_is_noticed_at_once_where_it_refuses(
 
 
 def test_how_long_requests_were_waited_for_is_named(
-    silent_broker: list[Row], recovery: MakeRow, client: MakeRow
+    silent_broker: list[BrokerState], recovery: MakeRow, client: MakeRow
 ) -> None:
     given_up = recovery("REQUEST_UNANSWERED", 21, 2, 15.5, 21, failing_ns=6_000_000_000, resource_kind="connection")
     text = advice(silent_broker, [], [given_up], clients=[client(21, "sarama")])
@@ -119,7 +121,7 @@ def test_the_session_timeout_of_the_consumer_protocol_is_set_for_the_group(
     )
 
 
-def test_commands_use_a_broker_that_served_the_clients(recovery: MakeRow, client: MakeRow, state: MakeRow) -> None:
+def test_commands_use_a_broker_that_served_the_clients(recovery: MakeRow, client: MakeRow, state: MakeState) -> None:
     missing = [recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 9, None, first_api_key=3, resource="orders-2")]
     create = "--create --topic orders-2"
     assert f"--bootstrap-server 10.0.0.1:9092 {create}" in advice([], [], missing, clients=[client(21)])
@@ -142,11 +144,11 @@ def test_a_quota_is_changed_for_the_client_that_it_held_back(recovery: MakeRow, 
 
 
 def test_an_advertised_address_is_compared_with_what_the_clients_reached(
-    state: MakeRow, recovery: MakeRow, client: MakeRow
+    state: MakeState, recovery: MakeRow, client: MakeRow
 ) -> None:
     where = {"resource": "10.0.0.99:9099", "resource_kind": "connection", "outcome": "client_ended"}
     refused = [recovery("CONNECTION_REFUSED", 21, 7, 5, None, **where)]
-    states = [state(None, 21, "silent", 5, None) | {"server_ip": "10.0.0.99", "server_port": 9099}]
+    states = [replace(state(None, 21, "silent", 5, None), server_ip="10.0.0.99", server_port=9099)]
     text = advice(states, [], refused, clients=[client(21, advertised=("10.0.0.99:9099",))])
     assert text.startswith("Brokers advertise 10.0.0.99:9099 (advertised.listeners); no connection was accepted there.")
     assert "The same clients reached 10.0.0.1:9092." in text

@@ -1,12 +1,14 @@
 """Which brokers failed, and for whom, from states written by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.sentences import sentence_of
 
-from .conftest import NS, MakeRow
+from .conftest import NS, MakeState
 
 
 def summary(failure: Failure) -> tuple[str, int | None, list[str], float, float | None]:
@@ -22,7 +24,7 @@ def summary(failure: Failure) -> tuple[str, int | None, list[str], float, float 
         ("frozen", "broker_frozen", 5.0),
     ],
 )
-def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kind: str, start: float) -> None:
+def test_a_broker_that_fails_for_everybody_failed(state: MakeState, name: str, kind: str, start: float) -> None:
     """It began with the broker's last packet to anybody, or the first connection that it ended; it was over when the
     broker served the first host."""
     rows = [state(1, 20, "serving", 0, 50)]
@@ -35,7 +37,7 @@ def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kin
     assert [summary(f) for f in broker_failures(rows)] == [(kind, 2, [], start, 20.0)]
 
 
-def test_a_broker_is_slow_from_the_first_late_request_to_the_last_late_response(state: MakeRow) -> None:
+def test_a_broker_is_slow_from_the_first_late_request_to_the_last_late_response(state: MakeState) -> None:
     """Recorded: a broker gets the processor a third of the time for 17 s. Each host shows it by few requests, and
     one by none; a slow stretch of one host among others is not the broker's."""
     rows = [state(2, 24, "serving", 0, 50)]
@@ -48,7 +50,7 @@ def test_a_broker_is_slow_from_the_first_late_request_to_the_last_late_response(
     assert [summary(f) for f in broker_failures(rows)] == [("broker_slow", 2, [], 4.0, 16.0)]
 
 
-def test_a_lossy_path_is_that_of_its_hosts_and_is_said_once(state: MakeRow) -> None:
+def test_a_lossy_path_is_that_of_its_hosts_and_is_said_once(state: MakeState) -> None:
     """Between two brokers both sides show it. What it is called does not depend on whom else the capture shows."""
     rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "lossy", 6, 14), state(2, 21, "serving", 15, 50)]
     assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21", "10.0.0.22"], 5.0, 15.0)]
@@ -59,7 +61,7 @@ def test_a_lossy_path_is_that_of_its_hosts_and_is_said_once(state: MakeRow) -> N
     assert "Packets between 10.0.0.2 and node 1 (10.0.0.1:9092) were lost" in sentence_of(failure, failure.end_ns, 0)
 
 
-def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: MakeRow) -> None:
+def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "silent", 5, 15),
@@ -69,7 +71,7 @@ def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: Mak
     assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 15.0)]
 
 
-def test_one_refused_attempt_while_others_are_served_is_that_of_a_path(state: MakeRow) -> None:
+def test_one_refused_attempt_while_others_are_served_is_that_of_a_path(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "refusing", 5, 5),
@@ -79,25 +81,25 @@ def test_one_refused_attempt_while_others_are_served_is_that_of_a_path(state: Ma
     assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 5.0)]
 
 
-def test_a_broker_that_refuses_all_clients_is_down_whatever_its_port_for_brokers_shows(state: MakeRow) -> None:
+def test_a_broker_that_refuses_all_clients_is_down_whatever_its_port_for_brokers_shows(state: MakeState) -> None:
     """A controlled shutdown stops the fetchers of the other brokers first: they lose nothing, and need nothing of the
     broker until it leads again (recorded of Kafka 2.8 with ZooKeeper)."""
-    rows = [state(2, 3, "serving", 0, None, "broker") | {"server_port": 9093}]
+    rows = [replace(state(2, 3, "serving", 0, None, "broker"), server_port=9093)]
     for host in (21, 22):
         rows += [state(2, host, "serving", 0, 5), state(2, host, "down", 5, 20), state(2, host, "serving", 20, None)]
     assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 20.0)]
 
 
-def test_a_frozen_broker_serves_nobody_whatever_hosts_show_that_ask_for_nothing(state: MakeRow) -> None:
+def test_a_frozen_broker_serves_nobody_whatever_hosts_show_that_ask_for_nothing(state: MakeState) -> None:
     """Recorded: node 1 is stopped for 8 s; the host of two share consumers has connections to it and sends no request
     on them, nor does the controller's port get any."""
-    rows = [state(2, 22, "serving", 0, None), state(2, 11, "serving", 9, None, "broker") | {"server_port": 9093}]
+    rows = [state(2, 22, "serving", 0, None), replace(state(2, 11, "serving", 9, None, "broker"), server_port=9093)]
     for host in (21, 23):
         rows += [state(2, host, "serving", 0, 7), state(2, host, "frozen", 7, 15), state(2, host, "serving", 15, None)]
     assert [summary(f) for f in broker_failures(rows)] == [("broker_frozen", 2, [], 7.0, 15.0)]
 
 
-def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_its_path(state: MakeRow) -> None:
+def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_its_path(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "down", 5, 9),
@@ -109,7 +111,7 @@ def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_it
     assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 9.0)]
 
 
-def test_two_bad_stretches_with_service_between_are_two_failures(state: MakeRow) -> None:
+def test_two_bad_stretches_with_service_between_are_two_failures(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "silent", 5, 10),
@@ -124,7 +126,7 @@ def test_two_bad_stretches_with_service_between_are_two_failures(state: MakeRow)
     ]
 
 
-def test_a_broker_that_nobody_needs_for_a_while_is_still_down(state: MakeRow) -> None:
+def test_a_broker_that_nobody_needs_for_a_while_is_still_down(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "down", 5, 6),
@@ -135,7 +137,7 @@ def test_a_broker_that_nobody_needs_for_a_while_is_still_down(state: MakeRow) ->
     assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 12.0)]
 
 
-def test_states_that_follow_on_each_other_are_one_failure(state: MakeRow) -> None:
+def test_states_that_follow_on_each_other_are_one_failure(state: MakeState) -> None:
     """A broker that is killed refuses connections, then its host is gone."""
     rows = [
         state(2, 21, "serving", 0, 5),
@@ -146,14 +148,14 @@ def test_states_that_follow_on_each_other_are_one_failure(state: MakeRow) -> Non
     assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, 30.0)]
 
 
-def test_brokers_that_do_not_reach_each_other_are_one_failure(state: MakeRow) -> None:
+def test_brokers_that_do_not_reach_each_other_are_one_failure(state: MakeState) -> None:
     rows = [state(node, 21, "serving", 0, 50) for node in (1, 2)]
     rows += [state(1, 2, "silent", 5, 15, "broker"), state(2, 1, "silent", 5.5, 15, "broker")]
     rows += [state(1, 3, "serving", 0, 50, "broker"), state(2, 3, "serving", 0, 50, "broker")]
     assert [summary(f) for f in broker_failures(rows)] == [("replication", 1, ["10.0.0.2"], 5.0, 15.0)]
 
 
-def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state: MakeRow) -> None:
+def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state: MakeState) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),
         state(2, 21, "silent", 5, 15),
@@ -164,27 +166,27 @@ def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state:
     assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, 15.0)]
 
 
-def test_an_address_that_never_served_anybody_is_no_broker_that_failed(state: MakeRow) -> None:
+def test_an_address_that_never_served_anybody_is_no_broker_that_failed(state: MakeState) -> None:
     rows = [state(2, 21, "silent", 5, None)]
     assert [summary(f) for f in broker_failures(rows)] == [("listener", None, [], 5.0, None)]
 
 
-def test_a_port_that_never_served_fails_with_its_broker_or_by_itself(state: MakeRow) -> None:
+def test_a_port_that_never_served_fails_with_its_broker_or_by_itself(state: MakeState) -> None:
     """The controller's port is refused while the broker is down; a wrong port is refused all the time."""
     broker = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 20), state(2, 21, "serving", 20, 50)]
-    controller = state(2, 3, "down", 7, 18, "broker") | {"server_port": 9093}
-    wrong = state(2, 22, "refusing", 30, None) | {"server_port": 9182}
+    controller = replace(state(2, 3, "down", 7, 18, "broker"), server_port=9093)
+    wrong = replace(state(2, 22, "refusing", 30, None), server_port=9182)
     found = broker_failures([*broker, controller, wrong])
     assert [summary(f) for f in found] == [("broker_down", 2, [], 5.0, 20.0), ("listener", None, [], 30.0, None)]
     assert found[1].subject == "10.0.0.2:9182"
 
 
-def test_a_failure_that_lasts_to_the_end_of_the_capture_has_no_end(state: MakeRow) -> None:
+def test_a_failure_that_lasts_to_the_end_of_the_capture_has_no_end(state: MakeState) -> None:
     rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, None)]
     assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, None)]
 
 
-def test_a_broker_that_nobody_waits_for_did_not_fail(state: MakeRow) -> None:
+def test_a_broker_that_nobody_waits_for_did_not_fail(state: MakeState) -> None:
     assert broker_failures([state(2, 21, "serving", 0, 5), state(2, 21, "unknown", 5, None)]) == []
 
 
@@ -196,7 +198,7 @@ DOUBT = "Only 10.0.0.21 shows this: a firewall or a cut path between the two wou
     [("silent", (21,), True), ("down", (21,), True), ("silent", (21, 22), False), ("frozen", (21,), False)],
 )
 def test_what_one_host_alone_shows_may_be_its_path(
-    state: MakeRow, name: str, hosts: tuple[int, ...], is_in_doubt: bool
+    state: MakeState, name: str, hosts: tuple[int, ...], is_in_doubt: bool
 ) -> None:
     """As in a capture of one client's host. A frozen broker's kernel responds: the path works."""
     rows = []
@@ -206,7 +208,7 @@ def test_what_one_host_alone_shows_may_be_its_path(
     assert sentence_of(failure, failure.end_ns, 0).endswith(DOUBT) == is_in_doubt
 
 
-def test_who_loses_a_broker_a_moment_later_was_not_served_beside_the_others(state: MakeRow) -> None:
+def test_who_loses_a_broker_a_moment_later_was_not_served_beside_the_others(state: MakeState) -> None:
     """Recorded: two brokers are killed; the one that was first comes back and meets the other one down 18 s later than
     the rest. Nobody talks to that one again before the capture ends."""
     rows = [state(3, host, "serving", 0, 10) for host in (21, 22)]

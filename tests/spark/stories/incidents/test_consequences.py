@@ -6,20 +6,21 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, MakeStall, Row, row_of
+from .conftest import NS, MakeRow, MakeStall, MakeState, row_of
 
 
 @pytest.fixture
-def silent_broker(state: MakeRow) -> list[Row]:
+def silent_broker(state: MakeState) -> list[BrokerState]:
     rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
     return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
 
 
-def owners(states: list[Row], **found: list[Any]) -> dict[str, str | None]:
+def owners(states: list[BrokerState], **found: list[Any]) -> dict[str, str | None]:
     """startup_id, rebalance_id, recovery_id or transactional id -> kind of the incident."""
     machine = Incidents(0)
     for kind, rows in {"broker_state": states, **found}.items():
@@ -53,7 +54,7 @@ def transaction(name: str, host: int, begin: float, end: float | None) -> Transa
     )
 
 
-def test_a_start_belongs_to_what_its_client_met(silent_broker: list[Row], recovery: MakeRow) -> None:
+def test_a_start_belongs_to_what_its_client_met(silent_broker: list[BrokerState], recovery: MakeRow) -> None:
     met = recovery("REQUEST_UNANSWERED", 22, 2, 8, None, resource_kind="connection", resource="10.0.0.2:9092")
     starts = [start(22, 7, "10.0.0.2:9092"), start(23, 7), start(22, 40)]
     found = owners(silent_broker, recovery=[met], failed_start=starts)
@@ -66,7 +67,7 @@ def test_a_start_belongs_to_what_its_client_met(silent_broker: list[Row], recove
 
 
 def test_a_rebalance_belongs_to_what_its_group_met(
-    silent_broker: list[Row], stall: MakeStall, rebalance: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, rebalance: MakeRow
 ) -> None:
     membership = stall("membership", 21, 2, 6, 14, group_id="orders-app")
     first, follows, later = rebalance(7, 9), rebalance(14.5, 15), rebalance(40, 41)
@@ -75,7 +76,7 @@ def test_a_rebalance_belongs_to_what_its_group_met(
 
 
 def test_who_joins_while_records_wait_follows_from_nothing(
-    silent_broker: list[Row], stall: MakeStall, rebalance: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, rebalance: MakeRow
 ) -> None:
     waiting = stall("consume", 21, 2, 6, 14, group_id="orders-app")
     assert owners(silent_broker, stall=[waiting], rebalance=[rebalance(8, 9)]) == {"reb-8": None}
@@ -86,7 +87,9 @@ def test_a_rebalance_that_explains_a_stall_belongs_to_its_incident(stall: MakeSt
     assert owners([], stall=[waiting], rebalance=[rebalance(12, 14, {"client-22": 5})]) == {"reb-12": "member"}
 
 
-def test_a_transaction_belongs_to_what_its_id_or_its_client_met(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_a_transaction_belongs_to_what_its_id_or_its_client_met(
+    silent_broker: list[BrokerState], stall: MakeStall
+) -> None:
     stalls = [stall("transaction", 21, 2, 6, 14, transactional_id="tx-a"), stall("produce", 22, 2, 6, 14)]
     rows = [transaction("tx-a", 24, 5, 15), transaction("tx-b", 22, 5, None), transaction("tx-c", 23, 5, 15)]
     found = owners(silent_broker, stall=stalls, transaction=rows)

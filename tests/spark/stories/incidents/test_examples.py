@@ -1,17 +1,18 @@
 """Failures as they were met in captures of real clusters, each as short as possible, from rows written by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 
-from .conftest import NS, MakeRow, MakeStall, Row
+from .conftest import NS, MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell
 
 
 def test_a_write_that_waits_for_a_vanished_replica_belongs_to_the_replica(
-    state: MakeRow, stall: MakeStall, recovery: MakeRow
+    state: MakeState, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Node 2 vanishes for 17 s. An acks=all write at node 1, which answers everybody all along, waits for 26.8 s."""
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "silent", 6, 23), state(2, 21, "serving", 23, 60)]
@@ -25,7 +26,7 @@ def test_a_write_that_waits_for_a_vanished_replica_belongs_to_the_replica(
     assert "Node 2 (10.0.0.2:9092) was silent from 00:06.000" in incident["sentence"]
 
 
-def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state: MakeRow) -> None:
+def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state: MakeState) -> None:
     """Its broker serves the other brokers all the time: the paths failed, and its log has nothing to say."""
     rows = [state(2, 11, "serving", 0, 60, "broker")]
     for host in (21, 22):
@@ -42,7 +43,7 @@ def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state
     assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
 
 
-def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeRow, stall: MakeStall) -> None:
+def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeState, stall: MakeStall) -> None:
     """A firewall dropped a Fetch request, whose connection outlived the firewall by 1.4 s. Nobody waited meanwhile, as
     the producers were cut off too."""
     rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 22, "serving", 0, 60)]
@@ -53,13 +54,13 @@ def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: M
     others = (stall("consume", 22, 2, 14.008, 15.473, group_id="app"), stall("consume", 21, 2, 22, 28, group_id="app"))
     for other in others:
         assert set(tell(rows, [other])[1].values()) == {"unexplained"}, "another host, or later than TCP waits"
-    frozen = [row | {"state": "frozen"} if row["state"] == "silent" else row for row in rows]
+    frozen = [replace(row, state="frozen") if row.state == "silent" else row for row in rows]
     assert set(tell(frozen, [late])[1].values()) == {"unexplained"}, "the kernel acknowledged, so nothing is sent again"
 
 
 @pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
-    error: str, state: MakeRow, stall: MakeStall, recovery: MakeRow
+    error: str, state: MakeState, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Node 2 is killed; node 3 takes over, does not know of it yet, loads, and returns the errors."""
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
@@ -72,7 +73,7 @@ def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
     assert [(i["kind"], i["node_id"]) for i in incidents] == [("broker_down", 2)]
 
 
-def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeRow, recovery: MakeRow) -> None:
+def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeState, recovery: MakeRow) -> None:
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
     rows += [state(3, host, "serving", 0, 60) for host in (21, 22)]
     moved = recovery("NOT_COORDINATOR", 22, 3, 7, 11, resource_kind="group", resource="orders-app")
@@ -81,7 +82,7 @@ def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeRow
 
 
 def test_a_listener_that_is_advertised_wrongly_is_one_incident_for_all_brokers(
-    state: MakeRow, recovery: MakeRow, client: MakeRow
+    state: MakeState, recovery: MakeRow, client: MakeRow
 ) -> None:
     """Each broker advertises its own address for each of two listeners; two clients use the one, a third the other."""
     lost, local = [f"10.0.0.{n}:9099" for n in (97, 98, 99)], ["127.0.0.1:9098"]
@@ -89,7 +90,7 @@ def test_a_listener_that_is_advertised_wrongly_is_one_incident_for_all_brokers(
     for host, servers in ((21, lost[:2]), (22, lost[1:]), (23, local)):
         for server in servers:
             ip, port = server.split(":")
-            rows.append(state(None, host, "silent", 5, 30 + host) | {"server_ip": ip, "server_port": int(port)})
+            rows.append(replace(state(None, host, "silent", 5, 30 + host), server_ip=ip, server_port=int(port)))
             errors.append(recovery("CONNECT_TIMEOUT", host, None, 5, None, resource=server, resource_kind="connection"))
     clients = [client(21, advertised=lost), client(22, advertised=lost), client(23, advertised=local)]
     incidents, _ = tell(rows, recoveries=errors, clients=clients)
@@ -114,7 +115,7 @@ def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recover
     assert incidents[0]["advice"].endswith("--create --topic orders")
 
 
-def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overlap(state: MakeRow) -> None:
+def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overlap(state: MakeState) -> None:
     rows: list[Row] = []
     for node, begin in ((1, 5), (2, 20), (3, 35)):
         for host in (21, 22):
@@ -125,7 +126,7 @@ def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overl
     assert all((f.end_ns or 0) <= after.start_ns for f, after in pairwise(failures))
 
 
-def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeRow, stall: MakeStall) -> None:
+def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeState, stall: MakeStall) -> None:
     """Clients reach both brokers: their acks=all writes wait for 9 s, and no coordinator is to blame."""
     rows = []
     for node, peer in ((1, 2), (2, 1)):
@@ -137,14 +138,14 @@ def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state:
     assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, int(19.3 * NS))
 
 
-def test_a_broker_that_is_stopped_and_continues_is_frozen_and_not_lost(state: MakeRow, stall: MakeStall) -> None:
+def test_a_broker_that_is_stopped_and_continues_is_frozen_and_not_lost(state: MakeState, stall: MakeStall) -> None:
     rows = [state(2, 21, "serving", 0, 8), state(2, 21, "frozen", 8, 20), state(2, 21, "serving", 20, 60)]
     (incident,), _ = tell(rows, [stall("produce", 21, 2, 8.2, 20.1)])
     assert (incident["kind"], incident["node_id"]) == ("broker_frozen", 2)
     assert "its kernel acknowledged data, and the broker sent nothing" in incident["sentence"]
 
 
-def test_a_client_that_a_broker_refuses_does_not_make_the_broker_lost(state: MakeRow, recovery: MakeRow) -> None:
+def test_a_client_that_a_broker_refuses_does_not_make_the_broker_lost(state: MakeState, recovery: MakeRow) -> None:
     """A plain client at a TLS port: the broker serves others there, and nobody else has a part in it."""
     rows = [state(2, 22, "serving", 0, 60), state(2, 21, "unknown", 5, 6)]
     closed = recovery("CONNECTION_CLOSED", 21, 2, 5, None, resource_kind="connection", outcome="client_ended")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
@@ -17,11 +18,11 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.story_writer import batch_of
 
-from .conftest import NS, MakeRow, MakeStall, Row, row_of
+from .conftest import NS, MakeRow, MakeStall, MakeState, Row, row_of
 
 
 def tell(
-    states: Iterable[Row] = (),
+    states: Iterable[BrokerState] = (),
     stalls: Iterable[Stall] = (),
     recoveries: Iterable[Row] = (),
     rebalances: Iterable[RebalanceRow] = (),
@@ -45,13 +46,13 @@ def tell(
 
 
 @pytest.fixture
-def silent_broker(state: MakeRow) -> list[Row]:
+def silent_broker(state: MakeState) -> list[BrokerState]:
     """Node 2 is silent from 5 to 20 s; nodes 1 and 3 serve."""
     rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
     return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
 
 
-def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[BrokerState], stall: MakeStall) -> None:
     (incident,), kinds = tell(silent_broker, [stall("produce", 21, 2, 4.8, 14)])
     assert kinds == {"stall-produce-21-4.8": "broker_silent"}
     assert (incident["node_id"], incident["severity"], incident["clients"]) == (2, "warning", ["ci-21"])
@@ -60,13 +61,15 @@ def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row]
     assert incident["evidence"][0] == "request-21-4.8"
 
 
-def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(
+    silent_broker: list[BrokerState], stall: MakeStall
+) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 22, 1, 5.5, 32)])
     assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
 
 
 def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_wait(
-    state: MakeRow, stall: MakeStall
+    state: MakeState, stall: MakeStall
 ) -> None:
     """Recorded: node 1 is killed, leaders drop it, and writes go on; then node 2 is frozen, and writes at node 3 wait
     until it goes on. All that time node 1 is down."""
@@ -80,7 +83,7 @@ def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_w
     assert kinds == {first.stall_id: "broker_down", second.stall_id: "broker_frozen"}
 
 
-def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[BrokerState], stall: MakeStall) -> None:
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 1, 2.5)])
     assert kinds == {"stall-produce-21-1": "unexplained"}
     (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
@@ -110,14 +113,14 @@ def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeStall) -> Non
 
 
 def test_a_consumer_without_a_group_stands_still_only_where_something_failed(
-    silent_broker: list[Row], stall: MakeStall
+    silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:
     chosen, forced = stall("consume", 21, 1, 30, 50), stall("consume", 21, 2, 6, 14)
     _, kinds = tell(silent_broker, [chosen, forced])
     assert kinds == {"stall-consume-21-6": "broker_silent"}
 
 
-def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeStall, recovery: MakeRow) -> None:
+def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeState, stall: MakeStall, recovery: MakeRow) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     stalls = [stall("produce", 21, 2, 5, 15), stall("produce", 22, 2, 5, 9)]
     recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 8, 15), recovery("REQUEST_UNANSWERED", 22, 2, 8, 15)]
@@ -128,7 +131,7 @@ def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeSta
 
 
 def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(
-    state: MakeRow, stall: MakeStall
+    state: MakeState, stall: MakeStall
 ) -> None:
     """As recorded: kafkajs awaits the response to a heartbeat at node 2 for 14 s, and fetches nothing from node 1."""
     states = [state(2, 21, "silent", 5, 20), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 20, 60)]
@@ -139,19 +142,19 @@ def test_who_waits_for_a_coordinator_behind_a_cut_path_asks_others_for_nothing(
     assert kinds == {mine.stall_id: "path", other.stall_id: "unexplained", later.stall_id: "unexplained"}
 
 
-def test_a_path_that_fails_in_one_direction_says_which(state: MakeRow) -> None:
+def test_a_path_that_fails_in_one_direction_says_which(state: MakeState) -> None:
     rows = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     (to_broker,), _ = tell(rows)
     assert "10.0.0.21 did not reach node 2 (10.0.0.2:9092) from" in to_broker["sentence"]
     assert "it acknowledged nothing of what was sent to it" in to_broker["sentence"]
-    rows[0]["unacknowledged"] = "broker"
+    rows[0].unacknowledged = "broker"
     (to_host,), _ = tell(rows)
     assert to_host["sentence"].startswith("Packets of node 2 (10.0.0.2:9092) did not reach 10.0.0.21 from")
     assert "acknowledged none of them, while its own reached the broker" in to_host["sentence"]
 
 
 def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(
-    state: MakeRow, stall: MakeStall
+    state: MakeState, stall: MakeStall
 ) -> None:
     """A response that is lost after the point of capture looks as if it had come. What did wait on that path meanwhile
     waited because of it."""
@@ -166,13 +169,13 @@ def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(
     assert incident["sentence"].endswith("the last was served again at 00:12.000.")
 
 
-def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[BrokerState], stall: MakeStall) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
     assert (incident["end_ns"], incident["severity"]) == (None, "error")
     assert "somebody still did at the end of the capture" in incident["sentence"]
 
 
-def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeRow, stall: MakeStall) -> None:
+def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeState, stall: MakeStall) -> None:
     """Brokers restart in turn; the coordinator moves back to the second one when it answers, a moment later or before
     (recorded: the first refused commit is sent 9 ms before)."""
     rows = [state(1, 21, "serving", 0, 5), state(1, 21, "down", 5, 8), state(1, 21, "serving", 8, None)]
@@ -184,14 +187,14 @@ def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state:
 
 
 @pytest.fixture
-def restarts_in_turn(state: MakeRow) -> list[Row]:
+def restarts_in_turn(state: MakeState) -> list[BrokerState]:
     """Node 1 is down from 8 to 20 s, node 2 from 22 to 38 s."""
     rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
     return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
 
 
 def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lists_it(
-    restarts_in_turn: list[Row], stall: MakeStall
+    restarts_in_turn: list[BrokerState], stall: MakeStall
 ) -> None:
     """It waits on node 2, which leads the partition, behind the replica at node 1, and then for node 2 itself."""
     long = stall("produce", 21, 2, 9, 39)
@@ -207,7 +210,7 @@ def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lis
 
 
 def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_business(
-    state: MakeRow, stall: MakeStall
+    state: MakeState, stall: MakeStall
 ) -> None:
     rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
     rows += [state(2, 22, "serving", 0, 22), state(2, 22, "down", 22, 38), state(2, 22, "serving", 38, 60)]
@@ -216,7 +219,7 @@ def test_a_broker_that_did_not_fail_for_the_host_that_waits_is_none_of_its_busin
 
 
 def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
-    restarts_in_turn: list[Row], stall: MakeStall, recovery: MakeRow
+    restarts_in_turn: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: node 103 refuses commits 1.5 s before it ends its connections, and 0.6 s after node 102 was back."""
     commit = stall("commit", 21, 2, 20.5, 22.1, group_id="orders-app", error_names=["NOT_COORDINATOR"])
@@ -236,7 +239,7 @@ def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
 
 
 def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
-    restarts_in_turn: list[Row], recovery: MakeRow
+    restarts_in_turn: list[BrokerState], recovery: MakeRow
 ) -> None:
     """An election, and a broker that is killed soon after it."""
     given_away = recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 6, 6.2, new_node_id=3)
@@ -247,7 +250,7 @@ def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
 
 
 def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
-    restarts_in_turn: list[Row], recovery: MakeRow
+    restarts_in_turn: list[BrokerState], recovery: MakeRow
 ) -> None:
     closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
     refused = closed | {"client_instance_id": "ci-22", "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]}
@@ -256,7 +259,7 @@ def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
     assert "1 client could not work because of it." in asking["sentence"]
 
 
-def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
+def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[BrokerState]) -> None:
     (incident,), _ = tell(silent_broker)
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
 
@@ -289,7 +292,7 @@ def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall
     assert kinds == {"stall-consume-21-17": "member"}
 
 
-def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row], recovery: MakeRow) -> None:
+def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[BrokerState], recovery: MakeRow) -> None:
     incidents, _ = tell(
         silent_broker,
         recoveries=[
@@ -305,7 +308,7 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row],
 
 
 def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
-    silent_broker: list[Row], stall: MakeStall
+    silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:
     """As recorded of a Java consumer whose synchronous commit was answered 11 s after its coordinator was back."""
     member = stall("membership", 21, 2, 6, 34, group_id="g")
@@ -317,7 +320,7 @@ def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reaso
 
 
 def test_a_stall_after_a_leader_moved_belongs_to_the_move(
-    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
     incidents, kinds = tell(
         silent_broker,
@@ -330,7 +333,7 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
 
 
 def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
-    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
     lost = {"resource_kind": "coordinator", "resource": "orders-app"}
@@ -344,7 +347,7 @@ def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
 
 
 def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
-    state: MakeRow, stall: MakeStall, recovery: MakeRow
+    state: MakeState, stall: MakeStall, recovery: MakeRow
 ) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     lost = recovery("REQUEST_UNANSWERED", 21, 2, 8, 18.5, resource_kind="connection", resource="10.0.0.2:9092")
@@ -356,7 +359,7 @@ def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_bec
 
 
 def test_what_a_quota_holds_back_belongs_to_the_quota(
-    silent_broker: list[Row], stall: MakeStall, recovery: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
     throttled = recovery("THROTTLED", 21, 2, 4, 19, resource_kind="connection", resource="quota: Produce")
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
@@ -366,12 +369,12 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     assert quota["sentence"].startswith("A quota held back Produce requests from 00:04.000 (00:00:04.000 UTC)")
 
 
-def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeRow, recovery: MakeRow) -> None:
+def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeState, recovery: MakeRow) -> None:
     """The node id may be known, from Metadata: it is not known that this node is there."""
     refused = recovery("CONNECTION_REFUSED", 21, 7, 5, None, resource_kind="connection", outcome="client_ended")
     address = {"server_ip": "10.0.0.99", "server_port": 9099}
     (incident,), _ = tell(
-        [state(None, 21, "silent", 5, None) | address], recoveries=[refused | {"resource": "10.0.0.99:9099"}]
+        [replace(state(None, 21, "silent", 5, None), **address)], recoveries=[refused | {"resource": "10.0.0.99:9099"}]
     )
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
     assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")
@@ -383,7 +386,9 @@ def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> No
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")
 
 
-def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: MakeStall, recovery: MakeRow) -> None:
+def test_rows_do_not_depend_on_their_order(
+    silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
+) -> None:
     stalls = [stall("produce", 21, 2, 5, 9), stall("consume", 22, 1, 6, 9), stall("produce", 22, 1, 40, 42)]
     recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 9, 12), recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 45, 46)]
     there = tell(silent_broker, stalls, recoveries)
@@ -391,7 +396,7 @@ def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: Make
     assert there == back
 
 
-def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall: MakeStall) -> None:
+def test_who_left_without_being_served_is_named(silent_broker: list[BrokerState], stall: MakeStall) -> None:
     """As recorded of kafkajs: its group's coordinator died, and it never got a place again before it was closed."""
     served, left = stall("produce", 21, 2, 5, 9), stall("membership", 22, 2, 6, 40, group_id="readers", served=False)
     sentence = tell(silent_broker, [served, left])[0][0]["sentence"]
@@ -524,7 +529,7 @@ def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> 
 
 
 def test_what_a_silent_client_did_not_cause_is_not_its(
-    silent_broker: list[Row], stall: MakeStall, silent: MakeRow, recovery: MakeRow
+    silent_broker: list[BrokerState], stall: MakeStall, silent: MakeRow, recovery: MakeRow
 ) -> None:
     """What waited on the failed broker, what another group waited for, and a permission that was denied."""
     stalls = [stall("produce", 22, 2, 5, 14), stall("consume", 23, 1, 40, 48, group_id="other")]
@@ -539,7 +544,7 @@ def test_names_from_the_wire_stay_as_they_are(recovery: MakeRow) -> None:
     assert incident["sentence"].startswith("orders was not there (UNKNOWN_TOPIC_OR_PARTITION) from 00:05.000")
 
 
-def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery: MakeRow) -> None:
+def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeState, recovery: MakeRow) -> None:
     """As recorded of kafkajs, whose OffsetCommit a ZooKeeper cluster's broker refused 10 ms before it served again."""
     down = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 9), state(2, 21, "serving", 9, 60)]
     of_group = {"resource_kind": "group", "resource": "g", "first_api_key": 8}
@@ -553,7 +558,7 @@ def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery
 
 
 def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_between_them(
-    state: MakeRow, stall: MakeStall, recovery: MakeRow
+    state: MakeState, stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: nodes 1 and 3 do not reach each other; the coordinator on node 1 cannot write its commits, and answers
     COORDINATOR_NOT_AVAILABLE until the replica is out of the in-sync set. The same error of node 2 does not follow."""
@@ -590,7 +595,7 @@ def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: 
 
 @pytest.mark.parametrize(("host", "until", "follows"), [(21, 20, True), (24, 20, False), (21, 9, False)])
 def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path(
-    state: MakeRow, stall: MakeStall, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
+    state: MakeState, stall: MakeStall, rebalance: MakeRow, client: MakeRow, host: int, until: float, follows: bool
 ) -> None:
     """Recorded: the path between a member's host and the coordinator, node 2, is cut from 6.5 s on; the group waits for
     the member's session timeout. Another host, or a path that is back after 3 s, says nothing of the member."""

@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, MakeStall
+from .conftest import NS, MakeRow, MakeStall, MakeState
 
 FEW, FACTOR = 40, 4
 MOST_GROWTH = FACTOR * 1.5
@@ -95,15 +95,18 @@ def standing_still(rebalance: MakeRow, stall: MakeStall, silent: MakeRow) -> Cal
 
 
 @pytest.fixture
-def all_brokers_down(state: MakeRow, recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
+def all_brokers_down(state: MakeState, recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
     """Brokers fail one after the other, for ever, and the clients of three hosts wait for each of them."""
 
     def rows(n: int) -> Found:
         for i in range(n):
             at = {"node_id": i, "server_ip": f"broker-{i}"}
             for host in (21, 22, 23):
-                yield "broker_state", state(1, host, "serving", 0, 1 + i) | at
-                yield "broker_state", state(1, host, ("down", "silent", "frozen", "lossy")[i % 4], 1 + i, None) | at
+                yield "broker_state", replace(state(1, host, "serving", 0, 1 + i), **at)
+                yield (
+                    "broker_state",
+                    replace(state(1, host, ("down", "silent", "frozen", "lossy")[i % 4], 1 + i, None), **at),
+                )
             for error in ("NOT_LEADER_OR_FOLLOWER", "COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_UNANSWERED"):
                 yield "recovery", recovery(error, 21, i, 2 + i, None) | {"recovery_id": f"rec-{i}-{error}"}
             yield "stall", stall("produce", 21, i, 2 + i, None, topic=f"topic{i}")
@@ -113,13 +116,13 @@ def all_brokers_down(state: MakeRow, recovery: MakeRow, stall: MakeStall) -> Cal
 
 
 @pytest.fixture
-def never_served(state: MakeRow, recovery: MakeRow, client: MakeRow) -> Callable[[int], Found]:
+def never_served(state: MakeState, recovery: MakeRow, client: MakeRow) -> Callable[[int], Found]:
     """Each client tries an address at which nobody is there."""
 
     def rows(n: int) -> Found:
         for i in range(n):
             server = f"10.1.0.{i}:9092"
-            yield "broker_state", state(None, i, "refusing", i, i + 1) | {"server_ip": f"10.1.0.{i}"}
+            yield "broker_state", replace(state(None, i, "refusing", i, i + 1), server_ip=f"10.1.0.{i}")
             about = {"resource_kind": "connection", "resource": server, "recovery_id": f"rec-{i}"}
             yield "recovery", named(recovery("CONNECTION_REFUSED", i, None, i, None), i, **about)
             start = {"startup_id": f"start-{i}", "start_ns": i * NS, "failed_subject": server}

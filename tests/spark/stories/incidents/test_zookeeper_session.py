@@ -15,12 +15,13 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.story_writer import batch_of
 
-from .conftest import NS, MakeRow, MakeStall, Row, ns
+from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
 
 PIECE = pathlib.Path(__file__).parents[4] / "fixtures" / "captures" / "pieces" / "zk_lost_broker.pcap.zst"
 
@@ -56,7 +57,7 @@ def incidents_of(rows: dict[str, Iterable[Any]]) -> list[Row]:
 
 
 @pytest.fixture
-def killed_broker(state: MakeRow) -> list[Row]:
+def killed_broker(state: MakeState) -> list[BrokerState]:
     """Node 2 is down from 5 to 30 s, as two hosts see it; node 1 serves."""
     rows = [state(2, host, "serving", 0, 5) for host in (21, 22)]
     rows += [state(2, host, "down", 5, 30) for host in (21, 22)]
@@ -64,7 +65,7 @@ def killed_broker(state: MakeRow) -> list[Row]:
 
 
 @pytest.fixture
-def serving(state: MakeRow) -> list[Row]:
+def serving(state: MakeState) -> list[BrokerState]:
     """Nodes 1 and 2 serve all the time."""
     return [state(node, host, "serving", 0, 60) for node in (1, 2) for host in (21, 22)]
 
@@ -72,7 +73,9 @@ def serving(state: MakeRow) -> list[Row]:
 LOST = "Its ZooKeeper session was lost: nothing came from it after 00:04.000, so that it expired at 00:10.000"
 
 
-def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it(killed_broker: list[Row]) -> None:
+def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it(
+    killed_broker: list[BrokerState],
+) -> None:
     (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
     assert LOST in incident["sentence"]
     assert incident["evidence"][0] == "zk-2-4"
@@ -80,7 +83,7 @@ def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it
     assert "zookeeper.session.timeout.ms of the brokers (now 6000)" in incident["advice"]
 
 
-def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[Row]) -> None:
+def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[BrokerState]) -> None:
     closed = session(2, 5.5, 5.5, is_closed=True, expired_ns=None)
     (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [closed]})
     assert "It closed its ZooKeeper session at 00:05.500, as in a clean shutdown." in incident["sentence"]
@@ -97,14 +100,14 @@ def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[Row]
         session(2, 40, 46),  # after it was back
     ],
 )
-def test_a_session_of_another_broker_or_time_explains_nothing(killed_broker: list[Row], other: Row) -> None:
+def test_a_session_of_another_broker_or_time_explains_nothing(killed_broker: list[BrokerState], other: Row) -> None:
     (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [other]})
     assert "ZooKeeper" not in incident["sentence"]
     assert not any(proof.startswith("zk-") for proof in incident["evidence"])
 
 
 def test_moves_of_leaders_as_the_session_expires_follow_from_the_brokers_fall(
-    killed_broker: list[Row], recovery: MakeRow
+    killed_broker: list[BrokerState], recovery: MakeRow
 ) -> None:
     moves = [recovery("FENCED_LEADER_EPOCH", 21, 1, second, second + 0.5) for second in (2, 11, 50)]
     found = incidents_of({"broker_state": killed_broker, "recovery": moves, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
@@ -117,7 +120,7 @@ def test_moves_of_leaders_as_the_session_expires_follow_from_the_brokers_fall(
 
 
 def test_leaders_that_moved_after_the_broker_was_registered_again_do_not_follow(
-    killed_broker: list[Row], recovery: MakeRow
+    killed_broker: list[BrokerState], recovery: MakeRow
 ) -> None:
     back = session(2, 4, 10, reopened_ns=ns(12), is_replaced=True)
     move = [recovery("FENCED_LEADER_EPOCH", 21, 1, 14, 15)]
@@ -126,7 +129,7 @@ def test_leaders_that_moved_after_the_broker_was_registered_again_do_not_follow(
 
 
 def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
-    serving: list[Row], recovery: MakeRow, stall: MakeStall
+    serving: list[BrokerState], recovery: MakeRow, stall: MakeStall
 ) -> None:
     rows = {
         "broker_state": serving,
@@ -143,12 +146,12 @@ def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
     assert (incident["n_stalls"], incident["clients"]) == (1, ["ci-21"])
 
 
-def test_a_session_that_may_go_on_elsewhere_is_no_incident(serving: list[Row]) -> None:
+def test_a_session_that_may_go_on_elsewhere_is_no_incident(serving: list[BrokerState]) -> None:
     """No other session of the broker shows that it was lost: another server may have taken it up."""
     assert not incidents_of({"broker_state": serving, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
 
 
-def test_a_session_beside_one_that_lives_is_no_brokers(serving: list[Row]) -> None:
+def test_a_session_beside_one_that_lives_is_no_brokers(serving: list[BrokerState]) -> None:
     """Of a tool on the broker's host, say."""
     tool = session(2, 4, 10, first_ns=NS, reopened_ns=ns(20), is_replaced=True)
     brokers = session(2, 59, None, ended_ns=None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_spark.stories.servers.machine import BrokerStates
 
@@ -77,11 +78,10 @@ class Trace:
     def states(self) -> list[tuple[str, str, float, float | None]]:
         """(host, state, from, to) of the server's rows."""
         return [
-            (row["host"], row["state"], row["from_ns"] / S, None if row["to_ns"] is None else row["to_ns"] / S)
-            for row in self.table()
+            (row.host, row.state, row.from_ns / S, None if row.to_ns is None else row.to_ns / S) for row in self.table()
         ]
 
-    def table(self) -> list[Row]:
+    def table(self) -> list[BrokerState]:
         """The server's rows."""
         order = ("section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
         machine = BrokerStates(self.covered or [(0, int(self.end * S))])

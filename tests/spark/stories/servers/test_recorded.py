@@ -2,18 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.servers.machine import BrokerStates
 
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
 ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 NEAR_NS = 1_500_000_000
-Row = dict[str, Any]
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def states_of(ingested):
     return lambda name: states_in(ingested(next((CAPTURES / name).parent.glob(f"{Path(name).name}.pcap*.zst"))))
 
 
-def states_in(dataset: Path) -> list[Row]:
+def states_in(dataset: Path) -> list[BrokerState]:
     table = pq.read_table(dataset / "events", partitioning=None)
     rows = table.filter(pc.equal(table["key_kind"], "server")).to_pylist()
     captures = pq.read_table(dataset / "captures")
@@ -35,8 +34,8 @@ def times_of(name: str, *kinds: str) -> list[int]:
     return [event["ts_ns"] for event in events if event["kind"] in kinds]
 
 
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row["state"] not in ("serving", "unknown")]
+def bad(rows: list[BrokerState]) -> list[BrokerState]:
+    return [row for row in rows if row.state not in ("serving", "unknown")]
 
 
 @pytest.mark.parametrize(
@@ -52,12 +51,12 @@ def test_a_killed_broker_is_down_to_everybody(states_of):
     """Node 3 is killed with SIGKILL and started again; leaders return to it later."""
     rows = bad(states_of("leader_move"))
     killed, started = times_of("leader_move", "broker_killed", "broker_started")[:2]
-    assert {(row["node_id"], row["server_ip"], row["state"]) for row in rows} == {(3, "10.77.0.13", "down")}
-    clients = [row for row in rows if row["server_port"] == 9092]
-    assert {row["host_kind"] for row in clients} == {"client", "broker"}
-    assert all(abs(row["from_ns"] - killed) < NEAR_NS for row in clients)
-    assert all(row["to_ns"] > started for row in clients)
-    assert all(row["packets"] == sorted(row["packets"]) and row["n_waiting"] > 0 for row in rows)
+    assert {(row.node_id, row.server_ip, row.state) for row in rows} == {(3, "10.77.0.13", "down")}
+    clients = [row for row in rows if row.server_port == 9092]
+    assert {row.host_kind for row in clients} == {"client", "broker"}
+    assert all(abs(row.from_ns - killed) < NEAR_NS for row in clients)
+    assert all(row.to_ns > started for row in clients)
+    assert all(list(row.packets) == sorted(row.packets) and row.n_waiting > 0 for row in rows)
 
 
 def test_a_cut_path_concerns_its_host_alone(states_of):
@@ -65,13 +64,13 @@ def test_a_cut_path_concerns_its_host_alone(states_of):
     rows = states_of("pieces/path_cut")
     cut, refused = times_of("pieces/path_cut", "path_cut")
     restored, accepted = times_of("pieces/path_cut", "path_restored")
-    silent, refusing = sorted(bad(rows), key=lambda row: row["from_ns"])
-    assert (silent["state"], silent["server_ip"], silent["host"]) == ("silent", "10.77.0.12", "10.77.0.101")
-    assert (refusing["state"], refusing["server_ip"], refusing["host"]) == ("refusing", "10.77.0.11", "10.77.0.102")
+    silent, refusing = sorted(bad(rows), key=lambda row: row.from_ns)
+    assert (silent.state, silent.server_ip, silent.host) == ("silent", "10.77.0.12", "10.77.0.101")
+    assert (refusing.state, refusing.server_ip, refusing.host) == ("refusing", "10.77.0.11", "10.77.0.102")
     times = ((silent, cut, restored), (refusing, refused, accepted))
-    assert all(abs(row["from_ns"] - begin) < NEAR_NS for row, begin, _ in times)
-    assert all(abs(row["to_ns"] - end) < NEAR_NS for row, _, end in times)
-    served = {row["host"] for row in rows if row["server_ip"] == "10.77.0.12" and row["state"] == "serving"}
+    assert all(abs(row.from_ns - begin) < NEAR_NS for row, begin, _ in times)
+    assert all(abs(row.to_ns - end) < NEAR_NS for row, _, end in times)
+    served = {row.host for row in rows if row.server_ip == "10.77.0.12" and row.state == "serving"}
     assert {"10.77.0.102", "10.77.0.103"} <= served
 
 
@@ -80,21 +79,21 @@ def test_a_path_that_loses_packets_is_lossy_to_its_host_alone(states_of):
     is one of 2 s later."""
     (lossy,) = bad(states_of("pieces/lossy_path"))
     (dropped,), (restored,) = (times_of("pieces/lossy_path", kind) for kind in ("path_lossy", "path_restored"))
-    assert (lossy["state"], lossy["server_ip"], lossy["host"]) == ("lossy", "10.77.0.13", "10.77.0.104")
-    assert dropped < lossy["from_ns"] < lossy["to_ns"] < restored
-    assert lossy["to_ns"] - lossy["from_ns"] > (restored - dropped) / 2
+    assert (lossy.state, lossy.server_ip, lossy.host) == ("lossy", "10.77.0.13", "10.77.0.104")
+    assert dropped < lossy.from_ns < lossy.to_ns < restored
+    assert lossy.to_ns - lossy.from_ns > (restored - dropped) / 2
 
 
 def test_a_coordinator_that_waits_for_a_frozen_replica_is_not_frozen(states_of):
     """Node 1 is killed; later node 2 stands still for 5 s (SIGSTOP). Node 3 responds to Produce and OffsetCommit when
     node 2 has fetched again, and to a Heartbeat of a group that commits (Kafka 4.3) not before that either."""
     rows = bad(states_of("pieces/frozen_replica"))
-    assert {(row["server_ip"], row["state"]) for row in rows} == {("10.77.0.11", "down"), ("10.77.0.12", "frozen")}
+    assert {(row.server_ip, row.state) for row in rows} == {("10.77.0.11", "down"), ("10.77.0.12", "frozen")}
     (frozen_ns,) = times_of("pieces/frozen_replica", "broker_frozen")
     (resumed_ns,) = times_of("pieces/frozen_replica", "broker_resumed")
-    for row in (row for row in rows if row["state"] == "frozen" and row["server_port"] == 9092):
-        assert abs(row["from_ns"] - frozen_ns) < NEAR_NS
-        assert abs(row["to_ns"] - resumed_ns) < NEAR_NS
+    for row in (row for row in rows if row.state == "frozen" and row.server_port == 9092):
+        assert abs(row.from_ns - frozen_ns) < NEAR_NS
+        assert abs(row.to_ns - resumed_ns) < NEAR_NS
 
 
 def test_a_stopped_process_is_frozen_to_all_who_wait(states_of):
@@ -104,9 +103,9 @@ def test_a_stopped_process_is_frozen_to_all_who_wait(states_of):
         times_of("pieces/frozen_broker", "broker_frozen"),
         times_of("pieces/frozen_broker", "broker_resumed"),
     )
-    assert {(row["state"], row["node_id"]) for row in rows} == {("frozen", 3)}
-    clients = [row for row in rows if row["host_kind"] == "client"]
-    assert {row["host"] for row in clients} == {"10.77.0.102", "10.77.0.103", "10.77.0.104"}
-    assert all(abs(row["from_ns"] - frozen) < NEAR_NS for row in clients)
-    assert all(abs(row["to_ns"] - resumed) < NEAR_NS for row in rows)
-    assert all(row["requests"] for row in clients)
+    assert {(row.state, row.node_id) for row in rows} == {("frozen", 3)}
+    clients = [row for row in rows if row.host_kind == "client"]
+    assert {row.host for row in clients} == {"10.77.0.102", "10.77.0.103", "10.77.0.104"}
+    assert all(abs(row.from_ns - frozen) < NEAR_NS for row in clients)
+    assert all(abs(row.to_ns - resumed) < NEAR_NS for row in rows)
+    assert all(row.requests for row in clients)

@@ -116,10 +116,8 @@ def test_what_the_broker_sends_does_not_arrive_though_it_hears_the_host(trace):
     for asked in (9.5, 9.9, 10.0):
         trace.wait("a", asked, 23.0 + asked / 10, "delivery", last=22.9)
     trace.wait("a", 16.0, 17.0, "delivery", ended_by="syn_ack")
-    rows = [row for row in trace.table() if row["state"] == "silent"]
-    assert [(row["from_ns"] / 1e9, row["to_ns"] / 1e9, row["unacknowledged"]) for row in rows] == [
-        (10.0, 20.0, "broker")
-    ]
+    rows = [row for row in trace.table() if row.state == "silent"]
+    assert [(row.from_ns / 1e9, row.to_ns / 1e9, row.unacknowledged) for row in rows] == [(10.0, 20.0, "broker")]
 
 
 @pytest.mark.parametrize(("layers", "whose"), [(("packet",), "host"), (("packet", "delivery"), "both")])
@@ -129,7 +127,7 @@ def test_whose_packets_were_not_acknowledged(trace, layers, whose):
     trace.signs((0.1, 10.0), (15.0, 15.0), (25.0, 59.0), host="a", scope="from_host", layer="packet")
     for layer in layers:
         trace.wait("a", 10.1, 25.0, layer, last=20.0)
-    assert [row["unacknowledged"] for row in trace.table()] == [None, whose, None]
+    assert [row.unacknowledged for row in trace.table()] == [None, whose, None]
 
 
 def frozen(trace, proof=True, hosts=("a", "b")):
@@ -144,12 +142,12 @@ def frozen(trace, proof=True, hosts=("a", "b")):
 
 def test_frozen_while_its_kernel_answers(trace):
     frozen(trace)
-    rows = [row for row in trace.table() if row["state"] == "frozen"]
-    assert [(row["host"], row["from_ns"], row["to_ns"]) for row in rows] == [
+    rows = [row for row in trace.table() if row.state == "frozen"]
+    assert [(row.host, row.from_ns, row.to_ns) for row in rows] == [
         (host, 10_000_000_000, 22_000_000_000) for host in "ab"
     ]
-    assert rows[0]["requests"] == ["a-1"]
-    assert rows[0]["packets"] == [100, 101, 220]
+    assert rows[0].requests == ("a-1",)
+    assert rows[0].packets == (100, 101, 220)
 
 
 def test_a_request_that_is_never_answered_shows_one_pause_at_most(trace):
