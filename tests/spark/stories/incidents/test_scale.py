@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.startups import StartupRow
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
 
-from .conftest import NS, MakeRow, MakeStall, MakeState
+from .conftest import NS, MakeRow, MakeStall, MakeState, row_of
 
 FEW, FACTOR = 40, 4
 MOST_GROWTH = FACTOR * 1.5
@@ -45,6 +47,12 @@ def named(row: Any, number: int, **more: Any) -> Any:
     return row | more if isinstance(row, dict) else replace(row, **more)
 
 
+def start(number: int, subject: str) -> StartupRow:
+    """A start of a client that failed at the subject."""
+    about = {"client_instance_id": f"ci-{number}", "start_ns": number * NS, "failed_subject": subject}
+    return row_of(StartupRow, startup_id=f"start-{number}", **about)
+
+
 @pytest.fixture
 def denied(recovery: MakeRow, stall: MakeStall, client: MakeRow) -> Callable[[int], Found]:
     """Each client is denied a topic of its own, stands still and never becomes ready."""
@@ -54,8 +62,7 @@ def denied(recovery: MakeRow, stall: MakeStall, client: MakeRow) -> Callable[[in
             about = {"resource": f"topic{i}-0", "recovery_id": f"rec-{i}"}
             yield "recovery", named(recovery("TOPIC_AUTHORIZATION_FAILED", 1, 1, i, None), i, **about)
             yield "stall", named(stall("produce", 1, 1, i, None), i, topic=f"topic{i}", stall_id=f"stall-{i}")
-            start = {"startup_id": f"start-{i}", "start_ns": i * NS, "failed_subject": f"topic{i}-0"}
-            yield "failed_start", named(start, i)
+            yield "failed_start", start(i, f"topic{i}-0")
             yield "affected_client", named(client(1), i)
 
     return rows
@@ -71,8 +78,7 @@ def not_let_in(recovery: MakeRow, use: MakeRow, client: MakeRow) -> Callable[[in
             about = {"resource_kind": "authentication", "resource": "SASL", "recovery_id": f"rec-{i}"}
             yield "recovery", named(recovery(error, 1, None, i, None), i, **about)
             yield "listener_use", named(use(1, "SASL_PLAINTEXT", error_name=error, start=i, end=i + 1), i)
-            start = {"startup_id": f"start-{i}", "start_ns": i * NS, "failed_subject": "10.0.0.1:9093"}
-            yield "failed_start", named(start, i)
+            yield "failed_start", start(i, "10.0.0.1:9093")
             yield "affected_client", named(client(1), i)
 
     return rows
@@ -125,8 +131,7 @@ def never_served(state: MakeState, recovery: MakeRow, client: MakeRow) -> Callab
             yield "broker_state", replace(state(None, i, "refusing", i, i + 1), server_ip=f"10.1.0.{i}")
             about = {"resource_kind": "connection", "resource": server, "recovery_id": f"rec-{i}"}
             yield "recovery", named(recovery("CONNECTION_REFUSED", i, None, i, None), i, **about)
-            start = {"startup_id": f"start-{i}", "start_ns": i * NS, "failed_subject": server}
-            yield "failed_start", named(start, i)
+            yield "failed_start", start(i, server)
             yield "affected_client", named(client(i), i, advertised=(server,))
 
     return rows
@@ -146,8 +151,8 @@ def one_client(recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
                 yield "recovery", recovery(error, 21, 1, i, i + 0.5) | is_over
             yield "stall", stall("produce", 21, 1, i, None, topic=f"topic{i}")
             yield "stall", stall("metadata", 21, None, i, i + 0.7, topic=None, partition=None)
-            transaction = {"transactional_id": f"tx-{i}", "begin_ns": i * NS, "end_ns": None, "outcome": "aborted"}
-            yield "transaction", transaction | {"client_instance_id": "ci-21", "transaction_no": i}
+            about = {"transactional_id": f"tx-{i}", "begin_ns": i * NS, "outcome": "aborted"}
+            yield "transaction", row_of(TransactionRow, client_instance_id="ci-21", transaction_no=i, **about)
 
     return rows
 
