@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.recoveries import cause_key
-from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Band:
     steps: tuple[str, ...]
 
 
-def bands_of(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], end_ns: int) -> tuple[Band, ...]:
+def bands_of(starts: Sequence[WordedStart], recoveries: Sequence[WordedRecovery], end_ns: int) -> tuple[Band, ...]:
     """The bands. end_ns: the capture's last nanosecond."""
     return (
         *(_start(row, row.start_ns) for row in starts if row.start_ns is not None),
@@ -33,7 +33,7 @@ def bands_of(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], en
     )
 
 
-def _start(start: PageStart, start_ns: int) -> Band:
+def _start(start: WordedStart, start_ns: int) -> Band:
     total = "" if start.total_us is None else span(start.total_us)
     steps = [(step.start_ns, step) for step in start.steps if step.on_critical_path]
     return Band(
@@ -48,8 +48,8 @@ def _start(start: PageStart, start_ns: int) -> Band:
     )
 
 
-def _longest(recoveries: Sequence[PageRecovery], end_ns: int) -> list[PageRecovery]:
-    found: dict[tuple[str, str], PageRecovery] = {}
+def _longest(recoveries: Sequence[WordedRecovery], end_ns: int) -> list[WordedRecovery]:
+    found: dict[tuple[str, str], WordedRecovery] = {}
     for row in recoveries:
         key = cause_key(row)
         if key not in found or _lasted(row, end_ns) > _lasted(found[key], end_ns):
@@ -57,11 +57,11 @@ def _longest(recoveries: Sequence[PageRecovery], end_ns: int) -> list[PageRecove
     return list(found.values())
 
 
-def _lasted(recovery: PageRecovery, end_ns: int) -> int:
+def _lasted(recovery: WordedRecovery, end_ns: int) -> int:
     return (recovery.recovered_ns or end_ns) - recovery.since_ns
 
 
-def _recovery(row: PageRecovery, end_ns: int) -> Band:
+def _recovery(row: WordedRecovery, end_ns: int) -> Band:
     error, steps = safe(row.first_error_name), [(step.ts_ns, step) for step in row.steps if step.ts_ns is not None]
     lasted = row.outcome_text if row.recovered_ns is None else span(_lasted(row, end_ns) // 1000)
     figures = f"{count(row.n_errors or 0, 'error')}, {count(row.n_wasted_requests or 0, 'wasted request')}"

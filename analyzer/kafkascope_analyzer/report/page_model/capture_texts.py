@@ -1,9 +1,24 @@
-"""The capture in words: the line under the page's title, and what could not be read."""
+"""The capture in words: the page's title, the line under it, and what could not be read."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kafkascope_analyzer.report.formatting import count, percent, span
 from kafkascope_analyzer.report.model.capture import Capture
 from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
+from kafkascope_analyzer.report.plain import arguments_of
+
+
+@dataclass(frozen=True, slots=True)
+class WordedCapture(Capture):
+    """The capture with its words. origin: the time that all others are counted from."""
+
+    title: str
+    facts: tuple[str, ...]
+    unread: tuple[str, ...]
+    dataset: str
+    origin: str
 
 
 def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
@@ -28,3 +43,23 @@ def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:
     texts = (*model.capture_points.sentences, *doubts(model.unread, capture))
     events = [f"{row.n:,} {row.event.replace('_', ' ')}" for row in model.unread.tcp_events]
     return (*texts, f"TCP: {', '.join(events)}") if events else texts
+
+
+def worded_capture(model: Traffic, dataset_name: str, n_requests: int) -> WordedCapture:
+    """The capture; of its files' paths only the names: a report is shown to others."""
+    files = tuple(replace(file, path=Path(file.path or "").name) for file in model.capture.files)
+    capture = replace(model.capture, files=files)
+    return WordedCapture(
+        **arguments_of(capture),
+        title=_title(capture, dataset_name),
+        facts=capture_facts(model, n_requests),
+        unread=unread_texts(model, capture),
+        dataset=dataset_name,
+        origin=str(capture.begin_ns),
+    )
+
+
+def _title(capture: Capture, dataset_name: str) -> str:
+    """The capture's name: its file's, and where it has several, or none with a name, the dataset's."""
+    names = [file.path or "" for file in capture.files]
+    return names[0] if len(names) == 1 and names[0].strip("-") else dataset_name.removesuffix(".kscope")

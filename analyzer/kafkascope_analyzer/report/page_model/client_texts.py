@@ -8,20 +8,20 @@ from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome, outc
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, kind_text, software_text
 from kafkascope_analyzer.report.model.recoveries import recoveries_text
 from kafkascope_analyzer.report.page_model.lanes import UNASSIGNED, LaneClient, Lanes
-from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStart
 from kafkascope_analyzer.report.rows import grouped
 
 
 def with_client_texts(
     lanes: Lanes,
-    starts: Sequence[PageStart],
-    recoveries: Sequence[PageRecovery],
+    starts: Sequence[WordedStart],
+    recoveries: Sequence[WordedRecovery],
     outcomes: Mapping[str, ClientOutcome],
     start_ns: int,
 ) -> tuple[LaneClient, ...]:
     """The clients of the lanes with their words. outcomes: how each fared; start_ns: the capture's first
     nanosecond."""
-    started: dict[str, PageStart] = {}
+    started: dict[str, WordedStart] = {}
     for row in starts:
         started.setdefault(row.client_instance_id, row)
     met = grouped(recoveries, lambda row: row.client_instance_id)

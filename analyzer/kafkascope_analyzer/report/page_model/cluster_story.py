@@ -15,7 +15,7 @@ MOST_CHANGES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageChange(ClusterChange):
+class WordedChange(ClusterChange):
     """A change with its sentence."""
 
     text: str
@@ -46,7 +46,7 @@ class ClusterStory:
 
     brokers: tuple[TopologyBroker, ...]
     n_changes: int
-    changes: tuple[PageChange, ...]
+    changes: tuple[WordedChange, ...]
     presence: tuple[BrokerPresence, ...]
     owners: tuple[Owner, ...]
 
@@ -66,8 +66,8 @@ def load_cluster(dataset: Dataset) -> ClusterStory:
     )
 
 
-def _with_text(change: ClusterChange) -> PageChange:
-    return PageChange(**arguments_of(change), text=_text(change))
+def _with_text(change: ClusterChange) -> WordedChange:
+    return WordedChange(**arguments_of(change), text=_text(change))
 
 
 def _text(change: ClusterChange) -> str:

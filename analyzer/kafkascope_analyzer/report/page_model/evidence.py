@@ -15,8 +15,8 @@ from kafkascope_analyzer.report.rows import read
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.unread_partitions import Rebalance
-    from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageStart
-    from kafkascope_analyzer.report.page_model.story_lists import PageTransaction
+    from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStart
+    from kafkascope_analyzer.report.page_model.story_lists import WordedTransaction
 
 MOST_REQUESTS = 30_000
 
@@ -25,7 +25,6 @@ MOST_REQUESTS = 30_000
 class Evidence:
     """A request; took: its latency in words."""
 
-    conn_id: str
     api_name: str | None
     api_version: int | None
     ts_ns: int
@@ -41,7 +40,6 @@ class Evidence:
 class _Request(Row):
     TABLE: ClassVar[Table] = REQUESTS
     request_id: str
-    conn_id: str
     api_name: str | None
     api_version: int | None
     ts_ns: int
@@ -63,7 +61,6 @@ def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Ev
 
 def _evidence(row: _Request) -> Evidence:
     return Evidence(
-        conn_id=row.conn_id,
         api_name=row.api_name,
         api_version=row.api_version,
         ts_ns=row.ts_ns,
@@ -76,7 +73,7 @@ def _evidence(row: _Request) -> Evidence:
     )
 
 
-def named_by_groups(transactions: "Iterable[PageTransaction]", rebalances: "Iterable[Rebalance]") -> Iterator[str]:
+def named_by_groups(transactions: "Iterable[WordedTransaction]", rebalances: "Iterable[Rebalance]") -> Iterator[str]:
     """The ids that transactions and rebalances name."""
     for transaction in transactions:
         yield from transaction.evidence
@@ -84,7 +81,7 @@ def named_by_groups(transactions: "Iterable[PageTransaction]", rebalances: "Iter
         yield from rebalance.evidence
 
 
-def named_by_clients(recoveries: "Iterable[PageRecovery]", starts: "Iterable[PageStart]") -> Iterator[str | None]:
+def named_by_clients(recoveries: "Iterable[WordedRecovery]", starts: "Iterable[WordedStart]") -> Iterator[str | None]:
     """The ids that recoveries and starts name."""
     for recovery in recoveries:
         yield from recovery.evidence or ()

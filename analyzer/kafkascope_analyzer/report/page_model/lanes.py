@@ -88,9 +88,7 @@ class TcpEvents:
     """What TCP did on the lanes, as columns in the order of the lanes."""
 
     conn: tuple[int, ...]
-    at_ns: tuple[int, ...]
     event: tuple[str, ...]
-    side: tuple[str | None, ...]
     packet_no: tuple[int | None, ...]
 
 
@@ -110,7 +108,6 @@ class _Event(Row):
     conn_id: str
     ts_ns: int
     event: str
-    side: str | None
     packet_no: int | None
 
 
@@ -209,8 +206,6 @@ def _events(dataset: Dataset, listed: tuple[LaneConnection, ...]) -> TcpEvents:
     kept.sort(key=lambda row: (place[row.conn_id], row.ts_ns, row.event, row.packet_no or 0))
     return TcpEvents(
         conn=tuple(place[row.conn_id] for row in kept),
-        at_ns=tuple(row.ts_ns for row in kept),
         event=tuple(row.event for row in kept),
-        side=tuple(row.side for row in kept),
         packet_no=tuple(row.packet_no for row in kept),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
 from kafkascope_analyzer.report.page_model.evidence import Evidence
-from kafkascope_analyzer.report.page_model.starts_and_recoveries import PageRecovery, PageRecoveryStep
+from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStep
 from kafkascope_analyzer.report.rows import grouped
 
 MOST_ALIKE = 8
@@ -41,8 +41,8 @@ class PageCause:
 
 
 def with_step_texts(
-    recoveries: Sequence[PageRecovery], evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
-) -> tuple[PageRecovery, ...]:
+    recoveries: Sequence[WordedRecovery], evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
+) -> tuple[WordedRecovery, ...]:
     """The recoveries with the words of their steps, and the broker of a step where only its connection shows it.
 
     evidence: requests by id; nodes: the brokers of connections.
@@ -54,8 +54,8 @@ def with_step_texts(
 
 
 def _step(
-    step: PageRecoveryStep, begin_ns: int, evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
-) -> PageRecoveryStep:
+    step: WordedStep, begin_ns: int, evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
+) -> WordedStep:
     request = evidence.get(step.request_id or "")
     node_id = nodes.get(step.conn_id or "") if step.node_id is None else step.node_id
     return replace(
@@ -67,7 +67,7 @@ def _step(
     )
 
 
-def _step_text(step: PageRecoveryStep, node_id: int | None, api_name: str | None) -> str:
+def _step_text(step: WordedStep, node_id: int | None, api_name: str | None) -> str:
     kind = step.step
     if kind == "hint":
         return f"answer names the leader: node {node_id} (KIP-951)"
@@ -79,12 +79,12 @@ def _step_text(step: PageRecoveryStep, node_id: int | None, api_name: str | None
     return text + (f" ({api_name})" if api_name and kind in _WITH_API else "")
 
 
-def causes_of(recoveries: Sequence[PageRecovery], start_ns: int) -> tuple[PageCause, ...]:
+def causes_of(recoveries: Sequence[WordedRecovery], start_ns: int) -> tuple[PageCause, ...]:
     """Recoveries of one client from one cause as one entry, by the time of the first."""
     return tuple(_cause(members, start_ns) for members in grouped(recoveries, cause_key).values())
 
 
-def _cause(members: list[PageRecovery], start_ns: int) -> PageCause:
+def _cause(members: list[WordedRecovery], start_ns: int) -> PageCause:
     worst = worst_of_cause(members)
     others = [row.recovery_id for row in members if row is not worst]
     return PageCause(

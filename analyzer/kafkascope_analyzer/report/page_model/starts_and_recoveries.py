@@ -1,6 +1,6 @@
 """Starts and recoveries with their steps and their words, as many as a page can hold.
 
-Clients in trouble come first where there is more than a page can hold; `n` beside a list counts all.
+Clients in trouble come first where there is more than a page can hold.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ NEVER_MS = 1_000_000_000
 
 
 @dataclass(slots=True)
-class PageStart(Start):
+class WordedStart(Start):
     """A start with its words. to_ns: when it was ready, else the end of its last step."""
 
     heading: str = ""
@@ -44,7 +44,7 @@ class PageStart(Start):
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecoveryStep(RecoveryStep):
+class WordedStep(RecoveryStep):
     """A step with its words; at: after the first error."""
 
     text: str = ""
@@ -53,44 +53,28 @@ class PageRecoveryStep(RecoveryStep):
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecovery(Recovery):
+class WordedRecovery(Recovery):
     """A recovery with its words and steps."""
 
     n_steps: int = 0
-    steps: tuple[PageRecoveryStep, ...] = ()
+    steps: tuple[WordedStep, ...] = ()
     heading: str = ""
     ended: str = ""
     sentences: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PageStarts:
-    """The starts by time."""
-
-    n: int
-    listed: tuple[PageStart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PageRecoveries:
-    """The recoveries by time."""
-
-    n: int
-    listed: tuple[PageRecovery, ...]
-
-
-def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> PageStarts:
+def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> tuple[WordedStart, ...]:
     """The starts by time, those that went wrong or took longest where there are too many, brokers' own last."""
-    everyone = sorted(read(dataset, PageStart), key=lambda row: row.startup_id)
+    everyone = sorted(read(dataset, WordedStart), key=lambda row: row.startup_id)
     everyone.sort(key=lambda row: (row.client_instance_id in brokers, row.is_well, -(row.total_us or 0)))
     chosen = everyone[:MOST_STARTS]
     known = {start.startup_id: start for start in with_steps(dataset, chosen[:MOST_STARTS_WITH_STEPS])}
     listed = [worded_start(row, known.get(row.startup_id, row), start_ns) for row in chosen]
     listed.sort(key=lambda row: (row.start_ns or 0, row.startup_id))
-    return PageStarts(len(everyone), tuple(listed))
+    return tuple(listed)
 
 
-def worded_start(row: PageStart, known: Start, start_ns: int) -> PageStart:
+def worded_start(row: WordedStart, known: Start, start_ns: int) -> WordedStart:
     """The start with its words. known: the same with all of its steps; start_ns: the capture's first nanosecond."""
     number = f"Start {row.start_no}" if row.is_repeated else "Start"
     total = "" if row.total_us is None else span(row.total_us)
@@ -114,20 +98,20 @@ def _with_few_requests(step: StartupStepRow) -> StartupStepRow:
     return replace(step, request_ids=step.request_ids[:2])
 
 
-def load_recoveries(dataset: Dataset, start_ns: int) -> PageRecoveries:
+def load_recoveries(dataset: Dataset, start_ns: int) -> tuple[WordedRecovery, ...]:
     """The recoveries by time, those that did not end well or took longest where there are too many."""
-    everyone = sorted(read(dataset, PageRecovery), key=lambda row: row.recovery_id)
+    everyone = sorted(read(dataset, WordedRecovery), key=lambda row: row.recovery_id)
     everyone.sort(key=lambda row: (*row.severity, -(row.n_errors or 0)))
     chosen = everyone[:MOST_EPISODES]
     wanted = [row.recovery_id for row in chosen[:MOST_EPISODES_WITH_STEPS]]
-    found = sorted(read(dataset, PageRecoveryStep, one_of("recovery_id", wanted)), key=lambda step: step.seq)
+    found = sorted(read(dataset, WordedStep, one_of("recovery_id", wanted)), key=lambda step: step.seq)
     steps = grouped(found, lambda step: step.recovery_id)
     listed = [_worded_recovery(row, steps.get(row.recovery_id, ()), start_ns) for row in chosen]
     listed.sort(key=lambda row: (row.start_ns or 0, row.recovery_id))
-    return PageRecoveries(len(everyone), tuple(listed))
+    return tuple(listed)
 
 
-def _worded_recovery(row: PageRecovery, steps: Sequence[PageRecoveryStep], start_ns: int) -> PageRecovery:
+def _worded_recovery(row: WordedRecovery, steps: Sequence[WordedStep], start_ns: int) -> WordedRecovery:
     """The recovery with its words. start_ns: when the capture began."""
     begun = clock((row.start_ns or start_ns) - start_ns)
     return replace(
@@ -142,7 +126,7 @@ def _worded_recovery(row: PageRecovery, steps: Sequence[PageRecoveryStep], start
 
 
 def first_client(
-    starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], stalls: Sequence[StallBand], brokers: set[str]
+    starts: Sequence[WordedStart], recoveries: Sequence[WordedRecovery], stalls: Sequence[StallBand], brokers: set[str]
 ) -> str:
     """The client that the page opens first: the one whose recovery never ended or that stood still or recovered for
     the longest time in all, else the one that started first. A broker's own client only where there is no other.

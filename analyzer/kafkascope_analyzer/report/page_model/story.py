@@ -1,28 +1,41 @@
 """What the page shows besides the requests' columns, as one dataclass."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.api_families import FAMILIES
-from kafkascope_analyzer.report.model.apis import Api, Errors
-from kafkascope_analyzer.report.model.broker_latency import BrokerLatency
-from kafkascope_analyzer.report.model.capture import Capture, Connections
 from kafkascope_analyzer.report.model.client_outcomes import client_outcomes
-from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic
-from kafkascope_analyzer.report.model.cluster import Cluster
-from kafkascope_analyzer.report.model.data_quality import DataQuality
-from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents
-from kafkascope_analyzer.report.model.leader_load import Leaders
 from kafkascope_analyzer.report.model.presence import Presence
-from kafkascope_analyzer.report.model.removed_versions import RemovedVersions
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.model.request_rates import RequestRates
-from kafkascope_analyzer.report.model.restarts import Restarts
 from kafkascope_analyzer.report.page_model.bands import Band, bands_of
-from kafkascope_analyzer.report.page_model.capture_texts import capture_facts, unread_texts
+from kafkascope_analyzer.report.page_model.capture_texts import worded_capture
 from kafkascope_analyzer.report.page_model.client_texts import with_client_texts
-from kafkascope_analyzer.report.page_model.cluster_story import ClusterStory, load_cluster
+from kafkascope_analyzer.report.page_model.cluster_story import load_cluster
+from kafkascope_analyzer.report.page_model.drawn.capture import PageCapture, PageDataQuality, PageErrors
+from kafkascope_analyzer.report.page_model.drawn.clients import (
+    PageEpisodes,
+    PageLanes,
+    PageRecovery,
+    PageStallBand,
+    PageStart,
+    PageStarts,
+)
+from kafkascope_analyzer.report.page_model.drawn.cluster import (
+    PageBrokerLane,
+    PageCluster,
+    PageClusterStory,
+    PageRestarts,
+)
+from kafkascope_analyzer.report.page_model.drawn.groups import PageRebalances, PageTransactions
+from kafkascope_analyzer.report.page_model.drawn.happened import PageFindings, PageHeadline, PageIncidents
+from kafkascope_analyzer.report.page_model.drawn.load import (
+    PageAllClientTraffic,
+    PageBrokerLatency,
+    PageLeaders,
+    PageRemovedVersions,
+    PageRequestRates,
+)
+from kafkascope_analyzer.report.page_model.drawn.part import part_of, parts_of
 from kafkascope_analyzer.report.page_model.evidence import (
     Evidence,
     load_evidence,
@@ -32,36 +45,17 @@ from kafkascope_analyzer.report.page_model.evidence import (
 )
 from kafkascope_analyzer.report.page_model.flow_texts import PageFlow, flow_texts
 from kafkascope_analyzer.report.page_model.lanes import Lanes
-from kafkascope_analyzer.report.page_model.recovery_texts import PageCause, causes_of, with_step_texts
+from kafkascope_analyzer.report.page_model.recovery_texts import causes_of, with_step_texts
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import (
-    PageRecovery,
-    PageStarts,
+    WordedRecovery,
+    WordedStart,
     brokers_of,
     first_client,
     load_recoveries,
     load_starts,
 )
-from kafkascope_analyzer.report.page_model.story_lists import (
-    PageFindings,
-    PageRebalances,
-    PageTransactions,
-    load_rebalances,
-    load_transactions,
-    page_findings,
-)
-from kafkascope_analyzer.report.page_model.waits import PageBrokerLane, StallBand, lanes_of_brokers, load_stalls
-from kafkascope_analyzer.report.plain import arguments_of
-
-
-@dataclass(frozen=True, slots=True)
-class PageCapture(Capture):
-    """The capture with its words. origin: the time that all others are counted from."""
-
-    title: str
-    facts: tuple[str, ...]
-    unread: tuple[str, ...]
-    dataset: str
-    origin: str
+from kafkascope_analyzer.report.page_model.story_lists import load_rebalances, load_transactions, placed_findings
+from kafkascope_analyzer.report.page_model.waits import lanes_of_brokers, load_stalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +65,6 @@ class PageFamily:
     name: str
     title: str
     pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageEpisodes:
-    """Recoveries by time, and those of one cause together."""
-
-    n: int
-    listed: tuple[PageRecovery, ...]
-    causes: tuple[PageCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +89,18 @@ class PageRequests:
 class Story:
     """Everything that the page shows."""
 
-    headline: Headline
-    incidents: Incidents
-    connections: Connections
-    cluster: Cluster
-    apis: tuple[Api, ...]
-    errors: Errors
-    unread: DataQuality
+    headline: PageHeadline
+    incidents: PageIncidents
+    cluster: PageCluster
+    errors: PageErrors
+    unread: PageDataQuality
     stories: Presence
-    request_rates: RequestRates
-    latency: BrokerLatency
-    leaders: Leaders
-    restarts: Restarts
-    client_traffic: AllClientTraffic
-    removed_versions: RemovedVersions
+    request_rates: PageRequestRates
+    latency: PageBrokerLatency
+    leaders: PageLeaders
+    restarts: PageRestarts
+    client_traffic: PageAllClientTraffic
+    removed_versions: PageRemovedVersions
     starts: PageStarts
     episodes: PageEpisodes
     rebalances: PageRebalances
@@ -128,11 +111,11 @@ class Story:
     first_client: str
     families: tuple[PageFamily, ...]
     evidence: dict[str, Evidence]
-    topology: ClusterStory
+    topology: PageClusterStory
     broker_lanes: tuple[PageBrokerLane, ...]
-    stalls: tuple[StallBand, ...]
+    stalls: tuple[PageStallBand, ...]
     capture: PageCapture
-    lanes: Lanes
+    lanes: PageLanes
     requests: PageRequests
 
 
@@ -141,70 +124,52 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
     start_ns, end_ns = model.capture.begin_ns, model.capture.end_ns or 0
     brokers, stalls = brokers_of(dataset), load_stalls(dataset)
     starts, found = load_starts(dataset, brokers, start_ns), load_recoveries(dataset, start_ns)
-    lanes = _with_words(dataset, lanes, model, starts, found.listed)
+    lanes = _with_words(dataset, lanes, model, starts, found)
     names = {client.client_instance_id: client.name for client in lanes.clients}
     rebalances = load_rebalances(dataset, model.rebalances.groups)
     transactions = load_transactions(dataset, names, model.transactions.outcomes)
-    named = named_by_groups(transactions.listed, rebalances.listed), named_by_clients(found.listed, starts.listed)
+    named = named_by_groups(transactions.listed, rebalances.listed), named_by_clients(found, starts)
     evidence = load_evidence(dataset, [*proved_by(model), *named[0], *named[1]])
-    recoveries = with_step_texts(found.listed, evidence, {row.conn_id: row.node_id for row in lanes.connections})
+    recoveries = with_step_texts(found, evidence, {row.conn_id: row.node_id for row in lanes.connections})
     return Story(
-        headline=model.headline,
-        incidents=model.incidents,
-        connections=model.connections,
-        cluster=model.cluster,
-        apis=model.apis,
-        errors=model.errors,
-        unread=model.unread,
+        headline=part_of(PageHeadline, model.headline),
+        incidents=part_of(PageIncidents, model.incidents),
+        cluster=part_of(PageCluster, model.cluster),
+        errors=part_of(PageErrors, model.errors),
+        unread=part_of(PageDataQuality, model.unread),
         stories=model.stories,
-        request_rates=model.request_rates,
-        latency=model.latency,
-        leaders=model.leaders,
-        restarts=model.restarts,
-        client_traffic=model.client_traffic,
-        removed_versions=model.removed_versions,
-        starts=starts,
-        episodes=PageEpisodes(found.n, recoveries, causes_of(recoveries, start_ns)),
-        rebalances=rebalances,
-        transactions=transactions,
+        request_rates=part_of(PageRequestRates, model.request_rates),
+        latency=part_of(PageBrokerLatency, model.latency),
+        leaders=part_of(PageLeaders, model.leaders),
+        restarts=part_of(PageRestarts, model.restarts),
+        client_traffic=part_of(PageAllClientTraffic, model.client_traffic),
+        removed_versions=part_of(PageRemovedVersions, model.removed_versions),
+        starts=PageStarts(parts_of(PageStart, starts)),
+        episodes=PageEpisodes(parts_of(PageRecovery, recoveries), causes_of(recoveries, start_ns)),
+        rebalances=part_of(PageRebalances, rebalances),
+        transactions=part_of(PageTransactions, transactions),
         flow=flow_texts(model.flow),
-        findings=page_findings(model.findings),
-        bands=bands_of(starts.listed, recoveries, end_ns),
-        first_client=first_client(starts.listed, recoveries, stalls, brokers),
+        findings=part_of(PageFindings, placed_findings(model.findings)),
+        bands=bands_of(starts, recoveries, end_ns),
+        first_client=first_client(starts, recoveries, stalls, brokers),
         families=tuple(PageFamily(one.name, one.title, one.pattern) for one in FAMILIES),
         evidence=evidence,
-        topology=load_cluster(dataset),
-        broker_lanes=lanes_of_brokers(dataset, start_ns, end_ns),
-        stalls=stalls,
-        capture=_capture(dataset, model, requests.n),
-        lanes=lanes,
+        topology=part_of(PageClusterStory, load_cluster(dataset)),
+        broker_lanes=parts_of(PageBrokerLane, lanes_of_brokers(dataset, start_ns, end_ns)),
+        stalls=parts_of(PageStallBand, stalls),
+        capture=part_of(PageCapture, worded_capture(model, dataset.name, requests.n)),
+        lanes=part_of(PageLanes, lanes),
         requests=requests,
     )
 
 
 def _with_words(
-    dataset: Dataset, lanes: Lanes, model: Report, starts: PageStarts, recoveries: tuple[PageRecovery, ...]
+    dataset: Dataset,
+    lanes: Lanes,
+    model: Report,
+    starts: tuple[WordedStart, ...],
+    recoveries: tuple[WordedRecovery, ...],
 ) -> Lanes:
     """The lanes with the words of their clients."""
     outcomes = client_outcomes(dataset)
-    return replace(lanes, clients=with_client_texts(lanes, starts.listed, recoveries, outcomes, model.capture.begin_ns))
-
-
-def _capture(dataset: Dataset, model: Report, n_requests: int) -> PageCapture:
-    """The capture; of its files' paths only the names: a report is shown to others."""
-    files = tuple(replace(file, path=Path(file.path or "").name) for file in model.capture.files)
-    capture = replace(model.capture, files=files)
-    return PageCapture(
-        **arguments_of(capture),
-        title=_title(capture, dataset),
-        facts=capture_facts(model, n_requests),
-        unread=unread_texts(model, capture),
-        dataset=dataset.name,
-        origin=str(capture.begin_ns),
-    )
-
-
-def _title(capture: Capture, dataset: Dataset) -> str:
-    """The capture's name: its file's, and where it has several, or none with a name, the dataset's."""
-    names = [file.path or "" for file in capture.files]
-    return names[0] if len(names) == 1 and names[0].strip("-") else dataset.name.removesuffix(".kscope")
+    return replace(lanes, clients=with_client_texts(lanes, starts, recoveries, outcomes, model.capture.begin_ns))

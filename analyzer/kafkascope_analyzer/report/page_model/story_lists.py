@@ -24,7 +24,7 @@ MOST_PARTITIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class PageFindings(Findings):
+class PlacedFindings(Findings):
     """Findings, and places in `listed` of those that belong to no incident: `alone` are those above info, `notes` the
     others. notes_title is empty where there are none.
     """
@@ -45,7 +45,7 @@ class PageGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class PageRebalances:
+class PlacedRebalances:
     """Rebalances by time."""
 
     present: bool
@@ -55,7 +55,7 @@ class PageRebalances:
 
 
 @dataclass(slots=True)
-class PageTransaction(Transaction):
+class WordedTransaction(Transaction):
     """A transaction with how long it took, the name of the client that fenced it, and whose reads it held back."""
 
     took: str = ""
@@ -72,21 +72,21 @@ class PageTransactionalId:
 
 
 @dataclass(frozen=True, slots=True)
-class PageTransactions:
+class PlacedTransactions:
     """Transactions by time."""
 
     present: bool
     n: int
-    listed: tuple[PageTransaction, ...]
+    listed: tuple[WordedTransaction, ...]
     ids: tuple[PageTransactionalId, ...]
     outcomes: dict[str, int]
 
 
-def page_findings(findings: Findings) -> PageFindings:
+def placed_findings(findings: Findings) -> PlacedFindings:
     """The findings with which of them stand alone."""
     alone = [place for place, row in enumerate(findings.listed) if row.incident_id is None]
     notes = tuple(place for place in alone if findings.listed[place].severity == "info")
-    return PageFindings(
+    return PlacedFindings(
         **arguments_of(findings),
         title="Other findings" if findings.n_under_incidents else "Findings",
         alone=tuple(place for place in alone if place not in notes),
@@ -95,7 +95,7 @@ def page_findings(findings: Findings) -> PageFindings:
     )
 
 
-def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> PageRebalances:
+def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> PlacedRebalances:
     """Rebalances by time, at most MOST_ROWS; of the partitions of each those that were unread. groups: those of the
     report, which say for how long their partitions were unread.
     """
@@ -103,7 +103,7 @@ def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> Page
     found = heapq.nsmallest(MOST_ROWS, read(dataset, Rebalance), key=lambda row: (row.start_ns or 0, row.rebalance_id))
     shown = tuple(replace(_short(row), unread_text=unread_text(row, names, start_ns)) for row in found)
     is_present, n = has_table(dataset, REBALANCES), dataset.rows(table_name(REBALANCES))
-    return PageRebalances(is_present, n if is_present else 0, shown, groups_of(shown, groups))
+    return PlacedRebalances(is_present, n if is_present else 0, shown, groups_of(shown, groups))
 
 
 def _short(row: Rebalance) -> Rebalance:
@@ -146,18 +146,18 @@ def _group(key: tuple[str, str | None], placed: list[tuple[int, Rebalance]], unr
     return PageGroup(safe(name or "?"), in_short, tuple(place for place, _ in placed))
 
 
-def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict[str, int]) -> PageTransactions:
+def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict[str, int]) -> PlacedTransactions:
     """Transactions by time, at most MOST_ROWS. names: of clients, by client_instance_id; outcomes: those of the
     report."""
     found = heapq.nsmallest(
-        MOST_ROWS, read(dataset, PageTransaction), key=lambda row: (row.begin_ns or 0, str(row.transaction_no))
+        MOST_ROWS, read(dataset, WordedTransaction), key=lambda row: (row.begin_ns or 0, str(row.transaction_no))
     )
     shown = tuple(worded_transaction(row, names) for row in found)
     is_present, n = has_table(dataset, TRANSACTIONS), dataset.rows(table_name(TRANSACTIONS))
-    return PageTransactions(is_present, n if is_present else 0, shown, transactional_ids(shown), outcomes)
+    return PlacedTransactions(is_present, n if is_present else 0, shown, transactional_ids(shown), outcomes)
 
 
-def worded_transaction(row: PageTransaction, names: Mapping[str, str]) -> PageTransaction:
+def worded_transaction(row: WordedTransaction, names: Mapping[str, str]) -> WordedTransaction:
     """The transaction with its words, and as much as a page has room for."""
     held_back = row.held_back[:MOST_EVIDENCE]
     return replace(

@@ -25,7 +25,7 @@ class StallBand:
 
 
 @dataclass(frozen=True, slots=True)
-class PageStretch(Stretch):
+class WordedStretch(Stretch):
     """A stretch with its times in words."""
 
     begun: str
@@ -34,14 +34,13 @@ class PageStretch(Stretch):
 
 
 @dataclass(frozen=True, slots=True)
-class PageBrokerLane:
+class WordedLane:
     """The lane of a broker."""
 
-    node_id: int | None
     label: str
     short_label: str
-    serving: tuple[PageStretch, ...]
-    failing: tuple[PageStretch, ...]
+    serving: tuple[WordedStretch, ...]
+    failing: tuple[WordedStretch, ...]
     outcome: str
     in_short: str
 
@@ -58,12 +57,12 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
     )
 
 
-def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[PageBrokerLane, ...]:
+def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[WordedLane, ...]:
     """The lanes of brokers. start_ns, end_ns: of the capture."""
 
-    def worded(stretch: Stretch) -> PageStretch:
+    def worded(stretch: Stretch) -> WordedStretch:
         to_ns = stretch.to_ns
-        return PageStretch(
+        return WordedStretch(
             state=stretch.state,
             from_ns=stretch.from_ns,
             to_ns=to_ns,
@@ -74,8 +73,8 @@ def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[Page
             lasted=span(((end_ns if to_ns is None else to_ns) - stretch.from_ns) // 1000),
         )
 
-    def lane(known: BrokerLane) -> PageBrokerLane:
+    def lane(known: BrokerLane) -> WordedLane:
         stretches = tuple(map(worded, known.serving)), tuple(map(worded, known.failing))
-        return PageBrokerLane(known.node_id, known.label, known.short_label, *stretches, *known.state)
+        return WordedLane(known.label, known.short_label, *stretches, *known.state)
 
     return tuple(map(lane, broker_lanes(dataset)))

@@ -41,7 +41,11 @@ def summary_of(kind: type) -> str:
 
 
 def described(kind: type, name: str, hint: Any) -> tuple[Any, str, tuple[str, ...]]:
-    """The type of a field of a class, its sentence and the closed list of its values: its own, or its column's."""
+    """The type of a field of a class, its sentence and the closed list of its values: its own, its column's, or those
+    of the class that it is a part of."""
+    whole = getattr(kind, "SOURCE", None)
+    if whole is not None:
+        return hint, *described(whole, name, get_type_hints(whole, include_extras=True)[name])[1:]
     inner, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     sentences = [mark for mark in marks if isinstance(mark, str) and mark != CLIPPED]
     values = next((mark for mark in marks if isinstance(mark, tuple)), ())

@@ -27,17 +27,17 @@ from kafkascope_analyzer.report.page_model.flow_texts import LagBand, flow_texts
 from kafkascope_analyzer.report.page_model.lanes import LaneClient, LaneConnection, Lanes
 from kafkascope_analyzer.report.page_model.recovery_texts import causes_of, with_step_texts
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import (
-    PageRecovery,
-    PageRecoveryStep,
-    PageStart,
+    WordedRecovery,
+    WordedStart,
+    WordedStep,
     first_client,
     worded_start,
 )
 from kafkascope_analyzer.report.page_model.story_lists import (
-    PageTransaction,
     PageTransactionalId,
+    WordedTransaction,
     groups_of,
-    page_findings,
+    placed_findings,
     transactional_ids,
     worded_transaction,
 )
@@ -56,7 +56,7 @@ def of(kind: type[K], /, **values: Any) -> K:
 
 def recovery(
     name: str, *, client: str = "p1", cause: str | None = "c1", ms: int | None = 500, **values: Any
-) -> PageRecovery:
+) -> WordedRecovery:
     row: dict[str, Any] = {
         "recovery_id": name,
         "client_instance_id": client,
@@ -67,12 +67,12 @@ def recovery(
     row |= {"recovered_ns": None if ms is None else T0 + 2 * S + ms * 1_000_000}
     row |= {"outcome": "still_open" if ms is None else "recovered", "n_errors": 1, "n_wasted_requests": 0, "steps": ()}
     row |= {"ended": "not yet" if ms is None else f"recovered after {ms} ms"}
-    return of(PageRecovery, **row | values)
+    return of(WordedRecovery, **row | values)
 
 
-def start(**values: Any) -> PageStart:
+def start(**values: Any) -> WordedStart:
     row = {"start_no": 1, "start_ns": T0 + S, "ready_ns": T0 + 3 * S, "total_us": 2_000_000, "outcome": "ready"}
-    return of(PageStart, **row | {"client_instance_id": "p1"} | values)
+    return of(WordedStart, **row | {"client_instance_id": "p1"} | values)
 
 
 def step(name: str, **values: Any) -> StartupStepRow:
@@ -100,9 +100,9 @@ def test_recoveries_in_short() -> None:
 
 
 def test_steps_of_a_recovery_name_the_error_the_api_and_the_broker_of_their_connection() -> None:
-    def taken(name: str, **values: Any) -> PageRecoveryStep:
+    def taken(name: str, **values: Any) -> WordedStep:
         row = {"step": name, "ts_ns": T0 + 2 * S + 3_000_000, "conn_id": "c9", "request_id": "r1", "duration_us": 40}
-        return of(PageRecoveryStep, **row | values)
+        return of(WordedStep, **row | values)
 
     taken_steps = [taken("error", error_name="NOT_LEADER_OR_FOLLOWER"), taken("retry"), taken("hint", node_id=3)]
     taken_steps += [taken("backoff", ts_ns=None), taken("end_txn", request_id=None)]
@@ -194,11 +194,11 @@ def test_clients_are_named_and_described() -> None:
 def test_findings_that_stand_alone_and_notes() -> None:
     listed = [("error", "i1"), ("error", None), ("info", None), ("warning", None), ("info", "i1")]
     rows = tuple(of(Finding, severity=severity, incident_id=incident) for severity, incident in listed)
-    found = page_findings(of(Findings, listed=rows))
+    found = placed_findings(of(Findings, listed=rows))
     assert (found.title, found.alone, found.notes) == ("Other findings", (1, 3), (2,))
     assert found.notes_title == "1 note: worth knowing"
-    assert page_findings(of(Findings, listed=rows[1:2])).title == "Findings"
-    assert page_findings(of(Findings, listed=())).notes_title == ""
+    assert placed_findings(of(Findings, listed=rows[1:2])).title == "Findings"
+    assert placed_findings(of(Findings, listed=())).notes_title == ""
 
 
 def test_rebalances_by_group_and_transactions_by_id() -> None:
@@ -209,16 +209,16 @@ def test_rebalances_by_group_and_transactions_by_id() -> None:
     assert [(g.name, g.places) for g in groups] == [("b", (0, 2)), ("?", (3,)), ("a", (1,))]
     assert groups[0].in_short == "classic · 2 rebalances, 80.0 ms in all; partitions unread for up to 1.20 s"
     assert groups[2].in_short == "classic · 1 rebalance, 40.0 ms in all"
-    listed = [of(PageTransaction, transactional_id=name) for name in ("y", "x", "y")]
+    listed = [of(WordedTransaction, transactional_id=name) for name in ("y", "x", "y")]
     assert transactional_ids(listed) == (PageTransactionalId("x", (1,)), PageTransactionalId("y", (0, 2)))
 
 
 def test_a_transaction_names_who_fenced_it_and_whose_reads_it_held_back() -> None:
     held = of(BlockedConsumer, client_instance_id="g1", partition="clicks-0", from_ns=T0, until_ns=T0 + 2 * S)
     consumers = (held, replace(held, client_instance_id=None))
-    row = of(PageTransaction, begin_ns=T0, end_ns=T0 + S, fenced_by="p2", held_back=consumers)
+    row = of(WordedTransaction, begin_ns=T0, end_ns=T0 + S, fenced_by="p2", held_back=consumers)
     names = {"p2": "svc", "g1": "reader"}
-    row, open_row = worded_transaction(row, names), worded_transaction(of(PageTransaction, begin_ns=T0), names)
+    row, open_row = worded_transaction(row, names), worded_transaction(of(WordedTransaction, begin_ns=T0), names)
     assert (row.took, row.fenced_by_name) == ("1.00 s", "svc")
     assert row.held_back_text == "reader on clicks-0 for 2.00 s; a consumer on clicks-0 for 2.00 s"
     assert (open_row.took, open_row.fenced_by_name, open_row.held_back_text) == ("", "", "")

@@ -16,7 +16,7 @@ function connection(conn_id: string, client: number, role: LaneRole["role"]): Pa
     node_id: 1,
     protocol: "kafka" as const,
   };
-  return { conn_id, client, ...place, ...times, primary_role: role, n_requests: 2, n_errors: 0, roles, family: 0 };
+  return { conn_id, client, ...place, ...times, n_requests: 2, n_errors: 0, roles, family: 0 };
 }
 
 function client(client_instance_id: string, kind: string, conns: number[]) {

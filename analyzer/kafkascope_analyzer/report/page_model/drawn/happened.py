@@ -1,0 +1,133 @@
+"""What happened: the headline, incidents and who stood still, findings."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.incidents.model import Consequence, Headline, Incident, Incidents, Wait
+from kafkascope_analyzer.report.model.proofs import Proof
+from kafkascope_analyzer.report.page_model.drawn.part import Part
+from kafkascope_analyzer.report.page_model.story_lists import PlacedFindings
+
+
+@dataclass(frozen=True, slots=True)
+class PageHeadline(Part):
+    """What the report says first."""
+
+    SOURCE: ClassVar[type] = Headline
+    verdict: str
+    sentence: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageProof(Part):
+    """A request, or a connection, that proves a sentence."""
+
+    SOURCE: ClassVar[type] = Proof
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageWait(Part):
+    """Stalls of one client for one service: a line of the table of who stood still. Times are those of the longest."""
+
+    SOURCE: ClassVar[type] = Wait
+    who: str
+    client_instance_id: str | None
+    what: str
+    from_ns: int
+    to_ns: int | None
+    at: str
+    lasted: str
+    state: str
+    outcome: str
+    error_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageConsequence(Part):
+    """What followed from an incident, counted."""
+
+    SOURCE: ClassVar[type] = Consequence
+    kind: str
+    text: str
+    ids: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageIncident(Part):
+    """One thing that failed, with who stood still because of it and what followed."""
+
+    SOURCE: ClassVar[type] = Incident
+    incident_id: str
+    severity: str
+    title: str
+    sentence: str
+    advice: str
+    how_known: str
+    start_ns: int
+    end_ns: int | None
+    when: str
+    n_waits: int
+    waits: tuple[PageWait, ...]
+    followed: tuple[PageConsequence, ...]
+    followed_text: str
+    finding_ids: tuple[str, ...]
+    evidence: tuple[PageProof, ...]
+    packets: str
+    cut: str
+    wireshark: str
+    explain: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageIncidents(Part):
+    """All incidents, worst first, with the stalls that belong to none."""
+
+    SOURCE: ClassVar[type] = Incidents
+    n: int
+    listed: tuple[PageIncident, ...]
+    routine_text: str
+    routine: tuple[PageIncident, ...]
+    n_unassigned: int
+    unassigned: tuple[PageWait, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFinding(Part):
+    """What a rule found, about one client or about several of which it says the same."""
+
+    SOURCE: ClassVar[type] = Finding
+    finding_id: str
+    incident_id: str | None
+    rule: str
+    severity: str
+    sentence: str
+    sentences: tuple[str, ...]
+    advice: str | None
+    subject: str | None
+    client_instance_id: str | None
+    first_ns: int | None
+    last_ns: int | None
+    when: str
+    conn_ids: tuple[str, ...]
+    n_evidence: int
+    evidence: tuple[PageProof, ...]
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageFindings(Part):
+    """Findings, with places of those that belong to no incident: `alone` are above info, `notes` the others."""
+
+    SOURCE: ClassVar[type] = PlacedFindings
+    present: bool
+    why_not: str | None
+    n: int
+    listed: tuple[PageFinding, ...]
+    title: str
+    alone: tuple[int, ...]
+    notes_title: str
+    notes: tuple[int, ...]
