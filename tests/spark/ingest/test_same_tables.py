@@ -5,6 +5,7 @@ import os
 import pathlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -190,6 +191,18 @@ def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path
 
 
 @pytest.mark.slow
+def test_two_clusters_in_one_capture(
+    spark: Any, load_module: Callable[[pathlib.Path], ModuleType], tmp_path: pathlib.Path
+) -> None:
+    clusters = load_module(pathlib.Path(__file__).parents[2] / "two_clusters.py")
+    capture = CAPTURES / "pieces" / "dns_names.pcap.zst"
+    pair = clusters.write_pair(capture, tmp_path / "pair.pcap", ["TwwdmqfCTgWzF4iqAQIDBA"])
+    ingest([pair], tmp_path / "local", OPTIONS)
+    expected = Dataset.open(tmp_path / "local")
+    assert len(set(expected.read("events")["cluster"].to_pylist())) == 3  # and some clients talk to neither
+    assert_same_tables(on_spark(spark, [pair], tmp_path / "spark", 2), expected)
+
+
 def test_a_wrong_plan_is_made_again(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture is sent through the network: what looks like records, as far back as is looked, is one packet."""
     raw = unpacked("healthy_basic.pcap.zst")

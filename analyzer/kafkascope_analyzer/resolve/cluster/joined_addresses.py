@@ -28,6 +28,8 @@ class JoinedAddresses:
         self._above: dict[Endpoint | str, Endpoint | str] = {}
         named = sorted(set(advertised), key=lambda each: (each.address, each.by, each.cluster_id or ""))
         for address, ranks in sorted(carried.items()):
+            for cluster_id in ranks:
+                self._top(cluster_id)  # it may be that of some connections only
             self._join(address, max(ranks, key=lambda each: (*ranks[each], each)))
         self._join_advertised(one for one in named if one.cluster_id is not None and one.address not in carried)
         for one in named:
