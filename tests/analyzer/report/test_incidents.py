@@ -20,7 +20,6 @@ from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.html.write import brief_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
-from kafkascope_analyzer.report.model.incidents.summary import KINDS
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.page_model.page_model import page_model
 from kafkascope_analyzer.report.plain import plain
@@ -403,9 +402,3 @@ def test_hostile_names_stay_text(dataset: Write) -> None:
     page = text_of(report_model(Dataset.open(dataset(text="\x1b[31m\u202e"))))
     assert "\x1b" not in page
     assert "\u202e" not in page
-
-
-def test_every_kind_of_incident_has_words() -> None:
-    from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
-
-    assert set(KINDS) == set(INCIDENT_KINDS)

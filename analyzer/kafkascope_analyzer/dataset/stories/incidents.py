@@ -3,29 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from kafkascope_analyzer.dataset.incident_kinds import CLIENT_FAULTS, INCIDENT_KINDS
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
-
-INCIDENT_KINDS = (
-    "broker_down",
-    "broker_silent",
-    "broker_frozen",
-    "broker_slow",
-    "zookeeper_session",
-    "path",
-    "replication",
-    "listener",
-    "leader_move",
-    "coordinator_move",
-    "member",
-    "quota",
-    "permission",
-    "missing_topic",
-    "client",
-    "unexplained",
-)
-
-CLIENT_FAULTS = ("stood_still", "wrong_protocol", "auth_failed")
 
 
 @declares("incidents", "thing that failed, with what followed from it")
@@ -37,7 +17,7 @@ class IncidentRow(StoryRow):
     kind: Annotated[str, INCIDENT_KINDS, "what failed"]
     client_fault: Annotated[
         str | None,
-        CLIENT_FAULTS,
+        tuple(CLIENT_FAULTS),
         "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
         "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
     ]

@@ -27,6 +27,7 @@ from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.incidents.kinds import names_of
 
 SHUTDOWN_NS = 3_000_000_000
 """Leaders that move away from a broker within this time of each other, and of the end of its connections, show that it
@@ -38,7 +39,7 @@ NEAR_NS = 2_000_000_000
 MOST_RESTARTS = 100
 MOST_CLIENTS = 20
 _DOWN = ("down", "refusing")
-_MOVES = ("leader_move", "coordinator_move")
+_DOWN_KINDS, _MOVES = names_of(lambda kind: kind.restarts), names_of(lambda kind: kind.is_move)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
     """The restarts that a capture shows. Raises UsageError where a table cannot be read."""
     families = list(families)
     releases = cluster_releases(dataset)
-    down = [family for family in families if family.root.kind == "broker_down"]
+    down = [family for family in families if family.root.kind in _DOWN_KINDS]
     moved = topology_model(dataset).changes or () if down else ()
     changes = [change for change in moved if change.from_ is not None]
     changes.sort(key=lambda change: -change.last_ns)

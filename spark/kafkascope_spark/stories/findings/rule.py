@@ -10,7 +10,7 @@ from kafkascope_analyzer.dataset.stories.findings import Severity
 from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings import wording
 from kafkascope_spark.stories.findings.read import Read
-from kafkascope_spark.stories.incidents.failure import BROKER_KINDS
+from kafkascope_spark.stories.incidents.kinds import names_of
 
 
 class RequiredFacts:
@@ -78,8 +78,8 @@ class Facts(RequiredFacts, OptionalFacts):
 Text = Callable[[Facts], str]
 REQUIRED_FACTS = tuple(RequiredFacts.__annotations__)
 
-BROKER_FAILURES = BROKER_KINDS | {"path"}
-MOVES = frozenset({"leader_move", "coordinator_move"})
+BROKER_FAILURES = names_of(lambda kind: kind.of_broker or kind.of_path)
+MOVES = names_of(lambda kind: kind.is_move)
 """Kinds of incidents that many rules name."""
 
 

@@ -7,6 +7,7 @@ a shared query gives that an alias.
 from kafkascope_analyzer.dataset.stories import INCIDENTS, RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings.read import Events, Messages, Read
+from kafkascope_spark.stories.incidents.kinds import KINDS
 
 CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
 """The columns that connection_clients has of a client."""
@@ -45,7 +46,7 @@ UNANSWERED_OR_RESET = Read(
 """Episodes that begin with a request without a response, or with a reset."""
 LOST_BROKERS = Read(
     INCIDENTS,
-    "kind in ('broker_down', 'broker_silent', 'broker_frozen', 'path', 'replication') and size(clients) > 0",
+    f"kind in ({', '.join(repr(kind.name) for kind in KINDS if kind.cuts_clients)}) and size(clients) > 0",
 )
 """Incidents of brokers that served nobody, or not some hosts."""
 ANSWERING_SERVERS = Read(CONNECTIONS, "client_bytes > 0 and server_bytes > 0", per="server_ip, server_port")

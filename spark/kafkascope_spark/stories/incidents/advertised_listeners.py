@@ -16,7 +16,7 @@ def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient
     others: list[Failure] = []
     unreachable: list[Failure] = []
     for failure in failures:
-        (unreachable if failure.kind == "listener" else others).append(failure)
+        (unreachable if failure.kind.of_listener else others).append(failure)
     if len(unreachable) < 2:
         return others + unreachable
     return others + [_joined(group) for group in _of_listeners(unreachable, clients)]

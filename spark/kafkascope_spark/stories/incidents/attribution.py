@@ -53,7 +53,7 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
     began last: whoever was served while the others failed did not wait for them."""
 
     def is_other(failure: Failure) -> bool:
-        return failure.kind == "replication" or failure.node_id != stall.node_id
+        return failure.kind.between_brokers or failure.node_id != stall.node_id
 
     keys = [OF_NAMED_NODES] if stall.node_id is None else [OF_NAMED_NODES, OF_UNKNOWN_NODES]
     longest = among.longest(keys, is_other)

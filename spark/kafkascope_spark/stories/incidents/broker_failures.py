@@ -15,26 +15,20 @@ from typing import Any
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.kinds import KIND_OF_STATE
+from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
+from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
+from kafkascope_spark.stories.incidents.kinds.path import PATH
+from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
+from kafkascope_spark.stories.incidents.kinds.texts import ENDED_STATES
 
 Span = tuple[int, int]
 
-KIND_OF_STATE = {
-    "down": "broker_down",
-    "refusing": "broker_down",
-    "silent": "broker_silent",
-    "frozen": "broker_frozen",
-    "slow": "broker_slow",
-    "lossy": "path",
-}
-"""The kind of an incident of a broker that was in such a state for everybody."""
-FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow", "lossy"}
-LOSSY_STATES = frozenset({"lossy"})
-SLOW_STATES = frozenset({"slow"})
+FAILED_STATES = frozenset(state for state, kind in KIND_OF_STATE.items() if kind.of_broker and kind.cuts_clients)
+LOSSY_STATES, SLOW_STATES = PATH.states, BROKER_SLOW.states
 """A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
 single host's requests."""
 _LEAST_SLOW_HOSTS = 2
-ENDED_STATES = frozenset({"down", "refusing"})
-"""States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
 """Share of a bad stretch in which the broker must have served somebody, if it was the path that failed: clients
 notice late that a broker is back, so that a bad stretch may end long after the failure."""
@@ -267,9 +261,9 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
     is_ending = all(s.states[0].state in ENDED_STATES for s in first)
     first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
     states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
-    kind = "path" if hosts else KIND_OF_STATE[_dominant_state(states)]
+    kind = PATH if hosts else KIND_OF_STATE[_dominant_state(states)]
     if hosts and all(row.host_kind != "client" for row in states):
-        kind = "replication"
+        kind = REPLICATION
     return Failure(
         kind,
         subject=states[0].broker,
@@ -296,7 +290,7 @@ def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
 def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
     """An address that never served anybody: it is not known that a broker is there at all."""
     failure = _failure(clusters, frozenset(), [])
-    failure.kind, failure.node_id, failure.subject = "listener", None, failure.server or ""
+    failure.kind, failure.node_id, failure.subject = LISTENER, None, failure.server or ""
     return failure
 
 

@@ -7,6 +7,7 @@ from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, Rebal
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Departure = tuple[DepartedMember, RebalanceRow]
@@ -30,7 +31,7 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
         recent = [f for f in recent if row.from_ns - f.silences[0].from_ns <= SAME_NS]
         together = next((f for f in recent if _end_together(f.silences[0], row)), None)
         if together is None:
-            together = Failure("client", "", row.from_ns, row.to_ns)
+            together = Failure(CLIENT, "", row.from_ns, row.to_ns)
             found.append(together)
             recent.append(together)
         together.silences.append(row)

@@ -37,7 +37,7 @@ def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[
     for times in (*refused.values(), *taken.values()):
         times.sort()
     for failure in failures:
-        if failure.kind != "broker_down" or failure.node_id is None:
+        if not failure.kind.restarts or failure.node_id is None:
             continue
         served = taken[failure.node_id]
         n_served = bisect_left(served, failure.start_ns)

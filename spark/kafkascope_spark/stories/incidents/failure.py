@@ -1,6 +1,8 @@
-"""`Failure`: something that failed, and what belongs to it. Each failure becomes an incident."""
+"""`Failure`: something that failed, and what belongs to it. Each failure becomes an incident. `Kind`: what failures of
+one kind have in common; each is a module of kinds/."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
@@ -8,7 +10,9 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.misuse import Misuse
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.times import Times
 
 Row = dict[str, Any]
 
@@ -16,7 +20,6 @@ SECOND = 1_000_000_000
 FOLLOWS_NS = 15 * SECOND
 """Longest time after which a failure that is over still makes somebody wait elsewhere: a session timeout or an
 election."""
-BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow", "zookeeper_session"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,67 @@ class EndedSession:
     conn_ids: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What distinguishes incidents of one kind: what shows them, what is said of them, what is advised."""
+
+    name: str
+    words: str
+    """What reports call it."""
+    _: KW_ONLY
+    plural: str = ""
+    """What they call several of them, where that is something else."""
+    sentence: "Callable[[Failure, Times], str]"
+    """What failed, from when to when."""
+    advice: "Callable[[Failure, Observed], Iterable[str]]"
+    """What to change, in parts."""
+    known: str
+    """What in the capture shows it."""
+    states: frozenset[str] = frozenset()
+    """States of a broker that show it."""
+    errors: frozenset[str] = frozenset()
+    """Errors that show it by themselves, where they follow from no other failure."""
+    complete: "Callable[[Failure], None] | None" = None
+    """Sets what is known once all errors of the failure are there: what it is called, when it ended."""
+    of_broker: bool = False
+    """Whether a broker failed for everybody."""
+    of_path: bool = False
+    """Whether a broker failed for some hosts only."""
+    of_listener: bool = False
+    """Whether nobody was ever served at an address."""
+    of_clients: bool = False
+    """Whether clients failed, and not the cluster."""
+    of_members: bool = False
+    """Whether members of groups failed: its errors say that they lost their place."""
+    between_brokers: bool = False
+    """Whether brokers did not reach each other: clients wait for their replicas."""
+    by_session: bool = False
+    """Whether a broker's ZooKeeper session is what failed: the broker serves on, and leads no longer."""
+    by_topic: bool = False
+    """Whether its errors at all partitions of a topic are one incident. Of other kinds, what failed is the same for all
+    resources."""
+    is_move: bool = False
+    """Whether somebody else leads or coordinates now."""
+    holds_back: bool = False
+    """Whether brokers made the clients wait on purpose."""
+    restarts: bool = False
+    """Whether the broker's process ended: where it starts again, it knows no topic at first."""
+    cuts_clients: bool = False
+    """Whether a broker did not serve somebody who wanted it to."""
+    looks_like_path: bool = False
+    """Whether it cannot be distinguished from a failed path where one host alone sees it."""
+
+
 @dataclass(slots=True, eq=False)
 class Failure:
     """Something that failed.
 
-    kind: one of INCIDENT_KINDS. node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
+    node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
     empty where it failed for everybody; of clients that stood still, their own. subject: what failed, in words.
     end_ns: when it worked again, None where the capture does not show that.
     """
 
-    kind: str
+    kind: Kind
     subject: str
     start_ns: int
     end_ns: int | None
@@ -99,7 +153,7 @@ class Failure:
     @property
     def is_of_broker(self) -> bool:
         """Whether a broker failed for everybody."""
-        return self.kind in BROKER_KINDS
+        return self.kind.of_broker
 
     @property
     def is_lossy(self) -> bool:

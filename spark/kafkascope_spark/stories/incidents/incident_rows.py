@@ -7,7 +7,6 @@ from typing import Any
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import SEVERE_MS
 from kafkascope_parsers.error_facts import FATAL
-from kafkascope_spark.stories.incidents.advice import advice_for
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -20,7 +19,7 @@ MOST_EVIDENCE = 100
 
 def incident_id(failure: Failure) -> str:
     """The same for the same capture."""
-    key = f"{failure.kind}|{failure.subject}|{sorted(failure.hosts)}|{failure.start_ns}"
+    key = f"{failure.kind.name}|{failure.subject}|{sorted(failure.hosts)}|{failure.start_ns}"
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
@@ -32,7 +31,7 @@ def incident_row(
     stalls = failure.stalls
     return IncidentRow(
         incident_id=identity(failure),
-        kind=failure.kind,
+        kind=failure.kind.name,
         client_fault=client_fault(failure),
         node_id=failure.node_id,
         hosts=tuple(sorted(failure.hosts)),
@@ -42,7 +41,7 @@ def incident_row(
         root_incident_id=identity(failure.root) if failure.root is not None else None,
         severity=severity_of(failure),
         sentence=sentence_of(failure, end_ns(failure), start_ns),
-        advice=advice_for(failure, observed),
+        advice=advice_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
@@ -52,9 +51,14 @@ def incident_row(
     )
 
 
+def advice_of(failure: Failure, observed: Observed) -> str:
+    """What to change."""
+    return " ".join(part for part in failure.kind.advice(failure, observed) if part)
+
+
 def client_fault(failure: Failure) -> str | None:
     """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
-    if failure.kind != "client":
+    if not failure.kind.of_clients:
         return None
     if failure.misuse is None:
         return "stood_still"
@@ -92,7 +96,7 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.misuse is not None and failure.misuse.unserved:
         return "error"
-    if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
+    if failure.kind.of_listener and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     return "warning" if is_felt else "info"

@@ -127,7 +127,7 @@ class Incidents:
         identity = cache(incident_id)
         rows: dict[Failure, IncidentRow] = {}
         for failure in failures:
-            with self._failed_parts.part(INCIDENT, f"{failure.kind} {failure.subject}") as part:
+            with self._failed_parts.part(INCIDENT, f"{failure.kind.name} {failure.subject}") as part:
                 observed = Observed(failure, self._clients, serving)
                 rows[failure] = incident_row(failure, observed, identity, self._start_ns)
             self._is_complete &= not part.has_failed
@@ -172,7 +172,7 @@ class Incidents:
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
-        return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
+        return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""

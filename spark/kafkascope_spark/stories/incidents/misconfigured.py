@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
-from kafkascope_spark.stories.incidents.misuse import Cause, Misuse
+from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
 """What clients with TLS speak."""
@@ -120,7 +120,7 @@ def _failure(misuse: Misuse) -> Failure:
     uses = misuse.uses
     is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(
-        "client",
+        CLIENT,
         f"{clients_of(misuse)} at {place_of(misuse)}",
         min(use.first_ns for use in uses),
         max(use.last_ns for use in uses) if is_over else None,
@@ -129,17 +129,3 @@ def _failure(misuse: Misuse) -> Failure:
     )
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
     return failure
-
-
-def clients_of(misuse: Misuse) -> str:
-    """The clients, listed."""
-    return listed(sorted({client(use.client_id, use.client_ip) for use in misuse.uses}))
-
-
-def place_of(misuse: Misuse) -> str:
-    """The listener: `10.0.0.1:9093`, `port 9093 of 10.0.0.1, 10.0.0.2`."""
-    servers = misuse.servers
-    if len(servers) == 1:
-        return servers[0]
-    addresses = listed([server.rpartition(":")[0] for server in servers])
-    return f"port {servers[0].rpartition(':')[2]} of {addresses}"

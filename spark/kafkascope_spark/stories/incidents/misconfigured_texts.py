@@ -5,11 +5,10 @@ import shlex
 from collections.abc import Callable, Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
-from kafkascope_spark.stories.incidents.misconfigured import clients_of, place_of
-from kafkascope_spark.stories.incidents.misuse import Cause, Misuse
+from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
 from kafkascope_spark.stories.incidents.observed import Observed, address
-from kafkascope_spark.stories.incidents.permissions import MOST_COMMANDS
 from kafkascope_spark.stories.settings import setting, settings
 
 _DID: dict[Cause, str] = {

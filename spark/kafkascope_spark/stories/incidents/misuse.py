@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 
 Cause = Literal[
@@ -50,3 +51,17 @@ class Misuse:
     def n_connections(self) -> int:
         """The connections that came to nothing."""
         return sum(use.n for use in self.uses)
+
+
+def clients_of(misuse: Misuse) -> str:
+    """The clients, listed."""
+    return listed(sorted({client(use.client_id, use.client_ip) for use in misuse.uses}))
+
+
+def place_of(misuse: Misuse) -> str:
+    """The listener: `10.0.0.1:9093`, `port 9093 of 10.0.0.1, 10.0.0.2`."""
+    servers = misuse.servers
+    if len(servers) == 1:
+        return servers[0]
+    addresses = listed([server.rpartition(":")[0] for server in servers])
+    return f"port {servers[0].rpartition(':')[2]} of {addresses}"

@@ -4,12 +4,14 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.misuse import Misuse
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Row = dict[str, Any]
 
@@ -19,10 +21,21 @@ GAVE_UP = "REQUEST_UNANSWERED"
 """Error of a recovery that begins with a request whose connection the client closed before a response came."""
 
 
+class Concerned(Protocol):
+    """A failure, as far as what is observed depends on it."""
+
+    servers: frozenset[str]
+    misuse: Misuse | None
+    stalls: list[Stall]
+    recoveries: list[Row]
+    silences: list[SilentClient]
+    rebalances: list[RebalanceRow]
+
+
 class Observed:
     """clients: by client_instance_id. serving: serving_addresses."""
 
-    def __init__(self, failure: Failure, clients: Mapping[str, AffectedClient], serving: Iterable[str]) -> None:
+    def __init__(self, failure: Concerned, clients: Mapping[str, AffectedClient], serving: Iterable[str]) -> None:
         self._failure = failure
         self._known = clients
         self._serving = serving

@@ -8,30 +8,17 @@ from typing import Any
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
-from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
+from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
+from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
+from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 
 Row = dict[str, Any]
 
-KIND_OF_ERROR: dict[str, str] = {
-    **dict.fromkeys(errors_about("leader"), "leader_move"),
-    **dict.fromkeys(errors_about("coordinator"), "coordinator_move"),
-    **dict.fromkeys(errors_about("topic"), "missing_topic"),
-    **dict.fromkeys(errors_about("quota"), "quota"),
-    **dict.fromkeys(errors_about("membership", "static membership"), "member"),
-    **dict.fromkeys(PERMISSION_DENIED, "permission"),
-}
-"""The kind of the incident that an error makes by itself, where it follows from no other failure."""
-ABOUT_TOPICS = frozenset({"permission", "missing_topic"})
-"""Kinds whose errors at all partitions of a topic are one incident. Of the others, what failed is the same for all
-resources."""
-ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
-"""Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
-ERROR_KINDS = frozenset(KIND_OF_ERROR.values())
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
 
@@ -52,7 +39,7 @@ def of_rebalances(stalls: Iterable[Stall], rebalances: Iterable[RebalanceRow]) -
             continue
         last = failures[-1] if failures else None
         if last is None or last.stalls[-1].group_id != stall.group_id or not _goes_on(last, stall):
-            last = Failure("member", f"group {stall.group_id}", stall.from_ns, stall.to_ns)
+            last = Failure(MEMBER, f"group {stall.group_id}", stall.from_ns, stall.to_ns)
             failures.append(last)
         last.stalls.append(stall)
         last.end_ns = _later_end(last.end_ns, stall.to_ns)
@@ -96,7 +83,7 @@ def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients:
     """Gives each failure of members the failed path that it follows from: all who went away did not reach their
     coordinator meanwhile. clients: by client_instance_id."""
     paths = Failures(
-        (failure for failure in failures if failure.kind == "path"),
+        (failure for failure in failures if failure.kind.of_path),
         lambda path: (("path", (path.node_id, host)) for host in path.hosts),
     )
     for member in members:
@@ -130,14 +117,14 @@ def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
     found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
     found += _by_subject(_without_topic(commits, found))
     for failure in found:
-        if failure.kind == "missing_topic":
-            _end_at_first_use(failure)
+        if failure.kind.complete is not None:
+            failure.kind.complete(failure)
     return found
 
 
 def _is_commit_for_missing_topic(recovery: Row) -> bool:
     """Whether a group could not commit offsets for a topic, which the recovery does not name."""
-    return KIND_OF_ERROR[recovery["first_error_name"]] == "missing_topic" and is_of_group([recovery])
+    return KIND_OF_ERROR[recovery["first_error_name"]] is MISSING_TOPIC and is_of_group([recovery])
 
 
 def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
@@ -145,7 +132,7 @@ def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[
     clients that missed none. failures: in order of their starts."""
     missed: dict[str, deque[Failure]] = defaultdict(deque)
     for failure in failures:
-        if failure.kind == "missing_topic":
+        if failure.kind is MISSING_TOPIC:
             for client in failure.client_instance_ids:
                 missed[client].append(failure)
     left = []
@@ -164,32 +151,6 @@ def _is_long_over(failure: Failure, at_ns: int) -> bool:
     return failure.end_ns is not None and at_ns > failure.end_ns + SAME_NS
 
 
-def _end_at_first_use(failure: Failure) -> None:
-    """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
-    notice later, and some never. It stays open where a client misses what nobody had again."""
-    last_ns = max(row["start_ns"] for row in failure.recoveries)
-    back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
-    if len(back) + len(left_behind(failure)) == len(failure.recoveries):
-        failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
-
-
-def left_behind(failure: Failure) -> list[Row]:
-    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
-    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
-    back_ns: dict[str, int] = {}
-    for row in failure.recoveries:
-        if row["recovered_ns"] is not None:
-            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
-    last_ns = max(back_ns.values(), default=0)
-    lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
-    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
-
-
-def is_about_id(recovery: Row) -> bool:
-    """Whether the client had an error about the ID of a topic."""
-    return recovery["first_error_name"] in ABOUT_IDS
-
-
 def _order(recovery: Row) -> tuple[int, str]:
     return recovery["start_ns"], recovery["recovery_id"]
 
@@ -199,16 +160,13 @@ def _by_subject(recoveries: Iterable[Row]) -> Iterator[Failure]:
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
         kind = KIND_OF_ERROR[row["first_error_name"]]
-        subject = topic_of(row) or row["resource"] if kind in ABOUT_TOPICS else row["resource"]
-        key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
+        subject = topic_of(row) or row["resource"] if kind.by_topic else row["resource"]
+        key = f"{kind.name} {subject if kind.by_topic else ''}"
         failure = last_of.get(key)
         if failure is None or _is_long_over(failure, row["start_ns"]):
-            named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
-            failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
+            failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
             yield failure
         _take_error(failure, row)
-        if kind == "quota":
-            failure.subject = f"{listed(held_back(failure))} requests"
 
 
 def _take_error(failure: Failure, recovery: Row) -> None:
@@ -219,17 +177,12 @@ def _take_error(failure: Failure, recovery: Row) -> None:
     failure.end_ns = max(failure.end_ns or 0, recovery["recovered_ns"] or recovery["start_ns"]) if over else None
 
 
-def held_back(failure: Failure) -> list[str]:
-    """The APIs whose requests a quota held back."""
-    return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
-
-
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:
     """Failures of which the capture shows nothing but the stalls: those of one time are one."""
     failure: Failure | None = None
     for stall in sorted(stalls, key=lambda s: (s.from_ns, s.stall_id)):
         if failure is None or _is_long_over(failure, stall.from_ns):
-            failure = Failure("unexplained", "", stall.from_ns, stall.to_ns)
+            failure = Failure(UNEXPLAINED, "", stall.from_ns, stall.to_ns)
             yield failure
         failure.stalls.append(stall)
         failure.end_ns = _later_end(failure.end_ns, stall.to_ns)

@@ -17,7 +17,6 @@ from kafkascope_spark.stories.incidents.client_failures import AFTER_SILENCE
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns
 from kafkascope_spark.stories.incidents.misuse import Misuse
-from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
 Row = dict[str, Any]
 
@@ -64,9 +63,9 @@ def _keys(failure: Failure) -> Iterator[Key]:
     yield from (("client", silence.client_instance_id) for silence in failure.silences)
     if failure.misuse is not None:
         yield from (("client", client) for client in failure.misuse.client_instance_ids)
-    elif failure.kind == "replication":
+    elif failure.kind.between_brokers:
         yield from (("replica", state.node_id) for state in failure.states)
-    elif failure.kind == "listener":
+    elif failure.kind.of_listener:
         yield from (("server", server) for server in failure.servers)
     elif not failure.silences:
         yield _way_of_failing(failure), failure.node_id
@@ -77,7 +76,9 @@ def _keys(failure: Failure) -> Iterator[Key]:
 
 def _way_of_failing(failure: Failure) -> str:
     """A key of _AT_NODE."""
-    return {ZOOKEEPER_SESSION: "zookeeper", "broker_down": "down"}.get(failure.kind, "other")
+    if failure.kind.by_session:
+        return "zookeeper"
+    return "down" if failure.kind.restarts else "other"
 
 
 def _following(recovery: Row, known: Failures) -> Iterator[Failure]:
@@ -120,12 +121,12 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return error in NOT_LET_IN and _is_of_misuse(recovery, failure, failure.misuse)
     if not _is_of_time(recovery, failure):
         return False
-    if failure.kind == "replication":
+    if failure.kind.between_brokers:
         return error in FOLLOWS
     if not failure.reaches(recovery["client_ip"]):
         return False
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
-    return failure.kind == "listener" or _is_at(recovery, failure) or follows
+    return failure.kind.of_listener or _is_at(recovery, failure) or follows
 
 
 def _is_of_time(recovery: Row, failure: Failure) -> bool:
@@ -158,4 +159,4 @@ def _is_at(recovery: Row, failure: Failure) -> bool:
     error = recovery["first_error_name"]
     if recovery["old_node_id"] != failure.node_id or error not in _AT_NODE[_way_of_failing(failure)]:
         return False
-    return error in AT_NODE or failure.kind == ZOOKEEPER_SESSION or recovery["outcome"] == "recovered"
+    return error in AT_NODE or failure.kind.by_session or recovery["outcome"] == "recovered"

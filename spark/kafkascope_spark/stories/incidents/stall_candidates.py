@@ -16,7 +16,6 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.client_failures import groups_of
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
-from kafkascope_spark.stories.incidents.other_failures import ERROR_KINDS
 
 LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
@@ -110,20 +109,21 @@ def _later_over(one: Failure, other: Failure) -> Failure:
 
 def _keys(failure: Failure) -> Iterator[Key]:
     """What a failure concerns, as rules ask for it."""
-    if failure.node_id is not None and failure.kind != "replication":
+    if failure.node_id is not None and not failure.kind.between_brokers:
         yield "node", failure.node_id
-    if failure.kind == "replication":
+    if failure.kind.between_brokers:
         yield OF_NAMED_NODES
     elif failure.is_of_broker:
         yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES
-    if failure.kind == "path":
+    if failure.kind.of_path:
         yield from (("path", host) for host in failure.hosts)
-    if failure.kind in ("client", "quota"):
-        yield from ((failure.kind, client) for client in failure.client_instance_ids)
-    if failure.kind == "client":
+    if failure.kind.holds_back:
+        yield from (("quota", client) for client in failure.client_instance_ids)
+    if failure.kind.of_clients:
+        yield from (("client", client) for client in failure.client_instance_ids)
         yield from (("group", group) for group in groups_of(failure))
-    if failure.kind in ERROR_KINDS:
-        about = "member" if failure.kind == "member" else "resource"
+    if failure.kind.errors:
+        about = "member" if failure.kind.of_members else "resource"
         yield from ((about, resource) for resource in failure.resources)
 
 

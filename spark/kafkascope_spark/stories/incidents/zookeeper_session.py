@@ -17,13 +17,12 @@ from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
+from kafkascope_spark.stories.incidents.kinds.zookeeper_session import ZOOKEEPER_SESSION as LOST_SESSION
 
 Row = dict[str, Any]
 
 ZOOKEEPER_SESSION = "zookeeper_session"
-"""Kind of the rows (ZooKeeperSession), and of the incident of a broker that lost its session and served on."""
-MOVES = frozenset({"leader_move", "coordinator_move"})
-"""Kinds of failures that the end of a session may explain."""
+"""Kind of the rows (ZooKeeperSession)."""
 
 
 def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[BrokerState]) -> list[EndedSession]:
@@ -98,7 +97,7 @@ def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
     refused this one, proves that it was lost: else it may have gone on at a server that the capture does not show."""
     return [
         Failure(
-            ZOOKEEPER_SESSION,
+            LOST_SESSION,
             subject=session.subject,
             start_ns=session.heard_ns,
             end_ns=session.reopened_ns,
@@ -116,7 +115,7 @@ def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
         (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
     )
     for move in moves:
-        if move.kind in MOVES:
+        if move.kind.is_move:
             move.root = next(ended.latest(move.start_ns, move.start_ns), None)
 
 

@@ -122,7 +122,7 @@ def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overl
             rows += [state(node, host, "serving", 0, begin), state(node, host, "down", begin, begin + 10)]
             rows += [state(node, host, "serving", begin + 10, 60)]
     failures = broker_failures(rows)
-    assert [(f.kind, f.node_id) for f in failures] == [("broker_down", node) for node in (1, 2, 3)]
+    assert [(f.kind.name, f.node_id) for f in failures] == [("broker_down", node) for node in (1, 2, 3)]
     assert all((f.end_ns or 0) <= after.start_ns for f, after in pairwise(failures))
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns, is_of_time
+from kafkascope_spark.stories.incidents.kinds.path import PATH
 
 
 def failure(start: int, end: int | None, affected_until: int | None = None, host: str = "") -> Failure:
     return Failure(
-        "path",
+        PATH,
         "node 1",
         start * SECOND,
         None if end is None else end * SECOND,

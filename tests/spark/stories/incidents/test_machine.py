@@ -8,11 +8,12 @@ import pytest
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_spark.stories.incidents.advice import advice_for
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.incident_rows import advice_of
+from kafkascope_spark.stories.incidents.kinds import KINDS
+from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
@@ -454,14 +455,14 @@ def test_commits_for_a_missing_topic_of_another_client_are_not_those_of_the_topi
 
 
 def test_the_name_of_a_topic_keeps_its_letters() -> None:
-    failure = Failure("missing_topic", "orders-0", NS, 2 * NS, error_names={"UNKNOWN_TOPIC_OR_PARTITION"})
+    failure = Failure(MISSING_TOPIC, "orders-0", NS, 2 * NS, error_names={"UNKNOWN_TOPIC_OR_PARTITION"})
     assert sentence_of(failure, failure.end_ns, 0).startswith(
         "orders-0 was not there (UNKNOWN_TOPIC_OR_PARTITION) from"
     )
 
 
-@pytest.mark.parametrize("kind", INCIDENT_KINDS)
-def test_every_kind_has_a_sentence_and_advice(kind: str, silent: MakeRow) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow) -> None:
     failure = Failure(
         kind,
         "node 2 (10.0.0.2:9092)",
@@ -471,12 +472,12 @@ def test_every_kind_has_a_sentence_and_advice(kind: str, silent: MakeRow) -> Non
         server="10.0.0.2:9092",
         hosts=frozenset({"10.0.0.21"}),
     )
-    failure.silences = [silent(21, 1, 2)] if kind == "client" else []
+    failure.silences = [silent(21, 1, 2)] if kind.of_clients else []
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)" in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
-    assert "{" not in advice_for(failure, Observed(failure, {}, Counter()))
+    assert "{" not in advice_of(failure, Observed(failure, {}, Counter()))
 
 
 def test_a_client_that_stood_still_explains_why_its_group_did(

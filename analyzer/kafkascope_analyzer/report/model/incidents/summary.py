@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.incident_kinds import CLIENT_FAULTS
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
@@ -17,37 +18,11 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, s
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
+from kafkascope_spark.stories.incidents.kinds import words_of
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20
 """Limits of report.json; the table incidents has everything."""
-KINDS = {
-    "broker_down": "broker down",
-    "broker_silent": "broker silent",
-    "broker_frozen": "broker frozen",
-    "broker_slow": "broker slow",
-    "zookeeper_session": "ZooKeeper session lost",
-    "path": "network path failed",
-    "replication": "replication cut",
-    "listener": "advertised listener wrong",
-    "leader_move": "leader moved",
-    "coordinator_move": "coordinator moved",
-    "member": "group member missing or slow",
-    "quota": "quota exceeded",
-    "permission": "permission denied",
-    "missing_topic": "topic missing",
-    "client": "client at fault",
-    "unexplained": "unexplained",
-}
-"""Kinds of incident in words."""
-CLIENT_FAULTS = {
-    "stood_still": "client stood still",
-    "wrong_protocol": "client speaks the wrong protocol",
-    "auth_failed": "client not authenticated",
-}
-"""What was wrong with a client, in words."""
-_PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
-_PLURALS |= {"zookeeper_session": "ZooKeeper sessions lost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +143,7 @@ def _repeats(finding: Finding, incident: IncidentRow) -> bool:
 
 def title_of(incident: IncidentRow) -> str:
     """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`."""
-    kind = CLIENT_FAULTS.get(incident.client_fault or "") or KINDS.get(incident.kind, "unexplained")
+    kind = CLIENT_FAULTS.get(incident.client_fault or "") or words_of(incident.kind)
     subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
     return f"{kind}: {safe(subject)}" if subject else kind
 
@@ -187,7 +162,6 @@ def _routine_text(routine: list[Family], stall_ms: int) -> str:
     kinds = Counter(family.root.kind for family in routine)
     texts = []
     for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
-        words = KINDS.get(kind, "unexplained")
-        texts.append(f"{n:,} {words if n == 1 else _PLURALS.get(kind, words)}")
+        texts.append(f"{n:,} {words_of(kind, n)}")
     n_text = count(len(routine), "routine incident")
     return f"{n_text}: {list_of(texts, 6)}. Everybody was served within {limit_text(stall_ms)}."

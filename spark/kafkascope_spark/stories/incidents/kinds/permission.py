@@ -1,21 +1,22 @@
-"""The commands that grant what brokers denied, from the recoveries that were denied it.
-
-Which operation an API needs: Kafka's documentation, "Operations and Resources on Protocols". Names come from the wire
-and are quoted for a shell.
+"""Access that brokers denied. Which operation an API needs: Kafka's documentation, "Operations and Resources on
+Protocols". Names come from the wire and are quoted for a shell.
 """
 
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import topic_of
 
 Row = dict[str, Any]
 
-MOST_COMMANDS = 5
 _OPERATION = {
     api_keys.PRODUCE: "Write",
     api_keys.FETCH: "Read",
@@ -35,7 +36,15 @@ _LEAST = "Describe"
 """What every other API needs at least."""
 
 
-def grants(failure: Failure, observed: Observed) -> list[str]:
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Grant what was denied: {'; '.join(_grants(failure, observed))}"
+
+
+def _grants(failure: Failure, observed: Observed) -> list[str]:
     """The commands, sorted; PRINCIPAL stands for a principal that the capture does not show."""
     denied = (row for row in failure.recoveries if row["first_error_name"] in PERMISSION_DENIED)
     return sorted({_grant(row, observed) for row in denied})[:MOST_COMMANDS]
@@ -63,3 +72,14 @@ def _resource(row: Row) -> tuple[str, str | None]:
     if error == "GROUP_AUTHORIZATION_FAILED":
         return "--group", name
     return "--topic", topic_of(row) or "TOPIC"
+
+
+PERMISSION = Kind(
+    "permission",
+    "permission denied",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    errors=PERMISSION_DENIED,
+    by_topic=True,
+)

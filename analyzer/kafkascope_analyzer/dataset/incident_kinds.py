@@ -1,0 +1,27 @@
+"""The kinds of incidents by name, in the order of the reference page. A name is that of a module of
+kafkascope_spark.stories.incidents.kinds, which says everything else about the kind."""
+
+INCIDENT_KINDS = (
+    "broker_down",
+    "broker_silent",
+    "broker_frozen",
+    "broker_slow",
+    "zookeeper_session",
+    "path",
+    "replication",
+    "listener",
+    "leader_move",
+    "coordinator_move",
+    "member",
+    "quota",
+    "permission",
+    "missing_topic",
+    "client",
+    "unexplained",
+)
+CLIENT_FAULTS = {
+    "stood_still": "client stood still",
+    "wrong_protocol": "client speaks the wrong protocol",
+    "auth_failed": "client not authenticated",
+}
+"""What was wrong with clients that failed themselves, with what reports call it."""

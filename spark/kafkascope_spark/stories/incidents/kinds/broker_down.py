@@ -1,0 +1,46 @@
+"""A broker whose connections ended together, and that refused new ones."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, lower, named, sooner_by_session, under_replicated
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    how = "its connections ended together, and new ones were refused"
+    if failure.closed_ns is None:
+        return f"{named(failure)} was down {times.of(failure)}: {how}"
+    return (
+        f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: "
+        f"other brokers took over what it led or coordinated, then {how}"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    session = failure.session
+    wait = f"and wait until no partition is under-replicated: {under_replicated(observed)}."
+    if failure.closed_ns is not None or (session is not None and session.is_closed):
+        yield f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}"
+    else:
+        yield f"Look at the log of {failure.subject} and at its host for that time."
+        yield "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
+        yield wait
+    if session is not None and not session.is_closed:
+        yield f"{sooner_by_session(session)}."
+    yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
+
+
+BROKER_DOWN = Kind(
+    "broker_down",
+    "broker down",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    states=frozenset({"down", "refusing"}),
+    of_broker=True,
+    looks_like_path=True,
+    cuts_clients=True,
+    restarts=True,
+)

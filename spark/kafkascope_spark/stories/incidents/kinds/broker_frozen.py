@@ -1,0 +1,35 @@
+"""A broker whose kernel acknowledged data while its process sent nothing: the kernel shows that the path works."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, faster, hosts_waiting, named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return (
+        f"{named(failure)} was frozen {times.of(failure)}: its kernel acknowledged data, and the broker sent "
+        f"nothing while {hosts_waiting(failure)}"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield (
+        f"Look at the process of {failure.subject} for that time: a long garbage collection (-Xlog:gc*), a disk that "
+        "does not respond (iostat -x 1), swapping, a stopped container or virtual machine."
+    )
+    yield faster(observed)
+
+
+BROKER_FROZEN = Kind(
+    "broker_frozen",
+    "broker frozen",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    states=frozenset({"frozen"}),
+    of_broker=True,
+    cuts_clients=True,
+)

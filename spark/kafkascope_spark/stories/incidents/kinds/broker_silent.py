@@ -1,0 +1,40 @@
+"""A broker from which no packet came."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, faster, hosts_waiting, named, sooner_by_session
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"{named(failure)} was silent {times.of(failure)}: no packet came from it while {hosts_waiting(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
+    replicas = (
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner"
+    )
+    if failure.session is not None and not failure.session.is_closed:
+        yield f"{replicas}. {sooner_by_session(failure.session)}."
+    else:
+        yield (
+            f"{replicas}, a lower broker.session.timeout.ms (default 9000; in a cluster with ZooKeeper "
+            "zookeeper.session.timeout.ms, default 18000) moves its leaders sooner."
+        )
+    yield faster(observed)
+
+
+BROKER_SILENT = Kind(
+    "broker_silent",
+    "broker silent",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    states=frozenset({"silent"}),
+    of_broker=True,
+    looks_like_path=True,
+    cuts_clients=True,
+)

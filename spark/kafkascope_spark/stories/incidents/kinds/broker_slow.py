@@ -1,0 +1,30 @@
+"""A broker that responded late to everybody."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"{named(failure)} was slow {times.of(failure)}: responses took at least ten times as long as usual"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    yield (
+        f"Look at the load of {failure.subject} for that time: disk (iostat -x 1), request queue and handler threads "
+        "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."
+    )
+
+
+BROKER_SLOW = Kind(
+    "broker_slow",
+    "broker slow",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    states=frozenset({"slow"}),
+    of_broker=True,
+)

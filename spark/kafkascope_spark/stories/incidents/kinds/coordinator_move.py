@@ -1,0 +1,48 @@
+"""Coordinators that moved, or were not ready, without a failure that explains it."""
+
+import shlex
+from collections.abc import Iterable
+
+from kafkascope_parsers.error_facts import errors_about
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS, why_moved
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.resources import PRODUCER_IDS
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    coordinated = sorted({r["resource"] for r in failure.recoveries} - {PRODUCER_IDS}) or [failure.subject]
+    if coordinated == [PRODUCER_IDS]:
+        why = "brokers were still getting a block of them from the controller"
+        return f"Idempotent producers waited for producer ids {times.of(failure)}: {why}"
+    moved = f"The coordinator of {listed(coordinated)} moved, or was not ready"
+    return f"{moved}, {times.of(failure)}{why_moved(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    if failure.resources == {PRODUCER_IDS}:
+        yield "None: the producers ask again by themselves."
+        return
+    yield "None, if brokers were restarted on purpose."
+    groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
+    groups &= {stall.group_id for stall in failure.stalls}
+    commands = [
+        f"kafka-consumer-groups.sh {observed.tool} --describe --state --group {shlex.quote(group)}"
+        for group in sorted(groups)[:MOST_COMMANDS]
+    ]
+    if commands:
+        yield f"Who coordinates now: {'; '.join(commands)}"
+
+
+COORDINATOR_MOVE = Kind(
+    "coordinator_move",
+    "coordinator moved",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    plural="coordinator moves",
+    errors=errors_about("coordinator"),
+    is_move=True,
+)

@@ -1,0 +1,30 @@
+"""Leaders that moved, or were not known, without a failure that explains it."""
+
+from collections.abc import Iterable
+
+from kafkascope_parsers.error_facts import errors_about
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"Leaders of {resources(failure)} moved, or were not known, {times.of(failure)}{why_moved(failure)}"
+
+
+def _advice(_: Failure, observed: Observed) -> Iterable[str]:
+    yield "None, if leaders were moved on purpose."
+    yield lower(("metadata_age", "retry_backoff"), observed.libraries, "notice")
+
+
+LEADER_MOVE = Kind(
+    "leader_move",
+    "leader moved",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    plural="leader moves",
+    errors=errors_about("leader"),
+    is_move=True,
+)

@@ -1,0 +1,41 @@
+"""An address of a broker at which nobody was ever served."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.observed import NO_SERVER, Observed, address
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import setting
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    why = "no connection was accepted there in the capture"
+    return f"Nobody was served at {failure.subject} {times.of(failure)}: {why}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    server = failure.server or NO_SERVER
+    reached = sorted({s for c in observed.clients for s in (*c.servers, *c.secured_servers)} - failure.servers)
+    if observed.is_advertised(failure.servers) or not observed.clients:
+        yield f"Brokers advertise {failure.subject} (advertised.listeners); no connection was accepted there."
+    else:
+        names = setting("bootstrap", observed.libraries)
+        yield f"Metadata did not name {server} in the capture: it stands in {names} of these clients, or did before."
+    if reached:
+        yield f"The same clients reached {listed(reached)}."
+    yield (
+        "Let each broker's advertised.listeners name an address that these clients reach, or open the way to "
+        f"{failure.subject}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server "
+        f"{address(server)}"
+    )
+
+
+LISTENER = Kind(
+    "listener",
+    "advertised listener wrong",
+    sentence=_sentence,
+    advice=_advice,
+    known="attempts to connect",
+    of_listener=True,
+)

@@ -1,0 +1,86 @@
+"""Members of groups that went away, were slow, or lost their place."""
+
+from collections.abc import Iterable
+
+from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
+from kafkascope_parsers.error_facts import errors_about
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
+    BROKER_SESSIONS,
+    session_of_broker,
+    session_of_client,
+)
+from kafkascope_spark.stories.incidents.kinds.texts import named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import settings
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
+    if gone:
+        who = listed(sorted({d.client_id or d.member_id for d in gone}))
+        if failure.root is not None:
+            coordinator = f"the coordinator, {failure.root.subject}"
+            return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
+        return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
+    if failure.stalls:
+        return f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}"
+    return f"Members of groups lost their place {times.of(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    departed = observed.departed
+    others = settings(("instance_id", "cooperative"), observed.libraries)
+    reads_on = f"With {others} the other members read on meanwhile." if others else ""
+    if failure.rebalances and not departed:
+        yield (
+            "No member went away without leaving: the rebalance lasted until its slowest member had stopped reading "
+            "and joined again, or had left."
+        )
+        yield reads_on
+        return
+    who = listed(sorted({d.client_id or d.member_id for d in departed}))
+    ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
+    if failure.root is not None:
+        yield f"{who} did not reach {failure.root.subject}: see the incident that this one follows from."
+    elif ran_on:
+        yield f"Find out why {who} was silent: a pause of its process, its host or its network."
+    else:
+        yield "Let consumers leave (close()) when they stop."
+    silent_ms = max((d.silent_ms or 0 for d in departed), default=0)
+    if silent_ms:
+        yield f"Members were silent for up to {silent_ms} ms."
+    protocol = next((p for c in observed.clients if (p := c.group_protocol) in BROKER_SESSIONS), None)
+    if protocol is not None:
+        groups = {row.group_id for row in failure.rebalances}
+        groups |= {stall.group_id for stall in failure.stalls if stall.group_id}
+        yield from session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
+        return
+    yield session_of_client(observed, silent_ms, ran_on=ran_on)
+    yield reads_on
+
+
+def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
+    client = observed.client(departed.client_instance_id)
+    return client is not None and client.end_state == "open"
+
+
+def _complete(failure: Failure) -> None:
+    """Calls the group a group."""
+    first = failure.recoveries[0]
+    if first["resource_kind"] == "group":
+        failure.subject = f"group {failure.subject}"
+
+
+MEMBER = Kind(
+    "member",
+    "group member missing or slow",
+    sentence=_sentence,
+    advice=_advice,
+    known="requests of the group's members, and its rebalances",
+    errors=errors_about("membership", "static membership"),
+    of_members=True,
+    complete=_complete,
+)

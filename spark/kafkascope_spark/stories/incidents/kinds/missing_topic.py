@@ -1,0 +1,89 @@
+"""A topic, or the ID of one, that was not there."""
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
+from kafkascope_spark.stories.incidents.observed import Observed, names_of
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
+
+Row = dict[str, Any]
+
+ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+"""Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    numbers = [str(n) for n in partitions_of(failure.recoveries)]
+    which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
+    what = f"{named(failure)}{which}"
+    if is_of_group(failure.recoveries):
+        what = f"A topic that group {failure.subject} commits offsets for"
+    stale = names_of((r["client_id"], r["client_ip"]) for r in left_behind(failure) if is_about_id(r))
+    still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
+    return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    if is_of_group(failure.recoveries):
+        command = f"kafka-consumer-groups.sh {observed.tool} --describe --group {shlex.quote(failure.subject)}"
+        yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
+        return
+    command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
+    lost = "its records are gone, and offsets that groups committed are not those of the new topic"
+    if failure.end_ns is None:
+        yield f"Create the topic, or correct its name in the client: {command}"
+        return
+    behind = left_behind(failure)
+    uses_old_id = any(is_about_id(row) for row in behind)
+    if uses_old_id:
+        yield f"It was deleted and created again: {lost}. Find out who deletes it."
+    else:
+        yield f"It was there later. Create topics before clients need them ({command})."
+        yield f"Or, if clients had used it before, find out who deletes it: {lost}."
+    if behind:
+        why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
+        yield f"Restart {listed(names_of((r['client_id'], r['client_ip']) for r in behind))}: {why}."
+
+
+def _complete(failure: Failure) -> None:
+    """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
+    notice later, and some never. It stays open where a client misses what nobody had again."""
+    last_ns = max(row["start_ns"] for row in failure.recoveries)
+    back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
+    if len(back) + len(left_behind(failure)) == len(failure.recoveries):
+        failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
+
+
+def left_behind(failure: Failure) -> list[Row]:
+    """The recoveries of clients that did not have a topic again, though it was there again later: another client had
+    the same partition, or the client goes on asking for the ID of a topic that was deleted."""
+    back_ns: dict[str, int] = {}
+    for row in failure.recoveries:
+        if row["recovered_ns"] is not None:
+            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
+    last_ns = max(back_ns.values(), default=0)
+    lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
+    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
+
+
+def is_about_id(recovery: Row) -> bool:
+    """Whether the client had an error about the ID of a topic."""
+    return recovery["first_error_name"] in ABOUT_IDS
+
+
+MISSING_TOPIC = Kind(
+    "missing_topic",
+    "topic missing",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    errors=errors_about("topic") - PERMISSION_DENIED,
+    by_topic=True,
+    complete=_complete,
+)

@@ -1,0 +1,56 @@
+"""A path between a broker and some hosts that failed, or lost packets, while the broker served others."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES, MOST_COMMANDS, faster, lower
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    hosts = listed(sorted(failure.hosts))
+    if failure.is_lossy:
+        between = f"Packets between {hosts} and {failure.subject} were lost {times.of(failure)}"
+        return f"{between}: the same had to be sent again, several times in a row, before it arrived"
+    if failure.is_only_from_broker:
+        lost = f"Packets of {failure.subject} did not reach {hosts} {times.of(failure)}"
+        other = f"{hosts} acknowledged none of them, while its own reached the broker"
+        return f"{lost}: {other}, which served other hosts"
+    how = {
+        "silent": "it acknowledged nothing of what was sent to it",
+        "refusing": "connections were refused",
+        "down": "connections were refused",
+    }
+    states = {row.state for row in failure.states}
+    what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
+    return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
+    if failure.is_lossy:
+        yield (
+            f"Look for what drops packets between {between}: errors and drops of network interfaces (ip -s link, "
+            "ethtool -S), full queues and rate limits (tc -s qdisc), the limits of virtual machines and middleboxes."
+        )
+        return
+    yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
+    yield "The broker itself worked."
+    if any(state.state not in ENDED_STATES for state in failure.states):
+        yield faster(observed)
+    else:
+        yield lower(("reconnect_backoff",), observed.libraries, "come back")
+
+
+PATH = Kind(
+    "path",
+    "network path failed",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    states=frozenset({"lossy"}),
+    of_path=True,
+    cuts_clients=True,
+)

@@ -1,0 +1,66 @@
+"""Requests that a quota held back."""
+
+import shlex
+from collections.abc import Iterable
+
+from kafkascope_parsers.error_facts import errors_about
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import settings
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"A quota held back {failure.subject} {times.of(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    apis = held_back(failure)
+    rates = ",".join(f"{quota}=RATE" for api, quota in _QUOTAS.items() if api in apis)
+    entities = sorted({entity for client in observed.clients if (entity := _quota_entity(client))})
+    kinds = {"users" if client.principal else "clients" for client in observed.clients} or {"clients"}
+    shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
+    yield f"What the quotas are, which each broker applies by itself: {'; '.join(shown)}."
+    if rates and entities:
+        raised = (f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {rates}" for entity in entities)
+        yield f"To raise them: {'; '.join(list(raised)[:MOST_COMMANDS])}."
+    less = settings(("compression", "fetch_min"), observed.libraries)
+    yield f"Or let them ask for less: {less}." if less else ""
+
+
+_QUOTAS = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
+"""The quota that holds back requests of an API."""
+
+
+def _quota_entity(client: AffectedClient) -> str:
+    """The options of kafka-configs.sh for the quotas of a client: of its user, where the capture shows one."""
+    if client.principal:
+        return f"--entity-type users --entity-name {shlex.quote(client.principal.removeprefix('User:'))}"
+    if client.client_id:
+        return f"--entity-type clients --entity-name {shlex.quote(client.client_id)}"
+    return ""
+
+
+def held_back(failure: Failure) -> list[str]:
+    """The APIs whose requests a quota held back."""
+    return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
+
+
+def _complete(failure: Failure) -> None:
+    """Names the APIs whose requests were held back."""
+    failure.subject = f"{listed(held_back(failure))} requests"
+
+
+QUOTA = Kind(
+    "quota",
+    "quota exceeded",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    errors=errors_about("quota"),
+    holds_back=True,
+    complete=_complete,
+)

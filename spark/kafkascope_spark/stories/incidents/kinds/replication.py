@@ -1,0 +1,36 @@
+"""Brokers that did not reach each other."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, named, under_replicated
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    nodes = {row.server_ip: row.node_id for row in failure.states if row.node_id is not None}
+    hosts = [f"node {nodes[host]} ({host})" if host in nodes else host for host in sorted(failure.hosts)]
+    both = f"{named(failure)} and {listed(hosts)}"
+    return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Look at the network between the brokers: they did not reach each other at {failure.server}."
+    yield (
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets a leader drop a replica that does not "
+        f"fetch sooner. What lacks replicas: {under_replicated(observed)}; what takes no writes with acks=all: "
+        f"kafka-topics.sh {observed.tool} --describe --under-min-isr-partitions."
+    )
+
+
+REPLICATION = Kind(
+    "replication",
+    "replication cut",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    between_brokers=True,
+    cuts_clients=True,
+)

@@ -1,0 +1,81 @@
+"""What the sentences and the advice of several kinds of incidents have in common."""
+
+from collections.abc import Collection
+
+from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import ORDER, settings
+
+BY_STATES = "states of the broker, from the packets of its connections"
+BY_ERRORS = "error codes"
+"""How incidents of several kinds are known."""
+ENDED_STATES = frozenset({"down", "refusing"})
+"""States that begin with the end of connections, and not with a silence."""
+MOST_COMMANDS = 5
+
+
+def named(failure: Failure) -> str:
+    """What failed, as the begin of a sentence; names from the wire stay as they are."""
+    of_ours = failure.subject.startswith(("node ", "group "))
+    return failure.subject[:1].upper() + failure.subject[1:] if of_ours else failure.subject
+
+
+def expiry(session: EndedSession, times: Times) -> str:
+    """When ZooKeeper received the last of a lost session, and when the session expired."""
+    return (
+        f"nothing came from it after {times.at(session.heard_ns)}, so that it expired at {times.at(session.over_ns)} "
+        f"at the earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
+    )
+
+
+def why_moved(failure: Failure) -> str:
+    """The end of the session that the move follows."""
+    session = failure.root.session if failure.root is not None else None
+    if session is None:
+        return ""
+    how = "was closed" if session.is_closed else "expired"
+    return f", after the ZooKeeper session of {session.subject} {how}"
+
+
+def resources(failure: Failure) -> str:
+    """What the recoveries are about, listed."""
+    return listed(sorted({r["resource"] for r in failure.recoveries}) or [failure.subject])
+
+
+def hosts_waiting(failure: Failure) -> str:
+    """How many hosts waited."""
+    n = len({row.host for row in failure.states})
+    return f"{counted(n, 'host')} waited for one"
+
+
+def lower(concepts: Collection[str], libraries: Collection[str], gain: str, observed: str = "") -> str:
+    """A sentence: clients do something sooner with lower values of these settings; empty where their libraries have
+    none of them."""
+    names = settings(concepts, libraries, defaults=True)
+    return f"Clients {gain} sooner with lower {names}{observed}." if names else ""
+
+
+def faster(observed: Observed) -> str:
+    """How clients notice a broker that is silent sooner, and after what time they did."""
+    gave_up = [
+        f"{'Java' if library == 'java' else library} clients after {duration(waited * 1_000_000)}"
+        for library in ORDER
+        if (waited := observed.given_up_ms(library)) is not None
+    ]
+    seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
+    return lower(
+        ("request_timeout", "connect_timeout"), observed.libraries, "notice a broker that does not respond", seen
+    )
+
+
+def under_replicated(observed: Observed) -> str:
+    """The command that shows which partitions lack replicas."""
+    return f"kafka-topics.sh {observed.tool} --describe --under-replicated-partitions"
+
+
+def sooner_by_session(session: EndedSession) -> str:
+    """The setting that moves the leaders of a broker without a ZooKeeper session sooner. Its default: KIP-537."""
+    now = "default 18000, of Kafka 2.4 and older 6000" if session.timeout_ms is None else f"now {session.timeout_ms}"
+    return f"A lower zookeeper.session.timeout.ms of the brokers ({now}) moves a lost broker's leaders sooner"

@@ -1,0 +1,63 @@
+"""Stalls that nothing in the capture explains."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kafkascope_parsers.error_facts import WAITS_FOR
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.observed import Observed, names_of
+from kafkascope_spark.stories.incidents.times import Times
+
+_SEVERAL = 2
+"""Of so many stalls the sentence says where they waited."""
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    kinds = {stall.kind for stall in failure.stalls}
+    what = {
+        "produce": "records were not accepted",
+        "consume": "accepted records were not fetched",
+        "commit": "offsets were not committed",
+        "membership": "a member had no place in its group",
+        "transaction": "a transaction did not go on",
+        "metadata": "metadata did not come",
+    }
+    waited = " and ".join(what[kind] for kind in what if kind in kinds)
+    errors = sorted({name for stall in failure.stalls for name in stall.error_names})
+    why = f"the errors were {listed(errors)}" if errors else f"nothing in the capture shows why{_waited_on(failure)}"
+    return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
+
+
+def _advice(_: Failure, observed: Observed) -> Iterable[str]:
+    who = names_of((client.client_id, client.client_ip) for client in observed.clients)
+    logs = f" and of {listed(who)}" if who else ""
+    yield f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too."
+
+
+def _waited_on(failure: Failure) -> str:
+    """The brokers that were waited on, where several stalls have one, those of most stalls first."""
+    nodes = Counter(stall.node_id for stall in failure.stalls if stall.node_id is not None)
+    if sum(nodes.values()) < _SEVERAL:
+        return ""
+    ordered = sorted(nodes, key=lambda node: (-nodes[node], node))
+    return f" (stalls by the broker that was waited on: {', '.join(f'node {node}: {nodes[node]}' for node in ordered)})"
+
+
+def _waited_for(failure: Failure) -> str:
+    """What brokers waited for while they returned the errors, and which brokers did."""
+    waiting = [(stall, name) for stall in failure.stalls for name in stall.error_names if name in WAITS_FOR]
+    if not waiting:
+        return ""
+    nodes = sorted({stall.node_id for stall, _ in waiting if stall.node_id is not None})
+    who = listed([f"node {node}" for node in nodes]) if nodes else "the broker"
+    return f": {who} waited for {listed(sorted({WAITS_FOR[name] for _, name in waiting}))}"
+
+
+UNEXPLAINED = Kind(
+    "unexplained",
+    "unexplained",
+    sentence=_sentence,
+    advice=_advice,
+    known="times of requests and responses",
+)

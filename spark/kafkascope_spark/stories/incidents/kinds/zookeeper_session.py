@@ -1,0 +1,38 @@
+"""A broker that lost its ZooKeeper session and served on."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import expiry, named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    lost = f"{named(failure)} had no ZooKeeper session {times.of(failure)}"
+    if failure.session is None:
+        return lost
+    then = "then the controller moves its leaders, although the broker is running"
+    return f"{lost}: {expiry(failure.session, times)}; {then}"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    yield (
+        f"Look at what kept {failure.subject} from ZooKeeper for that time: a long garbage collection of the broker "
+        "(-Xlog:gc*), the network between the two, ZooKeeper's own log and disk (fsync warnings)."
+    )
+    timeout_ms = None if failure.session is None else failure.session.timeout_ms
+    now = "" if timeout_ms is None else f" (now {timeout_ms})"
+    yield f"A higher zookeeper.session.timeout.ms of the brokers{now} keeps a broker registered through longer pauses."
+
+
+ZOOKEEPER_SESSION = Kind(
+    "zookeeper_session",
+    "ZooKeeper session lost",
+    sentence=_sentence,
+    advice=_advice,
+    known="the broker's ZooKeeper session",
+    plural="ZooKeeper sessions lost",
+    of_broker=True,
+    by_session=True,
+)

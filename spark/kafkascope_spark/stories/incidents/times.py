@@ -1,0 +1,34 @@
+"""`Times`: writes the times of a capture in sentences."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_spark.stories.findings.wording import begin, duration
+
+
+class Lasting(Protocol):
+    """What began, and may be over. closed_ns: when its main part began, where something led up to that."""
+
+    start_ns: int
+    end_ns: int | None
+    closed_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Writes times as counted from the start of the capture."""
+
+    start_ns: int
+
+    def at(self, ns: int) -> str:
+        """A time as mm:ss.mmm after the capture's start."""
+        return since_start(ns - self.start_ns)
+
+    def of(self, failure: Lasting) -> str:
+        """From when to when it failed, with the time of day at which it began."""
+        begin_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
+        since = f"from {begin(begin_ns, self.start_ns)}"
+        if failure.end_ns is None:
+            return f"{since} to the end of the capture"
+        return f"{since} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
