@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
+from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
@@ -24,7 +25,7 @@ from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SH
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
 from kafkascope_spark.stories.event_decoder import shared_event
-from kafkascope_spark.stories.flow.machine import FLOW, PartitionFlow
+from kafkascope_spark.stories.flow.machine import FLOW, Partitions
 from kafkascope_spark.stories.groups.stories import GroupStories, TableRow
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
@@ -74,7 +75,7 @@ class SharedMachines:
         ids = KeyedMachine("transactional id", lambda: Transactions(capture_ns), self._take_transactions, failed)
         stalls = KeyedMachine("stalls of client", lambda: Stalls(limits), self._take_stalls, failed)
         servers = KeyedMachine("broker states of", lambda: BrokerStates(covered), self._take_broker_states, failed)
-        flow = KeyedMachine("flow of topic-partition", PartitionFlow, self._take_flow, failed)
+        flow = KeyedMachine("flow of topic-partition", Partitions, self._take_flow, failed)
         self._machines: dict[str, KeyedMachine[Any]] = {
             GROUP: groups,
             "transaction": ids,
@@ -165,7 +166,7 @@ class SharedMachines:
         for row in rows:
             self._found.append(found(BROKER_STATE, row.from_ns, f"{row.server} {row.host}", row))
 
-    def _take_flow(self, rows: Iterable[Row]) -> None:
+    def _take_flow(self, rows: Iterable[PartitionFlow]) -> None:
         for row in rows:
             self._writer.take(PARTITION_FLOW.name, row)
 

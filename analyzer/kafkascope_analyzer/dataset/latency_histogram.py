@@ -7,6 +7,7 @@ latency. A percentile is the middle of its class: at most 6.25 % away from the t
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,14 @@ HISTOGRAM = pa.list_(pa.struct([("from_us", pa.int64()), ("n", pa.int64())]))
 """A histogram as a column: the lowest latency of each class that has records, and how many, ascending."""
 Histogram = Iterable[Mapping[str, Any]]
 """A value of such a column."""
+
+
+@dataclass(slots=True)
+class LatencyClass:
+    """A class of a histogram that has records: its lowest latency, microseconds, and how many records."""
+
+    from_us: int
+    n: int
 
 
 def lowest_us(number: int) -> int:
@@ -58,6 +67,6 @@ def added_up(histograms: Iterable[Histogram | None]) -> Counter[int]:
     return counts
 
 
-def histogram_of(counts: Mapping[int, int]) -> list[dict[str, int]]:
-    """Counts as a value of a HISTOGRAM column."""
-    return [{"from_us": from_us, "n": n} for from_us, n in sorted(counts.items())]
+def histogram_of(counts: Mapping[int, int]) -> tuple[LatencyClass, ...]:
+    """Counts as a histogram, ascending."""
+    return tuple(LatencyClass(from_us, counts[from_us]) for from_us in sorted(counts))

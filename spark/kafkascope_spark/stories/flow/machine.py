@@ -7,7 +7,8 @@ each of its readers is, and the slice that is being added up.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kafkascope_spark.stories.flow.slices import Produced, Read, flow_row, highest, unread_row
+from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
+from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 from kafkascope_spark.stories.model import Row
 
 FLOW = "flow"
@@ -15,59 +16,55 @@ FLOW = "flow"
 PRODUCE_SLICE, COMMIT_SLICE = "produce_slice", "commit_slice"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Reader:
-    """Who reads a topic-partition: a group, or a consumer without one."""
-
-    group_id: str | None
-    client_instance_id: str | None
-
-
 def reader_of(row: Row) -> Reader:
     """Who reads on the connection of a row: its group if there is one, else its client."""
     return Reader(row["group_id"], None) if row["group_id"] is not None else Reader(None, row["client_instance_id"])
 
 
-class PartitionFlow:
+class Partitions:
     """Follows topic-partitions one after the other."""
 
     def __init__(self) -> None:
-        self._partition: _Partition | None = None
+        self._key: str | None = None
+        self._partition = Partition()
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def feed(self, rows: Iterable[Row]) -> Iterator[PartitionFlow]:
         """Rows of `partition_flow` of the slices that end. Rows are sorted (client_stage.SHARED_ORDER)."""
         for row in rows:
-            partition = self._partition
-            if partition is None or partition.key != row["key"]:
+            if self._key != row["key"]:
                 yield from self.finish()
-                self._partition = partition = _Partition(row["key"])
-            if partition.ts_ns != row["ts_ns"]:
-                yield from partition.end_slice()
-                partition.ts_ns = row["ts_ns"]
-            partition.take(row)
+                self._key = row["key"]
+            yield from self._partition.take(row)
 
-    def finish(self) -> Iterator[Row]:
+    def finish(self) -> Iterator[PartitionFlow]:
         """Rows of the last slice of the last topic-partition."""
-        if self._partition is not None:
-            yield from self._partition.end_slice()
-        self._partition = None
+        yield from self._partition.finish()
+        self._partition = Partition()
 
 
 @dataclass(slots=True)
-class _Partition:
-    """A topic-partition. ts_ns: begin of the slice that is added up; end_offset: of what was there by its end."""
+class Partition:
+    """A topic-partition. place: with the slice that is added up; end_offset: of what was there by its end."""
 
-    key: str
-    ts_ns: int | None = None
-    place: Row = field(default_factory=dict)
+    place: Place | None = None
     end_offset: int | None = None
     produced: Produced = field(default_factory=Produced)
     readers: dict[Reader, Read] = field(default_factory=dict)
 
-    def take(self, row: Row) -> None:
-        """The next row of the slice."""
+    def take(self, row: Row) -> Iterator[PartitionFlow]:
+        """Rows of the slice that the next row ends."""
         body = row[row["kind"]]
-        self.place = {name: body[name] for name in ("topic", "partition", "slice_ms")}
+        if self.place is None or self.place.ts_ns != row["ts_ns"]:
+            yield from self._end_slice()
+            self.place = Place(body["topic"], body["partition"], row["ts_ns"], body["slice_ms"])
+        self._add(row)
+
+    def finish(self) -> Iterator[PartitionFlow]:
+        """Rows of the last slice."""
+        yield from self._end_slice()
+
+    def _add(self, row: Row) -> None:
+        body = row[row["kind"]]
         if row["kind"] == COMMIT_SLICE:
             self.readers.setdefault(Reader(body["group_id"], None), Read()).commit(body)
             return
@@ -77,16 +74,17 @@ class _Partition:
         else:
             self.readers.setdefault(reader_of(row), Read()).add(body)
 
-    def end_slice(self) -> Iterator[Row]:
+    def _end_slice(self) -> Iterator[PartitionFlow]:
         """Rows of the slice: one for each reader so far for whom something was there."""
-        common = {**self.place, "ts_ns": self.ts_ns, "end_offset": self.end_offset, **self.produced.columns()}
+        if self.place is None:
+            return
+        accepted = self.produced.accepted()
         for reader, read in sorted(self.readers.items(), key=_by_name):
             read.end_slice(self.end_offset)
-            if self.produced.n_records or read.has_news:
-                names = {"group_id": reader.group_id, "client_instance_id": reader.client_instance_id}
-                yield flow_row(common | names, read)
-        if self.produced.n_records and not self.readers:
-            yield unread_row(common)
+            if accepted.n_records or read.has_news:
+                yield flow_row(self.place, accepted, reader, read, self.end_offset)
+        if accepted.n_records and not self.readers:
+            yield unread_row(self.place, accepted, self.end_offset)
         self.produced = Produced()
         for read in self.readers.values():
             read.begin_slice()

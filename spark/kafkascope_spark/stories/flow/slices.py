@@ -2,10 +2,44 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.latency_histogram import added_up, histogram_of, percentile_us
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
+from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, histogram_of, percentile_us
+from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
 from kafkascope_spark.stories.model import Row
+
+
+class Reader(NamedTuple):
+    """Who reads a topic-partition: a group, or a consumer without one."""
+
+    group_id: str | None
+    client_instance_id: str | None
+
+
+class Place(NamedTuple):
+    """A topic-partition and a slice of time: its begin and its length."""
+
+    topic: str
+    partition: int
+    ts_ns: int
+    slice_ms: int
+
+
+class Latencies(NamedTuple):
+    """Percentiles and histogram of latencies; None without any, as in most slices of a reader that is behind."""
+
+    p50_us: int | None = None
+    p99_us: int | None = None
+    histogram: tuple[LatencyClass, ...] | None = None
+
+
+class Accepted(NamedTuple):
+    """What brokers accepted in a slice: the same for all readers."""
+
+    leader_id: int | None
+    n_records: int
+    record_bytes: int
+    latencies: Latencies
 
 
 @dataclass(slots=True)
@@ -24,14 +58,9 @@ class Produced:
         self.latencies += added_up([body["latencies"]])
         self.leader = _latest(self.leader, (body["last_ns"], body["node_id"]))
 
-    def columns(self) -> Row:
-        """The columns of `partition_flow` that are the same for all readers of the slice."""
-        return {
-            "leader_id": self.leader[1],
-            "n_records": self.n_records,
-            "record_bytes": self.record_bytes,
-            **_latencies("created_to_acked", self.latencies),
-        }
+    def accepted(self) -> Accepted:
+        """The sums of the slice."""
+        return Accepted(self.leader[1], self.n_records, self.record_bytes, _latencies(self.latencies))
 
 
 @dataclass(slots=True)
@@ -97,36 +126,53 @@ class Read:
         self.lag_first, self.lag_last, self.lag_max = None, None, None
 
 
-def flow_row(common: Row, read: Read) -> Row:
-    """A row of `partition_flow`. common: the columns of topic-partition, reader and slice, and Produced.columns."""
-    return {
-        **common,
-        "leader_id": read.node[1] if common["leader_id"] is None else common["leader_id"],
-        "n_fetched": read.n_records,
-        "fetched_bytes": read.record_bytes,
-        **_latencies("acked_to_fetched", read.latencies),
-        "lag_first": read.lag_first and read.lag_first[1],
-        "lag_last": read.lag_last and read.lag_last[1],
-        "lag_max": read.lag_max,
-        "committed_offset": read.committed and read.committed[1],
-        "high_watermark": read.high_watermark,
-    }
+def flow_row(place: Place, accepted: Accepted, reader: Reader, read: Read, end_offset: int | None) -> PartitionFlow:
+    """A row of `partition_flow` for a reader. end_offset: of what was in the partition by the end of the slice."""
+    created, fetched = accepted.latencies, _latencies(read.latencies)
+    return PartitionFlow(
+        place.topic,
+        place.partition,
+        reader.group_id,
+        reader.client_instance_id,
+        place.ts_ns,
+        place.slice_ms,
+        leader_id=read.node[1] if accepted.leader_id is None else accepted.leader_id,
+        n_records=accepted.n_records,
+        record_bytes=accepted.record_bytes,
+        created_to_acked_p50_us=created.p50_us,
+        created_to_acked_p99_us=created.p99_us,
+        created_to_acked=created.histogram,
+        n_fetched=read.n_records,
+        fetched_bytes=read.record_bytes,
+        acked_to_fetched_p50_us=fetched.p50_us,
+        acked_to_fetched_p99_us=fetched.p99_us,
+        acked_to_fetched=fetched.histogram,
+        lag_first=None if read.lag_first is None else read.lag_first[1],
+        lag_last=None if read.lag_last is None else read.lag_last[1],
+        lag_max=read.lag_max,
+        committed_offset=None if read.committed is None else read.committed[1],
+        high_watermark=read.high_watermark,
+        end_offset=end_offset,
+    )
 
 
-def unread_row(common: Row) -> Row:
-    """A row of `partition_flow` for records that nobody read. common: as of flow_row."""
-    return dict.fromkeys(PARTITION_FLOW.schema.names) | common
+def unread_row(place: Place, accepted: Accepted, end_offset: int | None) -> PartitionFlow:
+    """A row of `partition_flow` for records that nobody read."""
+    row = flow_row(place, accepted, _NOBODY, Read(), end_offset)
+    row.n_fetched = row.fetched_bytes = None
+    return row
 
 
-def _latencies(name: str, counts: Counter[int]) -> Row:
-    """Percentiles and histogram of latencies; null without any, as in most slices of a reader that is behind."""
+_NOBODY = Reader(None, None)
+
+
+def _latencies(counts: Counter[int]) -> Latencies:
     if not counts:
-        return {f"{name}_p50_us": None, f"{name}_p99_us": None, name: None}
-    return {
-        f"{name}_p50_us": percentile_us(counts, 0.5),
-        f"{name}_p99_us": percentile_us(counts, 0.99),
-        name: histogram_of(counts),
-    }
+        return _NO_LATENCIES
+    return Latencies(percentile_us(counts, 0.5), percentile_us(counts, 0.99), histogram_of(counts))
+
+
+_NO_LATENCIES = Latencies()
 
 
 def _latest(known: tuple[int, int | None], other: tuple[int, int | None]) -> tuple[int, int | None]:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kafkascope_spark.stories.flow.machine import PartitionFlow
+from kafkascope_analyzer.dataset.latency_histogram import LatencyClass
+from kafkascope_spark.stories.flow.machine import Partitions
 
 S = 1_000_000_000
 
@@ -61,12 +62,12 @@ MEMBER = Consumer()
 
 
 def flow(*rows):
-    machine = PartitionFlow()
+    machine = Partitions()
     return [*machine.feed(rows), *machine.finish()]
 
 
 def shown(rows, *names):
-    return [tuple(row[name] for name in names) for row in rows]
+    return [tuple(getattr(row, name) for name in names) for row in rows]
 
 
 def test_a_partition_that_nobody_reads_has_rows_without_a_group():
@@ -87,9 +88,9 @@ def test_connections_of_a_group_are_added_up():
     other = Consumer("c2").fetched(0.8, 4, 12, (5, 2, 7), {1024: 1, 65536: 3})
     (found,) = flow(produced(0, 12, 12), one, other)
     assert shown([found], "group_id", "n_fetched", "lag_first", "lag_last", "lag_max") == [("g", 10, 4, 2, 7)]
-    assert found["acked_to_fetched"] == [{"from_us": 1024, "n": 7}, {"from_us": 65536, "n": 3}]
-    assert found["acked_to_fetched_p99_us"] == 65536 + 4096
-    assert found["high_watermark"] == 12
+    assert found.acked_to_fetched == (LatencyClass(1024, 7), LatencyClass(65536, 3))
+    assert found.acked_to_fetched_p99_us == 65536 + 4096
+    assert found.high_watermark == 12
 
 
 def test_a_group_without_responses_falls_behind():
@@ -126,9 +127,9 @@ def test_the_leader_is_who_accepted_last():
     first = produced(0, 1, 1, node=1)
     first["produce_slice"]["last_ns"] = S // 4
     (found,) = flow(first, produced(0, 1, 2, node=2), Consumer(node=3).fetched(0, 2, 2, 0))
-    assert found["leader_id"] == 2
+    assert found.leader_id == 2
     (found,) = flow(Consumer(node=3).fetched(0, 2, 2, 0))
-    assert found["leader_id"] == 3
+    assert found.leader_id == 3
 
 
 def test_partitions_are_kept_apart():
