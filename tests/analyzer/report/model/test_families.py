@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.consequences import Following, consequences_of
-from kafkascope_analyzer.report.model.incidents.families import LONG_MS, every_incident, families_of, root_ids
+from kafkascope_analyzer.report.model.incidents.families import every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of, judged_of
-from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, Stall
+from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Incidents
 
 S = 1_000_000_000
+IncidentRow, Stall, FailedStart = (
+    get_args(get_type_hints(Facts)[name])[0] for name in ("incidents", "stalls", "failed_starts")
+)
 
 
 def of(kind: type, /, **values: Any) -> Any:
@@ -24,21 +26,17 @@ def of(kind: type, /, **values: Any) -> Any:
     return kind(**empty | values)
 
 
-def incident(name: str, root: str | None = None, begin: int = 1, end: int | None = 5, **values: Any) -> IncidentRow:
+def incident(name: str, root: str | None = None, begin: int = 1, end: int | None = 5, **values: Any) -> Any:
     row = {"incident_id": name, "root_incident_id": root, "start_ns": begin * S, "severity": "info", "sentence": name}
-    made: IncidentRow = of(IncidentRow, **row | {"end_ns": None if end is None else end * S} | values)
-    return made
+    return of(IncidentRow, **row | {"end_ns": None if end is None else end * S} | values)
 
 
-def stall(name: str, of_incident: str | None, ms: int, to: int | None = 9, **values: Any) -> Stall:
+def stall(name: str, of_incident: str | None, ms: int, to: int | None = 9, **values: Any) -> Any:
     row = {"stall_id": name, "incident_id": of_incident, "from_ns": 2 * S, "waited_ms": ms, "kind": "produce"}
-    made: Stall = of(Stall, **row | {"to_ns": None if to is None else to * S} | values)
-    return made
+    return of(Stall, **row | {"to_ns": None if to is None else to * S} | values)
 
 
-def facts(
-    incidents: Sequence[IncidentRow] = (), stalls: Sequence[Stall] = (), starts: Sequence[FailedStart] = (), **more: Any
-) -> Facts:
+def facts(incidents: Sequence[Any] = (), stalls: Sequence[Any] = (), starts: Sequence[Any] = (), **more: Any) -> Facts:
     clients = {name: of(NamedClient, client_instance_id=name, client_id=f"id-{name}", kind="producer") for name in "ab"}
     rows = {"incidents": list(incidents), "stalls": list(stalls), "failed_starts": list(starts), "clients": clients}
     empty = {"findings": [], "proofs": {}, "start_ns": 0, "end_ns": 20 * S, "n_files": 1, "stall_ms": 1000}
@@ -61,7 +59,7 @@ def test_incidents_that_name_each_other_are_a_family_and_no_endless_loop() -> No
 
 @pytest.mark.parametrize(
     ("ms", "to", "severity"),
-    [(500, 9, "warning"), (LONG_MS, 9, "error"), (LONG_MS - 1, 9, "warning"), (1, None, "error")],
+    [(500, 9, "warning"), (10_000, 9, "error"), (9_999, 9, "warning"), (1, None, "error")],
 )
 def test_the_gravest_of_its_stalls_is_the_severity_of_a_family(ms: int, to: int | None, severity: str) -> None:
     (family,) = families_of(facts([incident("a"), incident("b", "a")], [stall("s", "b", ms, to)]))

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -28,6 +28,7 @@ def batch(pairs: list[tuple[str, str]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["aa", "bb", "a-longer-one"]), st.booleans(), st.integers(0, 2**31 - 1))))
 def test_the_number_at_the_end_of_an_id(rows: list[tuple[str, bool, int]]) -> None:
     pairs = [(f"{conn}-{'r' if orphan else ''}{n}", conn) for conn, orphan, n in rows]
