@@ -12,23 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.stories.clients.machine import ClientStories, Owner, PassedOn, TableRow
+from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient
-from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.recoveries.causes import affected_ns
-from kafkascope_spark.stories.stage_rows import BODY, packed
-from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient, service_key
+from kafkascope_spark.stories.stage_rows import BODY, PassedOn, packed
+from kafkascope_spark.stories.stalls.clients import service_key
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
-from kafkascope_spark.stories.stalls.stall import STALL
-from kafkascope_spark.stories.transactions.machine import CLIENT_END
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 
 Batches = Iterable[pa.RecordBatch]
@@ -36,7 +27,7 @@ Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
-CLIENT, RECOVERY, FAILED_START, WRITTEN_FILE = "client", "recovery", "failed_start", "file"
+CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
@@ -75,54 +66,34 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
             passed_on = _passed_on(batch, stories.take_owners())
             yield from (each for each in (passed_on, _batch(shared)) if each.num_rows)
         shared = list(_written(stories.finish(), writer))
-        shared += [_row(WRITTEN_FILE, "", WRITTEN_FILE, file) for file in writer.close()]
+        shared += [_row(PassedOn(WRITTEN_FILE, "", WRITTEN_FILE, file, "")) for file in writer.close()]
         yield _batch(shared)
         pa.default_memory_pool().release_unused()
 
     return tell_clients
 
 
-def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
+def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
-    for name, row in rows:
-        if isinstance(row, StartupRow) and row.outcome in NOT_READY:
-            place = {"ts_ns": row.start_ns, "conn_id": row.startup_id}
-            yield _row(FAILED_START, "", FAILED_START, row) | place
-        elif isinstance(row, StartupRow | StartupStepRow):
-            writer.take(row.TABLE.name, row)
-        elif not isinstance(row, dict):
-            yield _for_incidents(row)
-        elif name == RECOVERIES.name:
-            place = {"ts_ns": affected_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
-            yield _row(RECOVERY, "", RECOVERY, row) | place
-        elif name == CLIENT_END:
-            yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
-        elif name == SERVICE_CLIENT:
-            client = {name: row[name] for name in ServiceClient.__dataclass_fields__}
-            yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
+    for row in rows:
+        if isinstance(row, tuple):
+            name, recovery = row
+            if name == RECOVERIES.name:
+                place = {"ts_ns": affected_ns(recovery), "conn_id": recovery["recovery_id"]}
+                passed_on = PassedOn(RECOVERY, "", RECOVERY, recovery, "")
+                yield _row(passed_on) | place | {"client_ip": recovery["client_ip"]}
+            else:
+                writer.take(name, recovery)
+        elif isinstance(row, PassedOn):
+            yield _row(row)
         else:
-            writer.take(name, row)
+            writer.take(row.TABLE.name, row)
 
 
-def _for_incidents(row: PassedOn) -> Row:
-    """A row of SHARED that goes on to the incidents."""
-    if isinstance(row, AffectedClient):
-        identity = row.client_instance_id
-        return _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
-    if isinstance(row, Stall):
-        return _row(STALL, "", STALL, row) | {"ts_ns": row.from_ns, "conn_id": row.stall_id}
-    if isinstance(row, ZooKeeperSession):
-        place = {"ts_ns": row.first_ns, "conn_id": row.conn_ids[0]}
-        return _row(ZOOKEEPER_SESSION, row.client_ip or "", ZOOKEEPER_SESSION, row) | place
-    if isinstance(row, SilentClient):
-        place = {"ts_ns": row.from_ns, "conn_id": row.client_instance_id}
-        return _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
-    return _row(LISTENER_USE, row.server, LISTENER_USE, row) | {"ts_ns": row.first_ns, "conn_id": row.use_id}
-
-
-def _row(key_kind: str, key: str, kind: str, body: Row | PassedOn | StartupRow) -> Row:
+def _row(row: PassedOn) -> Row:
     """A row of SHARED that precedes those of its key at a moment."""
-    return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, BODY: packed(body)}
+    place = {"ts_ns": row.ts_ns, "conn_id": row.identity}
+    return {**_FIRST, "key_kind": row.key_kind, "key": row.key, "kind": row.kind, **place, BODY: packed(row.body)}
 
 
 _FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}

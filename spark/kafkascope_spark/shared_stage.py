@@ -21,9 +21,10 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.client_stage import FAILED_START, GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
+from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
+from kafkascope_spark.stories.clients.passed_on import FAILED_START
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.flow.machine import FLOW, Partitions
 from kafkascope_spark.stories.groups.stories import GroupStories, TableRow

@@ -14,6 +14,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import MOST_NAMES, FailedPart, FailedParts, joined_parts
+from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import event_reader, splits_of
@@ -203,9 +204,9 @@ def test_a_row_that_no_column_can_hold_costs_no_other(
 ) -> None:
     import kafkascope_spark.stories.clients.machine as module
 
-    def row_of(*args: Any) -> dict[str, Any]:
-        row = made(*args)
-        return row | {"n_requests": 1 << 70} if row["client_instance_id"] == victim else row
+    def row_of(*args: Any) -> ClientRow:
+        row: ClientRow = made(*args)
+        return dataclasses.replace(row, n_requests=1 << 70) if row.client_instance_id == victim else row
 
     made, victim = module.client_row, sorted(whole.ids("clients", "client_instance_id"))[0]
     monkeypatch.setattr(module, "client_row", row_of)

@@ -5,6 +5,7 @@ Spark itself passes Python objects between workers.
 """
 
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow, values_of
@@ -24,6 +25,19 @@ class StageRow:
     def __reduce__(self) -> tuple[Any, ...]:
         """As pickle takes it: the class and its values."""
         return type(self), values_of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """What a machine passes on to the next stage: a row for the machine that follows the key there. body: an object of
+    the kind; ts_ns, identity: its place among the rows of its key, before all events of that time."""
+
+    key_kind: str
+    key: str
+    kind: str
+    body: Any
+    identity: str
+    ts_ns: int = 0
 
 
 def packed(body: Row | StoryRow | StageRow | ZooKeeperSession | tuple[Any, ...]) -> bytes:

@@ -5,13 +5,12 @@ from kafkascope_analyzer.dataset.stories.broker_states import BROKER_STATES
 from kafkascope_analyzer.dataset.stories.client import (
     CADENCE_NAMES,
     CADENCES,
-    CLIENT_KINDS,
     CLIENT_TABLES,
-    CLIENTS,
     RECOVERIES,
     RECOVERY_STEP_ROWS,
     RECOVERY_STEPS,
 )
+from kafkascope_analyzer.dataset.stories.clients import CLIENT_KINDS, CLIENTS
 from kafkascope_analyzer.dataset.stories.findings import FINDINGS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENTS
 from kafkascope_analyzer.dataset.stories.partition_flow import PARTITION_FLOW

@@ -1,19 +1,9 @@
 """The story tables of each client by itself: who it is, its starts, its recoveries, its loops."""
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.stories.clients import CLIENTS
 from kafkascope_analyzer.dataset.stories.startups import STARTUP_STEP_ROWS, STARTUPS
 
-CLIENT_KINDS = (
-    "consumer",
-    "producer",
-    "transactional_producer",
-    "share_consumer",
-    "streams",
-    "admin",
-    "connect",
-    "broker",
-    "unknown",
-)
 RECOVERY_STEPS = (
     "error",
     "backoff",
@@ -41,40 +31,6 @@ _INSTANCE = text("client_instance_id", "client instance: the same whatever the b
 def _ns(name: str, doc: str) -> Column:
     return i64(name, f"{doc} (nanoseconds since the epoch)")
 
-
-CLIENTS = Table(
-    "clients",
-    "running client object",
-    (
-        _INSTANCE,
-        text("client_id", "client id"),
-        text("client_ip", "address"),
-        text("principal", "principal, where the capture shows one"),
-        text("software_name", "client software"),
-        text("software_version", "its version"),
-        text(
-            "software_from",
-            "what shows the software: ApiVersions, or behaviour that fits one library only",
-            "api_versions",
-            "behaviour",
-        ),
-        text("kind", "what it does", *CLIENT_KINDS),
-        text("group_protocol", "group protocol", "classic", "consumer", "share", "streams", "none"),
-        text("transactions", "transaction protocol", "v1", "v2", "none"),
-        text("group_id", "group"),
-        texts("member_ids", "member ids it had, in order"),
-        text("group_instance_id", "static member id"),
-        text("transactional_id", "transactional id"),
-        text("identity", "whether these connections are one client object for sure", "sole", "shared"),
-        text("identity_why", "how it was distinguished from others of the same name"),
-        texts("conn_ids", "its connections, by time"),
-        *time("first", "first segment of its connections"),
-        *time("last", "last segment of its connections"),
-        i64("n_requests", "requests"),
-        i64("n_errors", "non-zero error codes in the answers"),
-        text("end_state", "how it ended", "closed", "died", "evicted", "open"),
-    ),
-)
 
 RECOVERY_OUTCOMES = (
     "recovered",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
 
 if TYPE_CHECKING:
-    from kafkascope_analyzer.report.model.clients import ClientRow, Job
+    from kafkascope_analyzer.report.model.clients import ClientFacts, Job
 
 GROUP_PROTOCOLS = {
     "classic": "classic protocol",
@@ -54,7 +54,7 @@ def software_text(client: HasSoftware | None) -> str:
     return " ".join(safe(part) for part in (client.software_name, client.software_version) if part) if client else ""
 
 
-def client_facts(client: "ClientRow", mechanisms: Iterable[str | None], start_ns: int) -> tuple[str, ...]:
+def client_facts(client: "ClientFacts", mechanisms: Iterable[str | None], start_ns: int) -> tuple[str, ...]:
     """What is known of a client, a line each. mechanisms: of SASL, on its connections; start_ns: of the capture."""
     software = software_text(client)
     facts = [f"{kind_text(client.kind)} at {safe(client.client_ip or '?')}{software and f' · {software}'}"]
@@ -76,7 +76,7 @@ def client_facts(client: "ClientRow", mechanisms: Iterable[str | None], start_ns
     return tuple(facts)
 
 
-def _lifetime(client: "ClientRow", start_ns: int) -> str:
+def _lifetime(client: "ClientFacts", start_ns: int) -> str:
     first, last = (clock((ns or start_ns) - start_ns) for ns in (client.first_ns, client.last_ns))
     end = ENDS.get(client.end_state or "", "end unknown")
     figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"

@@ -71,7 +71,7 @@ class ClientConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientRow(Row):
+class ClientFacts(Row):
     """What table stories/clients says of a client instance itself."""
 
     TABLE: ClassVar[Table] = CLIENTS
@@ -97,7 +97,7 @@ class ClientRow(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class Client(ClientRow):
+class Client(ClientFacts):
     """A row of stories/clients."""
 
     software_from: str | None

@@ -12,13 +12,13 @@ from typing import Annotated, ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories.client import CLIENT_KINDS
+from kafkascope_analyzer.dataset.stories.clients import CLIENT_KINDS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLES, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
 from kafkascope_analyzer.report.model.client_texts import job_text
 from kafkascope_analyzer.report.model.clients import (
-    ClientRow,
+    ClientFacts,
     ConnectionRow,
     ConnectionsOfClient,
     Job,
@@ -67,7 +67,7 @@ class LaneConnection(ConnectionRow):
 
 
 @dataclass(frozen=True, slots=True)
-class LaneClient(ClientRow):
+class LaneClient(ClientFacts):
     """A client instance, or an address whose connections belong to none. conns: places among the connections."""
 
     kind: Annotated[str, "what it is", (*CLIENT_KINDS, UNASSIGNED)]

@@ -11,14 +11,15 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperSession, sessions_of
+from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
+from kafkascope_spark.stories.clients.passed_on import for_incidents
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
 from kafkascope_spark.stories.event_decoder import (
     CONNECTION,
@@ -30,28 +31,23 @@ from kafkascope_spark.stories.event_decoder import (
     EventRow,
     Key,
 )
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient, affected_client
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, ListenerUse, listener_uses
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient, silent_client_rows
-from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.incidents.affected_client import affected_client
+from kafkascope_spark.stories.incidents.listener_use import listener_uses
+from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
 from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
+from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.calls import Calls
-from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, group_of, service_clients
-from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
+from kafkascope_spark.stories.stalls.clients import group_of, service_clients
+from kafkascope_spark.stories.stalls.stall import StallLimits
 from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
-from kafkascope_spark.stories.transactions.machine import CLIENT_END
+from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd
 
-PassedOn = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession | Stall
-"""Rows that only incidents need."""
-TableRow = tuple[str, Row | PassedOn | StartupRow | StartupStepRow]
-"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, LISTENER_USE,
-ZOOKEEPER_SESSION or STALL, and a row."""
+Story = StoryRow | PassedOn | tuple[str, Row]
+"""What the machine gives: a row of a table, or a row that goes on to the next stage."""
 ADDRESS = "client address"
 """What fails where the clients of an address cannot be told apart."""
-GONE = ("closed", "died", "evicted")
-"""Ends of a client whose connections have all ended."""
 
 
 class Owner(NamedTuple):
@@ -77,7 +73,7 @@ class ClientStories:
         self._last: Key = ("", 0, 0, 0)
         self._owners: dict[str, Owner] = {}
 
-    def feed(self, batch: Iterable[EventRow]) -> Iterator[TableRow]:
+    def feed(self, batch: Iterable[EventRow]) -> Iterator[Story]:
         """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
         for client_ip, events in groupby(self._in_order(batch), key=_address_of):
             if self._address is None or self._address.client_ip != client_ip:
@@ -108,7 +104,7 @@ class ClientStories:
         owners, self._owners = self._owners, {}
         return owners | self._owners_so_far()
 
-    def finish(self) -> Iterator[TableRow]:
+    def finish(self) -> Iterator[Story]:
         """Story rows of the last address."""
         if self._address is not None:
             yield from self._part.rows(self._address.finish)
@@ -196,32 +192,37 @@ class Client:
         self.recoveries.on_request(request)
         self.calls.on_request(request)
 
-    def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
-        """The client's rows; those of CLIENT_END, one for each transactional id that it used, of
-        SERVICE_CLIENT, of AFFECTED_CLIENT and of SILENT_CLIENT."""
+    def finish(self, capture_ns: tuple[int, int]) -> Iterator[Story]:
+        """The client's row, and what other machines need of it; its stalls, starts, loops and recoveries."""
         row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
-        yield "clients", row
-        left_ns = row["last_ns"] if row["end_state"] in GONE else None
+        yield row
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
-            ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
-            yield CLIENT_END, ended
-        for key, client in service_clients(self.instance, left_ns, row["end_state"]):
-            yield SERVICE_CLIENT, {"key_kind": key.kind, "key": key.key} | client
-        if row["kind"] != "broker":
-            yield AFFECTED_CLIENT, affected_client(self.instance, row)
-            yield from ((SILENT_CLIENT, each) for each in silent_client_rows(self.instance, capture_ns[1]))
+            end = ClientEnd(row.client_instance_id, row.left_ns)
+            yield PassedOn("transaction", name, CLIENT_END, end, row.client_instance_id)
+        yield from service_clients(self.instance, row)
+        if row.kind != "broker":
+            yield for_incidents(affected_client(self.instance, row))
+            yield from map(for_incidents, silent_client_rows(self.instance, capture_ns[1]))
         if self._part.has_failed:
             return
-        sections: dict[str, Callable[[], Iterable[TableRow]]] = {
-            "stalls of client": lambda: ((STALL, stall) for stall in self.calls.finish(left_ns)),
-            "starts of client": lambda: ((row.TABLE.name, row) for row in self.startups.finish()),
+        sections: dict[str, Callable[[], Iterable[Story]]] = {
+            "stalls of client": lambda: map(for_incidents, self.calls.finish(row.left_ns)),
+            "starts of client": self._starts,
             "cadences of client": self.cadences.finish,
-            "recoveries of client": lambda: self.recoveries.finish(left_ns),
+            "recoveries of client": lambda: self.recoveries.finish(row.left_ns),
         }
         for kind, rows in sections.items():
             yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
 
-    def ready(self) -> Iterator[TableRow]:
+    def _starts(self) -> Iterator[Story]:
+        """The starts with their steps. A start that did not become ready goes on to the incidents."""
+        for row in self.startups.finish():
+            if isinstance(row, StartupRow) and row.outcome in NOT_READY:
+                yield for_incidents(row)
+            else:
+                yield row
+
+    def ready(self) -> Iterator[Story]:
         """The rows that are complete before the client is."""
         return self._part.rows(self.recoveries.ready)
 
@@ -315,12 +316,12 @@ class Address:
         groups = {client: group_of(client.instance) for client in dict.fromkeys(self._clients.values())}
         return {conn_id: Owner(c.instance.instance_id, groups[c]) for conn_id, c in self._clients.items()}
 
-    def ready(self) -> Iterator[TableRow]:
+    def ready(self) -> Iterator[Story]:
         """The rows that are complete before the address is."""
         for client in dict.fromkeys(self._clients.values()):
             yield from client.ready()
 
-    def finish(self) -> Iterator[TableRow]:
+    def finish(self) -> Iterator[Story]:
         """The rows of all clients of the address, of its ZooKeeper sessions, and of how it used listeners."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
@@ -328,9 +329,8 @@ class Address:
             yield from self._failed_parts.rows("client", client.instance.instance_id, finish)
         instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
         used = listener_uses(self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1])
-        yield from ((LISTENER_USE, use) for use in used)
-        for session in sessions_of(self._to_zookeeper, self._capture_ns[1]):
-            yield ZOOKEEPER_SESSION, session
+        yield from map(for_incidents, used)
+        yield from map(for_incidents, sessions_of(self._to_zookeeper, self._capture_ns[1]))
 
 
 EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")

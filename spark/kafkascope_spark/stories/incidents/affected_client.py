@@ -6,8 +6,9 @@ One row for each client goes to the stage that makes the incidents; it keeps tho
 from collections import Counter
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Row
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 
 AFFECTED_CLIENT = "affected_client"
@@ -38,18 +39,18 @@ class AffectedClient(StageRow):
     advertised: tuple[str, ...]
 
 
-def affected_client(instance: Instance, client: Row) -> AffectedClient:
+def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
     """The row of a client. client: its row of `clients`."""
     connections = instance.connections
     served = [c for c in connections if c.named_servers or c.first_accepted_ns is not None]
     secured = [c for c in served if c.tls or c.sasl_mechanism is not None]
     return AffectedClient(
-        client_instance_id=client["client_instance_id"],
-        client_id=client["client_id"],
-        client_ip=client["client_ip"],
-        principal=client["principal"],
-        group_protocol=client["group_protocol"],
-        end_state=client["end_state"],
+        client_instance_id=client.client_instance_id,
+        client_id=client.client_id,
+        client_ip=client.client_ip,
+        principal=client.principal,
+        group_protocol=client.group_protocol,
+        end_state=client.end_state,
         library=instance.library,
         session_timeout_ms=_most(connections, "session_timeout_ms"),
         rebalance_timeout_ms=_most(connections, "rebalance_timeout_ms"),

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 
 GROUP, SERVICE = "group", "service"
 """Key kinds of the rows that the first stage passes on. What happened at a topic-partition becomes what happened to a
@@ -16,7 +17,7 @@ SERVICE_CLIENT = "service_client"
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceClient:
+class ServiceClient(StageRow):
     """A client of a service. group_id: the group that it reads in. first_ns: its first packet; first_accepted_ns: when
     a broker first accepted records of it, 0 where that was before the capture; last_fetch_ns: its last Fetch request,
     None for none; last_join_ns: its last JoinGroup; left_ns: its end, None while it lives; closed: whether it ended
@@ -58,28 +59,33 @@ def owner_of(instance_id: str, group_id: str | None) -> str:
     return f"client {instance_id}" if group_id is None else f"group {group_id}"
 
 
-def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterator[tuple[ServiceKey, Row]]:
-    """Rows of SERVICE_CLIENT, each with its key: for what the client writes and for what its group reads. left_ns: when
-    the client ended, end: how (the column of `clients`)."""
+def service_clients(instance: Instance, row: ClientRow) -> Iterator[PassedOn]:
+    """What the services need to know of a client: of what it writes, and of what its group reads. row: its row of
+    `clients`."""
     apis: set[int] = set().union(*(c.apis for c in instance.connections))
     group_id = group_of(instance)
-    row = {
-        "client_instance_id": instance.instance_id,
-        "client_ip": instance.client_ip,
-        "client_id": instance.client_id,
-        "group_id": group_id,
-        "first_ns": min(c.first_ns for c in instance.connections),
-        "first_accepted_ns": _first_accepted_ns(instance),
-        "last_fetch_ns": max((c.fetch_span[1] for c in instance.connections if c.fetch_span is not None), default=None),
-        "last_join_ns": max((c.last_join_ns for c in instance.connections if c.last_join_ns is not None), default=None),
-        "left_ns": left_ns,
-        "closed": end == "closed",
-        "shares": api_keys.SHARE_FETCH in apis,
-    }
+    client = ServiceClient(
+        client_instance_id=instance.instance_id,
+        client_ip=instance.client_ip,
+        client_id=instance.client_id,
+        group_id=group_id,
+        first_ns=row.first_ns,
+        first_accepted_ns=_first_accepted_ns(instance),
+        last_fetch_ns=max((c.fetch_span[1] for c in instance.connections if c.fetch_span is not None), default=None),
+        last_join_ns=max((c.last_join_ns for c in instance.connections if c.last_join_ns is not None), default=None),
+        left_ns=row.left_ns,
+        closed=row.end_state == "closed",
+        shares=api_keys.SHARE_FETCH in apis,
+    )
     if group_id is not None:
-        yield service_key(instance.instance_id, group_id), row
+        yield _passed_on(client, group_id)
     if api_keys.PRODUCE in apis or api_keys.FETCH in apis:
-        yield service_key(instance.instance_id, None), row
+        yield _passed_on(client, None)
+
+
+def _passed_on(client: ServiceClient, group_id: str | None) -> PassedOn:
+    key = service_key(client.client_instance_id, group_id)
+    return PassedOn(key.kind, key.key, SERVICE_CLIENT, client, client.client_instance_id)
 
 
 def _first_accepted_ns(instance: Instance) -> int | None:

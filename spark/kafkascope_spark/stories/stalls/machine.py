@@ -56,7 +56,7 @@ class Service:
         """The next row: a client of the service, or an event."""
         body = row[row["kind"]]
         if row["kind"] == SERVICE_CLIENT:
-            self._clients[body["client_instance_id"]] = ServiceClient(**body)
+            self._clients[body.client_instance_id] = body
             return
         places = self._produced if row["kind"] == PRODUCE_WAIT else self._fetched
         places[body["topic"], body["partition"]].append(body | {"client_instance_id": row["client_instance_id"]})

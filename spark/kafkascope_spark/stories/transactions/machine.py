@@ -7,9 +7,11 @@ held the id, when its clients left, and the events since the last bound.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+from kafkascope_spark.stories.stage_rows import StageRow
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
 from kafkascope_spark.stories.transactions.event import Row
 from kafkascope_spark.stories.transactions.states import Trigger
@@ -17,11 +19,18 @@ from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.transactional_id import TransactionalId
 
 CLIENT_END = "client_end"
-"""Kind of the rows that the clients' state machines add: client_instance_id, and left_ns, the last packet of a client
-whose connections all ended. They come before all other rows of a transactional id."""
+"""Kind of the rows that the clients' state machines add. They come before all other rows of a transactional id."""
 _SECTIONS = {CLIENT_END: 0} | dict.fromkeys(TRANSACTION_KINDS, 1)
 _RANKS = {kind: rank for rank, kind in enumerate((CLIENT_END, *TRANSACTION_KINDS))}
 _BLOCKED = "transaction_blocked_by_lso"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEnd(StageRow):
+    """When a client of a transactional id left: its last packet, None while it lives."""
+
+    client_instance_id: str
+    left_ns: int | None
 
 
 class Transactions:
@@ -50,7 +59,8 @@ class Transactions:
                 yield from self.finish()
                 self._id = TransactionalId(row["key"], self._end_ns)
             if row["kind"] == CLIENT_END:
-                self._id.note_end(row[CLIENT_END]["client_instance_id"], row[CLIENT_END]["left_ns"])
+                end: ClientEnd = row[CLIENT_END]
+                self._id.note_end(end.client_instance_id, end.left_ns)
             else:
                 yield from self._id.take(row)
                 yield from _unseen_rows(self._id.take_unmatched())

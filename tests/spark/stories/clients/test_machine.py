@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
 from kafkascope_spark.stories.event_decoder import CONNECTION, EventRow, event_row
@@ -37,7 +38,7 @@ def test_batches_do_not_matter(size: int) -> None:
     made += stories.finish()
     whole = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
     assert made == [*whole.feed(rows), *whole.finish()]
-    assert [r["client_ip"] for table, r in made if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
+    assert [row.client_ip for row in made if isinstance(row, ClientRow)] == ["10.0.0.1", "10.0.0.2"]
 
 
 @pytest.mark.parametrize("swap", [(0, 1), (0, 2), (1, 3)])

@@ -11,7 +11,7 @@ from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import GroupStories
-from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT
+from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient
 from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
 
 MS = 1_000_000
@@ -152,10 +152,8 @@ class Trace:
     def consumer(self, who: str, left: int | None = None, *, closed: bool = False) -> "Trace":
         """A client that reads in the group, until it leaves."""
         left_ns = None if left is None else left * MS
-        client = {"client_instance_id": f"ci-{who}", "client_ip": "10.0.0.1", "client_id": who, "group_id": "g"}
-        client |= {"first_ns": 0, "first_accepted_ns": None, "last_fetch_ns": left_ns, "left_ns": left_ns}
-        client |= {"last_join_ns": None}
-        self._event(0, who, SERVICE_CLIENT, client | {"closed": closed})
+        client = ServiceClient(f"ci-{who}", "10.0.0.1", who, "g", 0, None, left_ns, None, left_ns, closed)
+        self._event(0, who, SERVICE_CLIENT, client)
         return self
 
     def reads(self, at: int, until: int, who: str, offsets: tuple[int, int], **more: Any) -> "Trace":

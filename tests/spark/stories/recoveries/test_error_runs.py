@@ -64,7 +64,7 @@ def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[
     )
     stories = ClientStories((0, END_NS), StallLimits(END_NS, 1_000_000_000))
     rows = [*stories.feed([*facts, *moments]), *stories.finish()]
-    return [row for table, row in rows if table == "recoveries"]
+    return [row[1] for row in rows if isinstance(row, tuple) and row[0] == "recoveries"]
 
 
 @pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR"])

@@ -25,7 +25,8 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 def episodes(recorded: dict[str, Any]) -> list[dict[str, Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
-    return [row for table, row in rows if table == "recoveries" and row["first_error_name"] == recorded["error"]]
+    found = [row[1] for row in rows if isinstance(row, tuple) and row[0] == "recoveries"]
+    return [row for row in found if row["first_error_name"] == recorded["error"]]
 
 
 def test_three_kinds_of_fault_were_logged() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -22,11 +23,14 @@ def load(path: pathlib.Path) -> dict[str, Any]:
     return found
 
 
-def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
-    rows: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
-    for table, row in (*machine.feed(recorded["events"]), *machine.finish()):
-        rows.setdefault(table, []).append(row)
+    rows: dict[str, list[Any]] = {"recoveries": [], "recovery_steps": [], "clients": []}
+    for made in (*machine.feed(recorded["events"]), *machine.finish()):
+        if isinstance(made, tuple):
+            rows.setdefault(made[0], []).append(made[1])
+        elif isinstance(made, StoryRow):
+            rows.setdefault(made.TABLE.name, []).append(made)
     return rows
 
 

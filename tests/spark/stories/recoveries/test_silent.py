@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -20,18 +21,21 @@ def load(name: str) -> dict[str, Any]:
     return found
 
 
-def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for table, row in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
-        rows.setdefault(table, []).append(row)
+    rows: dict[str, list[Any]] = {}
+    for made in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
+        if isinstance(made, tuple):
+            rows.setdefault(made[0], []).append(made[1])
+        elif isinstance(made, StoryRow):
+            rows.setdefault(made.TABLE.name, []).append(made)
     return rows
 
 
 @pytest.mark.parametrize("name", ["consumer", "producer"])
 def test_one_process_is_one_client_though_its_requests_left_late(name: str) -> None:
     (client,) = stories(load(name))["clients"]
-    assert client["kind"] == name
+    assert client.kind == name
 
 
 @pytest.mark.parametrize("name", ["consumer", "producer"])

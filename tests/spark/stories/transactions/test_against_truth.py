@@ -16,7 +16,7 @@ from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_spark.stories.transactions.machine import CLIENT_END, Transactions
+from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "captures"
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -53,9 +53,9 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     for row in table.sort_by([(name, "ascending") for name in EVENT_ORDER]).to_pylist():
         rows[row["key"]].append(row | {"client_instance_id": owner[row["conn_id"]]})
     for key, of_id in rows.items():
-        clients = {row["client_instance_id"] for row in of_id} - {None}
+        clients = {name for row in of_id if (name := row["client_instance_id"]) is not None}
         keys = {"key": key, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": CLIENT_END}
-        ends = ({"client_instance_id": name, "left_ns": left[name]} for name in clients)
+        ends = (ClientEnd(name, left[name]) for name in clients)
         rows[key] = [*(keys | {CLIENT_END: end} for end in ends), *of_id]
     return rows
 

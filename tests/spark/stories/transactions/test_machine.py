@@ -8,7 +8,7 @@ import pytest
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.transactions.event import Row
-from kafkascope_spark.stories.transactions.machine import CLIENT_END, Transactions
+from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
 
 MS = 1_000_000
 NAME = "orders-tx"
@@ -108,7 +108,7 @@ def client_ends(*events: Row) -> list[Row]:
     """When the clients of the events left."""
     left = {event["client_instance_id"]: event["left_ns"] for event in events}
     keys = {"key": NAME, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": CLIENT_END}
-    return [keys | {CLIENT_END: {"client_instance_id": client, "left_ns": ns}} for client, ns in left.items()]
+    return [keys | {CLIENT_END: ClientEnd(client, ns)} for client, ns in left.items()]
 
 
 def rows_of(*events: Row) -> list[TransactionRow]:

@@ -1,17 +1,18 @@
 """The rows of the table `clients`."""
 
+from kafkascope_analyzer.dataset.stories.clients import ClientRow, EndState
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.library import software_name_of
-from kafkascope_spark.stories.model import Connection, Row
+from kafkascope_spark.stories.model import Connection
 
 SILENT_NS = 60_000_000_000
 """A client that sent nothing for so long before the end of the capture, on a connection that was not closed, has
 died."""
 
 
-def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, capture_ns: tuple[int, int]) -> Row:
+def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, capture_ns: tuple[int, int]) -> ClientRow:
     """The row of an instance.
 
     member_ids: in order of appearance. evicted_ns: last time that the coordinator had removed the member, 0 for never.
@@ -22,32 +23,32 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
     rest = sorted(members - set(member_ids))
     software = next((c.software_name for c in connections if c.software_name), None)
     guess = software_name_of(instance.library) if software is None else None
-    return {
-        "client_instance_id": instance.instance_id,
-        "client_id": instance.client_id,
-        "client_ip": instance.client_ip,
-        "principal": next((c.principal for c in connections if c.principal), None),
-        "software_name": software or guess,
-        "software_version": next((c.software_version for c in connections if c.software_version), None),
-        "software_from": "api_versions" if software else "behaviour" if guess else None,
-        "kind": kind.kind,
-        "group_protocol": kind.group_protocol,
-        "transactions": kind.transactions,
-        "group_id": None
+    return ClientRow(
+        client_instance_id=instance.instance_id,
+        client_id=instance.client_id,
+        client_ip=instance.client_ip,
+        principal=next((c.principal for c in connections if c.principal), None),
+        software_name=software or guess,
+        software_version=next((c.software_version for c in connections if c.software_version), None),
+        software_from="api_versions" if software else "behaviour" if guess else None,
+        kind=kind.kind,
+        group_protocol=kind.group_protocol,
+        transactions=kind.transactions,
+        group_id=None
         if kind.kind == "admin"
         else _named(connections, "group", set().union(*(c.groups for c in connections))),
-        "member_ids": member_ids + rest,
-        "group_instance_id": min(group_instances, default=None),
-        "transactional_id": _named(connections, "transaction", transactional_ids),
-        "identity": "shared" if instance.group.shared else "sole",
-        "identity_why": _why(instance),
-        "conn_ids": [c.conn_id for c in connections],
-        "first_ns": min(c.first_ns for c in connections),
-        "last_ns": max(c.last_ns for c in connections),
-        "n_requests": sum(c.n_requests for c in connections),
-        "n_errors": sum(c.n_errors for c in connections),
-        "end_state": _end(connections, evicted_ns, instance, capture_ns),
-    }
+        member_ids=(*member_ids, *rest),
+        group_instance_id=min(group_instances, default=None),
+        transactional_id=_named(connections, "transaction", transactional_ids),
+        identity="shared" if instance.group.shared else "sole",
+        identity_why=_why(instance),
+        conn_ids=tuple(c.conn_id for c in connections),
+        first_ns=min(c.first_ns for c in connections),
+        last_ns=max(c.last_ns for c in connections),
+        n_requests=sum(c.n_requests for c in connections),
+        n_errors=sum(c.n_errors for c in connections),
+        end_state=_end(connections, evicted_ns, instance, capture_ns),
+    )
 
 
 def _named(connections: list[Connection], coordinator_type: str, used: set[str]) -> str | None:
@@ -64,7 +65,7 @@ def _why(instance: Instance) -> str:
     return f"{group.why}; {group.n_ambiguous_attempts} more attempts to connect were its own or another client's"
 
 
-def _end(connections: list[Connection], evicted_ns: int, instance: Instance, capture_ns: tuple[int, int]) -> str:
+def _end(connections: list[Connection], evicted_ns: int, instance: Instance, capture_ns: tuple[int, int]) -> EndState:
     opened = [c for c in connections if not c.failed_to_open]
     left = [c for c in opened if c.close_ns is None]
     if left:

@@ -27,7 +27,7 @@ def test_how_a_client_ended(
     connection: Callable[..., Connection], instance: Callable[..., Instance], changes: dict[str, Any], end: str
 ) -> None:
     row = client_row(instance(connection("a", **changes)), [], 0, (0, 10 * SECOND))
-    assert row["end_state"] == end
+    assert row.end_state == end
 
 
 def test_streams_threads_never_leave_their_group(
@@ -35,7 +35,7 @@ def test_streams_threads_never_leave_their_group(
 ) -> None:
     made = instance(connection("a", apis=MEMBER))
     made.client_id = "app-1-StreamThread-1-consumer"
-    assert client_row(made, [], 0, (0, 10 * SECOND))["end_state"] == "closed"
+    assert client_row(made, [], 0, (0, 10 * SECOND)).end_state == "closed"
 
 
 def test_a_row_says_what_is_not_decided(
@@ -43,4 +43,4 @@ def test_a_row_says_what_is_not_decided(
 ) -> None:
     made = instance(connection("a"))
     made.group.n_ambiguous_attempts = 3
-    assert "3 more attempts" in client_row(made, [], 0, (0, 10 * SECOND))["identity_why"]
+    assert "3 more attempts" in client_row(made, [], 0, (0, 10 * SECOND)).identity_why

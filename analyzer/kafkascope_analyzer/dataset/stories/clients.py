@@ -1,0 +1,61 @@
+"""The table `clients`: who ran."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from kafkascope_analyzer.dataset.row_types import TIME, StoryRow, declares
+
+SoftwareFrom = Literal["api_versions", "behaviour"]
+Identity = Literal["sole", "shared"]
+EndState = Literal["closed", "died", "evicted", "open"]
+CLIENT_KINDS = (
+    "consumer",
+    "producer",
+    "transactional_producer",
+    "share_consumer",
+    "streams",
+    "admin",
+    "connect",
+    "broker",
+    "unknown",
+)
+GROUP_PROTOCOLS = ("classic", "consumer", "share", "streams", "none")
+
+
+@declares("clients", "running client object")
+@dataclass(slots=True)
+class ClientRow(StoryRow):
+    """A row of stories/clients."""
+
+    client_instance_id: Annotated[str, "client instance: the same whatever the buckets, partitions or machine"]
+    client_id: Annotated[str | None, "client id"]
+    client_ip: Annotated[str, "address"]
+    principal: Annotated[str | None, "principal, where the capture shows one"]
+    software_name: Annotated[str | None, "client software"]
+    software_version: Annotated[str | None, "its version"]
+    software_from: Annotated[
+        SoftwareFrom | None, "what shows the software: ApiVersions, or behaviour that fits one library only"
+    ]
+    kind: Annotated[str, CLIENT_KINDS, "what it does"]
+    group_protocol: Annotated[str, GROUP_PROTOCOLS, "group protocol"]
+    transactions: Annotated[str, ("v1", "v2", "none"), "transaction protocol"]
+    group_id: Annotated[str | None, "group"]
+    member_ids: Annotated[tuple[str, ...], "member ids it had, in order"]
+    group_instance_id: Annotated[str | None, "static member id"]
+    transactional_id: Annotated[str | None, "transactional id"]
+    identity: Annotated[Identity, "whether these connections are one client object for sure"]
+    identity_why: Annotated[str, "how it was distinguished from others of the same name"]
+    conn_ids: Annotated[tuple[str, ...], "its connections, by time"]
+    first_ns: Annotated[int, TIME, "first segment of its connections"]
+    last_ns: Annotated[int, TIME, "last segment of its connections"]
+    n_requests: Annotated[int, "requests"]
+    n_errors: Annotated[int, "non-zero error codes in the answers"]
+    end_state: Annotated[EndState, "how it ended"]
+
+    @property
+    def left_ns(self) -> int | None:
+        """When all its connections had ended; None for a client that may live on."""
+        return None if self.end_state == "open" else self.last_ns
+
+
+CLIENTS = ClientRow.TABLE
