@@ -3,6 +3,7 @@
 What an API is for is a fact of the catalogue (schema.catalogue); a set that one module alone needs stands there.
 """
 
+from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_parsers.schema import api_catalogue, keys_of_families
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, CONTROLLED_SHUTDOWN = 0, 1, 2, 3, 7
@@ -12,9 +13,9 @@ ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSE
 SASL_AUTHENTICATE, CONSUMER_GROUP_HEARTBEAT, GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY = 36, 68, 71, 72
 SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT = 76, 78, 79, 88
 
-GROUP_HEARTBEATS = frozenset({CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT})
+GROUP_HEARTBEATS = frozenset(key for one in PROTOCOLS if not one.members_assign for key in one.keys)
 """The heartbeats of groups whose coordinator assigns (KIP-848, KIP-932, KIP-1071)."""
-GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}) | GROUP_HEARTBEATS
+GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH}).union(*(protocol.keys for protocol in PROTOCOLS))
 """What a member sends to its group's coordinator."""
 TXN_APIS = frozenset({INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN})
 """What a producer sends to its transaction coordinator."""

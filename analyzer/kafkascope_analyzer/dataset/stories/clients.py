@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import TIME, StoryRow, declares
+from kafkascope_parsers.group_protocols import PROTOCOLS
 
 SoftwareFrom = Literal["api_versions", "behaviour"]
 Identity = Literal["sole", "shared"]
@@ -19,7 +20,7 @@ CLIENT_KINDS = (
     "broker",
     "unknown",
 )
-GROUP_PROTOCOLS = ("classic", "consumer", "share", "streams", "none")
+GROUP_PROTOCOLS = (*(protocol.name for protocol in PROTOCOLS), "none")
 
 
 @declares("clients", "running client object")

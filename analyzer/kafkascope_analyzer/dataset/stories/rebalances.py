@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
+from kafkascope_parsers.group_protocols import PROTOCOLS
 
-GROUP_PROTOCOLS = ("classic", "consumer", "share", "streams")
+GROUP_PROTOCOLS = tuple(protocol.name for protocol in PROTOCOLS)
 TRIGGERS = (
     "member_joined",
     "member_left",

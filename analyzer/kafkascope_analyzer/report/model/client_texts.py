@@ -4,17 +4,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
+from kafkascope_parsers.group_protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.clients import ClientFacts, Job
 
-GROUP_PROTOCOLS = {
-    "classic": "classic protocol",
-    "consumer": "consumer protocol (KIP-848)",
-    "share": "share group",
-    "streams": "streams protocol",
-}
+GROUP_PROTOCOLS = {protocol.name: protocol.words for protocol in PROTOCOLS}
 """Group protocols in words."""
+ROUNDS = {protocol.name: protocol.round_words for protocol in PROTOCOLS}
+"""What a rebalance makes, by group protocol."""
 ENDS = {
     "closed": "closed its connections",
     "died": "vanished",

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span
-from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS
+from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS, ROUNDS
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.transactions import Transaction, TransactionalId
@@ -35,7 +35,7 @@ def render_rebalances(model: Report) -> Iterator[RenderableType]:
 
 def _group(group: GroupRebalances, start_ns: int) -> Iterator[RenderableType]:
     protocol = GROUP_PROTOCOLS.get(group.group_protocol or "", "")
-    word = "generation" if group.group_protocol == "classic" else "group epoch"
+    word = ROUNDS.get(group.group_protocol or "", "group epoch")
     still = f" · {group.unread_text}" if group.unread_text else ""
     name = safe(group.group_id) or "(no group id)"
     yield line((name, "bold"), f" · {protocol}" if protocol else "", f" · {count(group.n, word)}{still}")

@@ -7,13 +7,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_parsers.group_protocols import PROTOCOLS
 
 TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
 _TERMS_IN: Mapping[str, tuple[str, ...]] = {
     "JoinGroup/request": ("session_timeout_ms", "rebalance_timeout_ms"),
-    "ConsumerGroupHeartbeat/response": ("heartbeat_interval_ms",),
-    "ShareGroupHeartbeat/response": ("heartbeat_interval_ms",),
-    "StreamsGroupHeartbeat/response": ("heartbeat_interval_ms",),
+    **{
+        f"{api}/response": ("heartbeat_interval_ms",)
+        for protocol in PROTOCOLS
+        for api, messages in protocol.messages.items()
+        if messages.assignment
+    },
 }
 """Messages that name terms of a group, and the fields that do."""
 

@@ -14,62 +14,23 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
 from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_parsers.group_protocols import PROTOCOLS
 
-HEARTBEAT_APIS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+_MESSAGES = {api: messages for protocol in PROTOCOLS for api, messages in protocol.messages.items()}
+HEARTBEAT_APIS = tuple(api for api, messages in _MESSAGES.items() if messages.assignment)
 """APIs whose heartbeats carry the whole group protocol."""
-MEMBERSHIP_APIS = ("JoinGroup", "SyncGroup", "LeaveGroup")
-"""APIs of classic groups of which every message is read."""
-
-_EPOCH = {"member_id": "member_id", "member_epoch": "member_epoch"}
-_SUBSCRIPTION = {"subscribed_topics": "subscribed_topic_names"}
-_REQUEST_FIELDS: Mapping[str, Mapping[str, str]] = {
-    "JoinGroup": {
-        name: name
-        for name in ("member_id", "session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "reason")
-    },
-    "SyncGroup": {name: name for name in ("member_id", "protocol_type", "protocol_name", "assignments")},
-    "LeaveGroup": {"member_id": "member_id", "leaving_members": "members"},
-    "ConsumerGroupHeartbeat": _EPOCH
-    | _SUBSCRIPTION
-    | {
-        "rebalance_timeout_ms": "rebalance_timeout_ms",
-        "subscribed_regex": "subscribed_topic_regex",
-        "protocol_name": "server_assignor",
-    },
-    "ShareGroupHeartbeat": _EPOCH | _SUBSCRIPTION,
-    "StreamsGroupHeartbeat": _EPOCH | {"rebalance_timeout_ms": "rebalance_timeout_ms"},
-}
-"""API -> field of GROUP_REQUEST_BODY -> column of its request."""
-_HEARTBEAT_RESPONSE = _EPOCH | {"heartbeat_interval_ms": "heartbeat_interval_ms"}
-_RESPONSE_FIELDS: Mapping[str, Mapping[str, str]] = {
-    "JoinGroup": {
-        name: name for name in ("member_id", "generation_id", "protocol_type", "protocol_name", "leader", "members")
-    },
-    "SyncGroup": {name: name for name in ("protocol_type", "protocol_name", "assignment")},
-    "LeaveGroup": {},
-    "ConsumerGroupHeartbeat": _HEARTBEAT_RESPONSE,
-    "ShareGroupHeartbeat": _HEARTBEAT_RESPONSE,
-    "StreamsGroupHeartbeat": _HEARTBEAT_RESPONSE | {"active_tasks": "active_tasks"},
-}
-"""The same of responses and GROUP_RESPONSE_BODY; the fields of assignments are made from _ASSIGNMENTS."""
-_OWNED = {"ConsumerGroupHeartbeat": "topic_partitions", "StreamsGroupHeartbeat": "active_tasks"}
-"""API -> column of the request that says what the member owns, where it says so."""
-_ASSIGNMENTS = {
-    "ConsumerGroupHeartbeat": ("assignment",),
-    "ShareGroupHeartbeat": ("assignment",),
-    "StreamsGroupHeartbeat": ("active_tasks", "standby_tasks", "warmup_tasks"),
-}
-"""API -> columns of the response that make up an assignment; the first is not null where there is one."""
+MEMBERSHIP_APIS = tuple(api for api, messages in _MESSAGES.items() if not messages.assignment)
+"""APIs of which every message is read."""
 
 
 def request_bodies(read: MessageReader, api: str, wanted: pa.Array | None = None) -> pa.Table:
     """Columns request_id and body (GROUP_REQUEST_BODY) of an API's requests; wanted: ids of those, None for all."""
-    return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _REQUEST_FIELDS[api], ()), wanted, TopicNames.of({}))
+    return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _MESSAGES[api].request, ()), wanted, TopicNames.of({}))
 
 
 def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None) -> pa.Table:
     """Columns request_id and body (GROUP_RESPONSE_BODY) of an API's responses; wanted: ids of those, None for all."""
-    shape = (GROUP_RESPONSE_BODY, _RESPONSE_FIELDS[api], _ASSIGNMENTS.get(api, ()))
+    shape = (GROUP_RESPONSE_BODY, _MESSAGES[api].response, _MESSAGES[api].assignment)
     return _bodies(read, f"{api}/response", shape, wanted, names)
 
 
@@ -148,11 +109,11 @@ def relevant_heartbeats(read: MessageReader, api: str) -> pa.Array:
 
 def _side_by_side(read: MessageReader, api: str) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Batches of requests and responses, each time from the side that is behind in time."""
-    asked = ["member_epoch", *_REQUEST_FLAGS[api]]
+    asked = ["member_epoch", *_MESSAGES[api].changes]
     sides = {
         "request": read(f"{api}/request", ["request_id", "ts_ns", *asked]),
         "response": read(
-            f"{api}/response", ["request_id", "ts_ns", "member_epoch", "error_code", _ASSIGNMENTS[api][0]]
+            f"{api}/response", ["request_id", "ts_ns", "member_epoch", "error_code", _MESSAGES[api].assignment[0]]
         ),
     }
     reached = dict.fromkeys(sides, 0)
@@ -166,24 +127,16 @@ def _side_by_side(read: MessageReader, api: str) -> Iterator[tuple[str, pa.Recor
             yield direction, batch
 
 
-_REQUEST_FLAGS = {
-    "ConsumerGroupHeartbeat": ("subscribed_topic_names", "subscribed_topic_regex", _OWNED["ConsumerGroupHeartbeat"]),
-    "ShareGroupHeartbeat": ("subscribed_topic_names",),
-    "StreamsGroupHeartbeat": (_OWNED["StreamsGroupHeartbeat"],),
-}
-"""API -> columns of its request that are null where nothing changes."""
-
-
 def _says_something(batch: pa.RecordBatch, api: str) -> pa.Array:
     flags = pc.fill_null(pc.less_equal(batch["member_epoch"], 0), False)
-    for name in _REQUEST_FLAGS[api]:
+    for name in _MESSAGES[api].changes:
         flags = pc.or_(flags, batch[name].is_valid())
     return flags
 
 
 def _answers_something(batch: pa.RecordBatch, api: str) -> pa.Array:
     failed = pc.fill_null(pc.not_equal(batch["error_code"], 0), False)
-    return pc.or_(failed, batch[_ASSIGNMENTS[api][0]].is_valid())
+    return pc.or_(failed, batch[_MESSAGES[api].assignment[0]].is_valid())
 
 
 def _match(in_flight: dict[str, pa.Table]) -> pa.Array:

@@ -52,7 +52,7 @@ def first_eviction(departed: list[Departure], *proof: str | None) -> Cause | Non
 
 
 def _take_over(now: Generation) -> Cause:
-    noun = "generation" if now.protocol == "classic" else "epoch"
+    noun = "generation" if now.protocol.members_assign else "epoch"
     new = next((m for m in now.members.values() if m.join_sent_ns is not None), None)
     if new is None:
         return Cause("member_joined", "a static member came back under a new member id")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.classic_round import classic_row
 from kafkascope_spark.stories.groups.classic_states import (
@@ -21,7 +22,7 @@ from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, RejoinRequest
 from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Ownership
-from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
+from kafkascope_spark.stories.groups.protocol import GroupMachine
 
 SETTLED_HEARTBEATS = 2
 """Heartbeats in one generation that show it to be stable where the responses to SyncGroup are not in the capture."""
@@ -34,7 +35,7 @@ MS = 1_000_000
 class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
     """Events in, rows of `rebalances` out."""
 
-    def __init__(self, group_id: str, protocol: Protocol, capture_end_ns: int) -> None:
+    def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int) -> None:
         super().__init__(group_id, protocol, capture_end_ns, CLASSIC_TRANSITIONS)
         self._ending: Generation | None = None
         """The generation before the current one, while its members may still be given their assignments."""
@@ -80,7 +81,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
     def _open(self, start_ns: int | None) -> Iterator[RebalanceRow]:
         yield from self._end()
         self._ending = self._now
-        self._now = Generation(self.group_id, self.protocol.name, start_ns, coordinator_lookup=self._lookup)
+        self._now = Generation(self.group_id, self.protocol, start_ns, coordinator_lookup=self._lookup)
         self._lookup = None
         self._take_early_refusals(self._now)
 
@@ -336,8 +337,3 @@ def _replaced_member(now: Generation, x: GroupRequest) -> str | None:
     instance = x.group_instance_id
     same = [m for m, i in (now.listed or {}).items() if i == instance] if instance else []
     return same[0] if same and x.member not in same else None
-
-
-CLASSIC_APIS = (model.JOIN_GROUP, model.SYNC_GROUP, model.HEARTBEAT, model.LEAVE_GROUP)
-PROTOCOLS = (Protocol("classic", CLASSIC_APIS, ClassicGroup),)
-"""The protocol of this module's machine."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.causes import Cause
@@ -20,7 +21,7 @@ from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
 from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Change, Ownership
-from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
+from kafkascope_spark.stories.groups.protocol import GroupMachine
 
 JOINS, LEAVES = 0, -1
 """Member epochs with which a member asks to join, and says that it leaves; -2 is a static member that will be back."""
@@ -33,7 +34,7 @@ SILENT_HEARTBEATS = 3
 class EpochGroup(GroupMachine[EpochState, EpochEvent]):
     """Events in, rows of `rebalances` out."""
 
-    def __init__(self, group_id: str, protocol: Protocol, capture_end_ns: int) -> None:
+    def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int) -> None:
         super().__init__(group_id, protocol, capture_end_ns, EPOCH_TRANSITIONS)
         self._pending: list[tuple[int, Cause]] = []
         """What was observed that makes an epoch which no response has shown yet, each with its time."""
@@ -43,7 +44,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._epochs: dict[str, int] = {}
         self._last_number = 0
         self._interval_ms = DEFAULT_INTERVAL_MS
-        (heartbeat,) = protocol.apis
+        (heartbeat,) = protocol.keys
         self._handlers = {
             (Phase.REQUEST, heartbeat): self._heartbeat_sent,
             (Phase.RESPONSE, heartbeat): self._heartbeat_answered,
@@ -236,7 +237,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
     def _open(self, start_ns: int | None) -> Iterator[RebalanceRow]:
         if self._now is not None:
             yield self._close(start_ns or 0)
-        self._now = Generation(self.group_id, self.protocol.name, start_ns)
+        self._now = Generation(self.group_id, self.protocol, start_ns)
         self._on(EpochEvent.CHANGE)
         self._ownership.begin_round()
         self._made_by = []
@@ -279,11 +280,3 @@ def _items(x: GroupRequest) -> tuple[Items, Items]:
 
 def _tasks(given: list[dict[str, Any]] | None) -> list[str]:
     return [f"{task['subtopology_id']}_{p}" for task in given or () for p in task["partitions"]]
-
-
-PROTOCOLS = (
-    Protocol("consumer", (model.CONSUMER_GROUP_HEARTBEAT,), EpochGroup),
-    Protocol("share", (model.SHARE_GROUP_HEARTBEAT,), EpochGroup, shares_partitions=True),
-    Protocol("streams", (model.STREAMS_GROUP_HEARTBEAT,), EpochGroup),
-)
-"""The protocols of this module's machine."""

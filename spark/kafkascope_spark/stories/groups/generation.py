@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 
 MOST_EVIDENCE = 100
@@ -99,7 +100,7 @@ class Generation:
     """A generation or group epoch, from the first that is observed of it."""
 
     group_id: str
-    protocol: str
+    protocol: GroupProtocol
     start_ns: int | None
     """None where its making is not in the capture."""
     number: int | None = None

@@ -6,11 +6,11 @@ and of what nobody owns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Generic
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
+from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.generation import Generation
 from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
@@ -20,21 +20,10 @@ from kafkascope_spark.stories.groups.transitions import E, S, Transitions
 Handler = Callable[[GroupRequest], Iterator[RebalanceRow] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """A group protocol. apis: keys of the APIs that only its members use; shares_partitions: whether members read the
-    same partitions at a time."""
-
-    name: str
-    apis: tuple[int, ...]
-    machine: "Callable[[str, Protocol, int], GroupMachine[Any, Any]]"
-    shares_partitions: bool = False
-
-
 class GroupMachine(Generic[S, E]):
     """One group of one protocol. capture_end_ns: last packet of the capture."""
 
-    def __init__(self, group_id: str, protocol: Protocol, capture_end_ns: int, table: Transitions[S, E]) -> None:
+    def __init__(self, group_id: str, protocol: GroupProtocol, capture_end_ns: int, table: Transitions[S, E]) -> None:
         self.group_id = group_id
         self.protocol = protocol
         self.state: S = table.first

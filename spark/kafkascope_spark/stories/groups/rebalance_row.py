@@ -54,7 +54,7 @@ def rebalance_row(round_: Round) -> RebalanceRow:
     return RebalanceRow(
         rebalance_id=_rebalance_id(now),
         group_id=now.group_id,
-        group_protocol=now.protocol,
+        group_protocol=now.protocol.name,
         protocol_type=now.protocol_type,
         node_id=now.node_id,
         generation=now.number,
@@ -121,7 +121,7 @@ def between_ms(start_ns: int | None, end_ns: int | None) -> int | None:
 
 
 def _rebalance_id(now: Generation) -> str:
-    key = f"{now.group_id}|{now.protocol}|{now.number}|{now.start_ns}"
+    key = f"{now.group_id}|{now.protocol.name}|{now.number}|{now.start_ns}"
     return f"rebalance-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
@@ -156,8 +156,8 @@ def _member(member: Member, round_: Round) -> GroupMember:
 
 def _moved_partitions(round_: Round) -> tuple[ReassignedPartition, ...]:
     """The topic-partitions that changed their owner; the tasks and connectors of other groups are none."""
-    now = round_.now
-    if now.protocol not in ("classic", "consumer") or now.protocol_type not in (None, "", USUAL_TYPE):
+    protocol, kind = round_.now.protocol, round_.now.protocol_type
+    if protocol.shares_partitions or protocol.has_tasks or kind not in (None, "", USUAL_TYPE):
         return ()
     moved = ((topic_partition(move.item), move) for move in round_.moves)
     return tuple(partition_entry(place, move.before, move.after) for place, move in moved if place is not None)

@@ -14,21 +14,21 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import RANKS, WHOLE
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
-from kafkascope_spark.stories.groups import classic, epoch_based
+from kafkascope_parsers.group_protocols import PROTOCOLS
+from kafkascope_spark.stories.groups.classic import ClassicGroup
+from kafkascope_spark.stories.groups.epoch_based import EpochGroup
 from kafkascope_spark.stories.groups.event_order import Event, EventOrder
 from kafkascope_spark.stories.groups.generation_lag import GenerationLag
 from kafkascope_spark.stories.groups.model import Row, group_request, member_activity
-from kafkascope_spark.stories.groups.protocol import GroupMachine, Protocol
+from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN, Service
 from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
 
-PROTOCOLS: tuple[Protocol, ...] = (*classic.PROTOCOLS, *epoch_based.PROTOCOLS)
-"""All group protocols. Another one is a module with a machine, and its protocols here."""
 TableRow = tuple[str, RebalanceRow | Stall]
 """REBALANCES.name or STALL, and a row."""
-_PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.apis}
+_PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.keys}
 
 
 class GroupStories:
@@ -100,7 +100,8 @@ class Group:
     def _follow(self, event: Event) -> Iterator[TableRow]:
         protocol = _PROTOCOL_OF_API.get(event.subject.api_key)
         if protocol is not None and protocol.name not in self._machines:
-            self._machines[protocol.name] = protocol.machine(self.group_id, protocol, self._limits.end_ns)
+            kind = ClassicGroup if protocol.members_assign else EpochGroup
+            self._machines[protocol.name] = kind(self.group_id, protocol, self._limits.end_ns)
         # Commits and lookups of the coordinator are the same for all protocols.
         machines = self._machines.values() if protocol is None else [self._machines[protocol.name]]
         for machine in machines:

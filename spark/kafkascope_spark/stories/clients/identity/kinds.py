@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_spark.stories.model import Connection
 
 _BROKER_NAME = re.compile(
@@ -88,10 +89,6 @@ def _plain_kind(apis: set[int], own: set[int]) -> str:
 
 
 def _group_protocol(apis: set[int]) -> str:
-    if api_keys.STREAMS_GROUP_HEARTBEAT in apis:
-        return "streams"
-    if api_keys.SHARE_GROUP_HEARTBEAT in apis:
-        return "share"
-    if api_keys.CONSUMER_GROUP_HEARTBEAT in apis:
-        return "consumer"
-    return "classic" if apis & {api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT} else "none"
+    """The newest protocol of which it sends requests. Administrators send LeaveGroup too."""
+    of_members = apis - {api_keys.LEAVE_GROUP}
+    return next((protocol.name for protocol in reversed(PROTOCOLS) if of_members & protocol.keys), "none")

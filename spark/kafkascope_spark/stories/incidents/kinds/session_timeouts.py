@@ -3,11 +3,12 @@
 import shlex
 from collections.abc import Collection, Iterable
 
+from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.settings import setting
 
-BROKER_SESSIONS = ("consumer", "share", "streams")
+BROKER_SESSIONS = frozenset(protocol.name for protocol in PROTOCOLS if protocol.brokers_set_session_timeout)
 """Group protocols whose session timeout is a setting of brokers and groups (KIP-848, KIP-932, KIP-1071)."""
 _LOWER = "hands the partitions of a dead member over sooner"
 _HIGHER = "keeps members in that are silent for so long"

@@ -1,0 +1,13 @@
+"""Group protocols, one a module: the facts that ingest, tables, stories and reports ask. A further one is a module with
+its object, and that object in the list.
+"""
+
+from kafkascope_parsers.group_protocols.classic import CLASSIC
+from kafkascope_parsers.group_protocols.consumer import CONSUMER
+from kafkascope_parsers.group_protocols.protocol import GroupMessages, GroupProtocol
+from kafkascope_parsers.group_protocols.share import SHARE
+from kafkascope_parsers.group_protocols.streams import STREAMS
+
+PROTOCOLS: tuple[GroupProtocol, ...] = (CLASSIC, CONSUMER, SHARE, STREAMS)
+
+__all__ = ["PROTOCOLS", "GroupMessages", "GroupProtocol"]
