@@ -9,7 +9,7 @@ Addresses keep their length as text, so that messages keep theirs; IPv4 only. Na
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,14 +51,15 @@ class _Segment:
     start: int
 
 
-def write_twin(capture: Path, out: Path, cluster_ids: Sequence[str]) -> Path:
-    """Writes the second cluster of a capture (pcap, plain or zstd). cluster_ids: those of the original."""
-    return _write(out, _twin(_read(capture), cluster_ids))
+def write_twin(capture: Path, out: Path, cluster_ids: Sequence[str], kept: Sequence[str] = ()) -> Path:
+    """Writes the second cluster of a capture (pcap, plain or zstd). cluster_ids: those of the original; kept: addresses
+    that stay as they are, of clients that talk to both clusters."""
+    return _write(out, _twin(_read(capture), cluster_ids, frozenset(kept)))
 
 
-def write_pair(capture: Path, out: Path, cluster_ids: Sequence[str]) -> Path:
-    """Writes a capture and its second cluster as one capture, in order of time."""
-    one, other = _read(capture), _twin(_read(capture), cluster_ids)
+def write_pair(capture: Path, out: Path, cluster_ids: Sequence[str], kept: Sequence[str] = ()) -> Path:
+    """Writes a capture and its second cluster as one capture, in order of time. Arguments as of `write_twin`."""
+    one, other = _read(capture), _twin(_read(capture), cluster_ids, frozenset(kept))
     packets = sorted([*one.packets, *other.packets], key=lambda packet: packet.ts_ns)
     return _write(out, _Capture(one.link, one.snaplen, packets))
 
@@ -136,8 +137,9 @@ def _write(out: Path, capture: _Capture) -> Path:
     return out
 
 
-def _twin(capture: _Capture, cluster_ids: Sequence[str]) -> _Capture:
+def _twin(capture: _Capture, cluster_ids: Sequence[str], kept: frozenset[str]) -> _Capture:
     """The capture with other addresses and cluster ids."""
+    kept_bytes = {bytes(map(int, address.split("."))) for address in kept}
     known = {bytes(packet.data[at + i : at + i + 4]) for packet, at in _ip_packets(capture) for i in (12, 16)}
     streams: dict[tuple[bytes, int], list[_Segment]] = {}
     epochs: Counter[bytes] = Counter()
@@ -155,12 +157,12 @@ def _twin(capture: _Capture, cluster_ids: Sequence[str]) -> _Capture:
             if start < min(end, len(data)):
                 streams.setdefault(key, []).append(_Segment(place, packet, start))
         elif data[at + 9] == _UDP:
-            _rewrite_names(data, body + 8, known)
-        for i in (12, 16):
+            _rewrite_names(data, body + 8, known - kept_bytes)
+        for i in (i for i in (12, 16) if bytes(data[at + i : at + i + 4]) not in kept_bytes):
             data[at + i + 1] = _other_octet(data[at + i + 1])
         data[at + 10 : at + 12] = _checksum(data[at:body])
     for segments in streams.values():
-        _rewrite_stream(segments, cluster_ids)
+        _rewrite_stream(segments, cluster_ids, kept)
     return capture
 
 
@@ -192,7 +194,7 @@ def _rewrite_names(data: bytearray, start: int, known: set[bytes]) -> None:
             at = data.find(address, at + 4)
 
 
-def _rewrite_stream(segments: list[_Segment], cluster_ids: Sequence[str]) -> None:
+def _rewrite_stream(segments: list[_Segment], cluster_ids: Sequence[str], kept: frozenset[str]) -> None:
     """The texts in one direction of a connection, also those that lie in several segments."""
     first = min(segment.at for segment in segments)
     size = max(segment.at + len(segment.packet.data) - segment.start for segment in segments) - first
@@ -201,7 +203,7 @@ def _rewrite_stream(segments: list[_Segment], cluster_ids: Sequence[str]) -> Non
     for segment in reversed(segments):
         payload = segment.packet.data[segment.start :]
         stream[segment.at - first : segment.at - first + len(payload)] = payload
-    changed = _QUAD.sub(_other_quad, bytes(stream))
+    changed = _QUAD.sub(lambda quad: quad[0] if quad[0].decode() in kept else _other_quad(quad), bytes(stream))
     for cluster_id in cluster_ids:
         changed = changed.replace(cluster_id.encode(), other_id(cluster_id).encode())
     if changed == stream:
@@ -262,12 +264,19 @@ def _rows(dataset: Path, table: str, ids: Mapping[str, str], cluster_ids: Sequen
 def _connection_ids(original: Path, pair: Path) -> dict[str, str]:
     """The connection ids of the original by those of the second cluster."""
 
-    def key(row: Row, text: Callable[[str], str] = str) -> tuple[Any, ...]:
-        return (text(row["client_ip"]), row["client_port"], text(row["server_ip"]), row["server_port"], row["first_ns"])
+    def key(row: Row, client: str, server: str) -> tuple[Any, ...]:
+        return (client, row["client_port"], server, row["server_port"], row["first_ns"])
 
-    known = {key(row): row["conn_id"] for row in table_rows(original, "connections")}
-    pairs = ((row["conn_id"], known.get(key(row, original_text))) for row in table_rows(pair, "connections"))
-    return {second: first for second, first in pairs if first is not None}
+    known = {
+        key(row, row["client_ip"], row["server_ip"]): row["conn_id"] for row in table_rows(original, "connections")
+    }
+    ids = {}
+    for row in table_rows(pair, "connections"):
+        client, server = row["client_ip"], original_text(row["server_ip"])
+        for name in (original_text(client), client):  # which may have been kept
+            if (first := known.get(key(row, name, server))) is not None:
+                ids[row["conn_id"]] = first
+    return ids
 
 
 def _comparable(row: Row, ids: Mapping[str, str], cluster_ids: Sequence[str]) -> str:

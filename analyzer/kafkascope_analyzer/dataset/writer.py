@@ -15,7 +15,7 @@ ROW_GROUP_ROWS = 250_000
 """Most rows in a row group: what a reader has to hold at once."""
 ROW_GROUP_BYTES = 32 << 20
 """Most bytes gathered for a row group: there is a writer per API and direction, and all of them are open at once."""
-_STATISTICS = frozenset({"client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
+_STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
 """Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
 _FEW_VALUES = ("n_batches", "n_records")
 _BATCH_ROWS = 16_384

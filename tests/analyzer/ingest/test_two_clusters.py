@@ -40,6 +40,20 @@ def test_every_table_holds_the_rows_of_both(
         assert clusters_of(t, pair, table) == +Counter({cluster_id: n, t.other_id(cluster_id): n}), table
 
 
+def test_clients_that_talk_to_both_have_rows_in_both(
+    t: ModuleType, ingested: Callable[..., Path], tmp_path: Path
+) -> None:
+    capture = FIXTURES / "frozen_broker.pcap.zst"
+    original = ingested(capture)
+    ids = t.cluster_ids_of(original)
+    servers = {row["server_ip"] for row in t.table_rows(original, "connections")}
+    clients = sorted({row["client_ip"] for row in t.table_rows(original, "connections")} - servers)
+    ingest([t.write_pair(capture, tmp_path / "pair.pcap", ids, clients)], tmp_path / "pair", IngestOptions(jobs=1))
+    assert t.differences(original, tmp_path / "pair", ids) == []
+    found = {(row["client_ip"], row["cluster"]) for row in t.table_rows(tmp_path / "pair", "connections")}
+    assert {(client, cluster) for client in clients for cluster in t.cluster_ids_of(tmp_path / "pair")} <= found
+
+
 def test_captures_of_two_clusters_are_appended(t: ModuleType, ingested: Callable[..., Path], tmp_path: Path) -> None:
     """The first half shows the cluster ids of some addresses only."""
     capture = FIXTURES / "frozen_broker.pcap.zst"

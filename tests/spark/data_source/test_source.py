@@ -136,7 +136,7 @@ def test_a_dataset_gives_its_tables_a_partition_a_file(
         (
             PATH_CUT,
             {"table": "reqests"},
-            r"there is no table reqests \(did you mean requests or events\?\): the tables are captures, connections,",
+            r"there is no table reqests \(did you mean requests or events\?\): the tables are captures, clusters,",
         ),
         (
             PATH_CUT,

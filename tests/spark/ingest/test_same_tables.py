@@ -190,7 +190,6 @@ def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
 
 
-@pytest.mark.slow
 def test_two_clusters_in_one_capture(
     spark: Any, load_module: Callable[[pathlib.Path], ModuleType], tmp_path: pathlib.Path
 ) -> None:
@@ -203,6 +202,7 @@ def test_two_clusters_in_one_capture(
     assert_same_tables(on_spark(spark, [pair], tmp_path / "spark", 2), expected)
 
 
+@pytest.mark.slow
 def test_a_wrong_plan_is_made_again(spark: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture is sent through the network: what looks like records, as far back as is looked, is one packet."""
     raw = unpacked("healthy_basic.pcap.zst")
