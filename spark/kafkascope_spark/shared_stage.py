@@ -27,11 +27,12 @@ from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRAN
 from kafkascope_spark.stories.clients.passed_on import FAILED_START
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.flow.machine import FLOW, Partitions
-from kafkascope_spark.stories.groups.stories import GroupStories, TableRow
+from kafkascope_spark.stories.groups.stories import Group, GroupRow
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.keyed import Keyed
 from kafkascope_spark.stories.keyed_machine import KeyedMachine
 from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.recoveries.causes import Causes, affected_ns
@@ -72,14 +73,16 @@ class SharedMachines:
         self._causes = Causes()
         limits, capture_ns = run.stall_limits, run.capture_ns
         covered = run.uncovered.covered(capture_ns)
-        groups = KeyedMachine("group", lambda: GroupStories(limits), self._take_of_groups, failed)
-        ids = KeyedMachine("transactional id", lambda: Transactions(capture_ns), self._take_transactions, failed)
+        groups = Keyed("group", lambda group_id: Group(group_id, limits), failed)
+        ids = Keyed("transactional id", lambda name: Transactions(name, capture_ns[1]), failed)
+        self._keyed: dict[str, tuple[Keyed[Any], Callable[[Iterable[Any]], None]]] = {
+            GROUP: (groups, self._take_of_groups),
+            "transaction": (ids, self._take_transactions),
+        }
         stalls = KeyedMachine("stalls of client", lambda: Stalls(limits), self._take_stalls, failed)
         servers = KeyedMachine("broker states of", lambda: BrokerStates(covered), self._take_broker_states, failed)
         flow = KeyedMachine("flow of topic-partition", Partitions, self._take_flow, failed)
         self._machines: dict[str, KeyedMachine[Any]] = {
-            GROUP: groups,
-            "transaction": ids,
             SERVICE: stalls,
             "server": servers,
             FLOW: flow,
@@ -90,7 +93,10 @@ class SharedMachines:
         """Take a batch of rows (client_stage.SHARED), sorted by SHARED_ORDER."""
         for (key_kind, key), rows in groupby(rows_of(batch), key=itemgetter("key_kind", "key")):
             machine = self._machines.get(key_kind)
-            if machine is not None:
+            if key_kind in self._keyed:
+                keyed, take = self._keyed[key_kind]
+                take(keyed.feed(key, rows))
+            elif machine is not None:
                 machine.feed(key, list(rows))
             else:
                 self._feeders[key_kind](self, rows)
@@ -103,6 +109,8 @@ class SharedMachines:
 
     def finish(self) -> None:
         """End the last key of each kind, and write what is left."""
+        for keyed, take in self._keyed.values():
+            take(keyed.finish())
         for machine in self._machines.values():
             machine.finish()
         self._feed_written(self._writer.close())
@@ -145,8 +153,8 @@ class SharedMachines:
     def _feed_written(self, files: Iterable[Row]) -> None:
         self._found += [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in files]
 
-    def _take_of_groups(self, rows: Iterable[TableRow]) -> None:
-        for _, row in rows:
+    def _take_of_groups(self, rows: Iterable[GroupRow]) -> None:
+        for row in rows:
             if isinstance(row, RebalanceRow):
                 self._found.append(found(REBALANCE, row.start_ns or 0, row.rebalance_id, row))
             else:

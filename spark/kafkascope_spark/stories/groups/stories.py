@@ -1,19 +1,15 @@
-"""The state machines over groups: events in, rows of `rebalances` and `stalls` out.
+"""The machine of one group: events in, rows of `rebalances` and `stalls` out.
 
-`feed(rows)` takes events of groups in order (client_stage.SHARED_ORDER, which it asserts), any number at a time;
-`finish()` gives what is left. What the members of a group read comes before what they asked of their coordinator, so
-that a rebalance can say which topic-partitions were unread. Memory is that of one group: two of its generations, what
-is in flight, and when its topic-partitions were read (stalls.machine).
+What the members of a group read comes before what they asked of their coordinator, so that a rebalance can say which
+topic-partitions were unread. Memory is two of the group's generations, what is in flight, and when its topic-partitions
+were read (stalls.machine).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.tables.events import RANKS, WHOLE
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_spark.stories.groups.classic import ClassicGroup
 from kafkascope_spark.stories.groups.epoch_based import EpochGroup
@@ -24,45 +20,15 @@ from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN, Service
-from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
+from kafkascope_spark.stories.stalls.stall import StallLimits
 
-TableRow = tuple[str, RebalanceRow | Stall]
-"""REBALANCES.name or STALL, and a row."""
+GroupRow = RebalanceRow | Stall
 _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.keys}
 
 
-class GroupStories:
-    """Follows groups one after the other."""
-
-    def __init__(self, limits: StallLimits) -> None:
-        self._limits = limits
-        self._group: Group | None = None
-        self._last: tuple[Any, ...] = ()
-
-    def feed(self, rows: Iterable[Row]) -> Iterator[TableRow]:
-        """Rows of the generations and groups that the events end. An event has key, ts_ns, packet_no, conn_id, seq,
-        kind, client_instance_id and the struct of its kind. Raises ValueError when they are out of order."""
-        for row in rows:
-            kind = row["kind"]
-            moment = (row["key"], GROUP_SECTIONS.get(kind, WHOLE), row["ts_ns"], RANKS.get(kind, 0))
-            place = (*moment, row["packet_no"], row["conn_id"], row["seq"])
-            if place < self._last:
-                raise ValueError(f"events of groups out of order: {place} after {self._last}")
-            self._last = place
-            if self._group is None or self._group.group_id != row["key"]:
-                yield from self.finish()
-                self._group = Group(row["key"], self._limits)
-            yield from self._group.take(row)
-
-    def finish(self) -> Iterator[TableRow]:
-        """Rows of the last group."""
-        if self._group is not None:
-            yield from self._group.finish()
-            self._group = None
-
-
 class Group:
-    """One group: a machine for each protocol that its members speak (one, except while they are upgraded)."""
+    """Follows a group by a machine for each protocol that its members speak: one, except while they are upgraded. An
+    event has ts_ns, conn_id, kind, client_instance_id, and what happened under the name of its kind."""
 
     def __init__(self, group_id: str, limits: StallLimits) -> None:
         self.group_id = group_id
@@ -75,7 +41,7 @@ class Group:
         self._order = EventOrder()
         self._lag = GenerationLag()
 
-    def take(self, row: Row) -> Iterator[TableRow]:
+    def take(self, row: Row) -> Iterator[GroupRow]:
         """Rows of the generations that the next event ends."""
         if row["kind"] in (SERVICE_CLIENT, FETCH_RUN):
             self._service.take(row)
@@ -87,7 +53,7 @@ class Group:
         for event in self._order.add(subject):
             yield from self._follow(event)
 
-    def finish(self) -> Iterator[TableRow]:
+    def finish(self) -> Iterator[GroupRow]:
         """What is left of it."""
         for event in self._order.rest():
             yield from self._follow(event)
@@ -95,9 +61,9 @@ class Group:
             yield from self._completed(machine.finish())
         for row in self._ended.values():
             yield self._complete(row, None)
-        yield from ((STALL, stall) for stall in self._service.stalls(self._limits))
+        yield from self._service.stalls(self._limits)
 
-    def _follow(self, event: Event) -> Iterator[TableRow]:
+    def _follow(self, event: Event) -> Iterator[GroupRow]:
         protocol = _PROTOCOL_OF_API.get(event.subject.api_key)
         if protocol is not None and protocol.name not in self._machines:
             kind = ClassicGroup if protocol.members_assign else EpochGroup
@@ -107,7 +73,7 @@ class Group:
         for machine in machines:
             yield from self._completed(machine.take(event))
 
-    def _completed(self, rows: Iterator[RebalanceRow]) -> Iterator[TableRow]:
+    def _completed(self, rows: Iterator[RebalanceRow]) -> Iterator[GroupRow]:
         """The rows of generations of which the next one is known."""
         for row in rows:
             ended = self._ended.pop(row.group_protocol, None)
@@ -115,10 +81,10 @@ class Group:
                 yield self._complete(ended, row.start_ns)
             self._ended[row.group_protocol] = row
 
-    def _complete(self, row: RebalanceRow, next_start_ns: int | None) -> TableRow:
+    def _complete(self, row: RebalanceRow, next_start_ns: int | None) -> GroupRow:
         """The row of a generation with the columns of lag and of unread topic-partitions."""
         if self._unread is None:
             self._unread = UnreadPartitions(self._service, self._limits.end_ns)
         self._unread.complete(row, next_start_ns)
         self._lag.complete(row)
-        return REBALANCES.name, row
+        return row

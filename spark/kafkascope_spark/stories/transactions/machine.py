@@ -1,16 +1,14 @@
-"""The state machine over the events of transactional ids: which transactions their producers began, and how each ended.
+"""The machine of one transactional id: which transactions its producers began, and how each ended.
 
-`feed(rows)` takes rows of `events` of one transactional id after the other, each in order of (section, ts_ns, rank,
-packet_no, conn_id, seq), any number at a time, and asserts the order; `finish()` returns what is left. Memory is that
-of one transactional id: its open transaction, the few that ended last (markers and refused requests come late), who
-held the id, when its clients left, and the events since the last bound.
+Events come in order of (section, ts_ns, rank, packet_no, conn_id, seq). Memory is that of the id: its open transaction,
+the few that ended last (markers and refused requests come late), who held the id, when its clients left, and the events
+since the last bound.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
-from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.stage_rows import StageRow
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
 from kafkascope_spark.stories.transactions.event import Row
@@ -20,8 +18,6 @@ from kafkascope_spark.stories.transactions.transactional_id import Transactional
 
 CLIENT_END = "client_end"
 """Kind of the rows that the clients' state machines add. They come before all other rows of a transactional id."""
-_SECTIONS = {CLIENT_END: 0} | dict.fromkeys(TRANSACTION_KINDS, 1)
-_RANKS = {kind: rank for rank, kind in enumerate((CLIENT_END, *TRANSACTION_KINDS))}
 _BLOCKED = "transaction_blocked_by_lso"
 
 
@@ -34,44 +30,35 @@ class ClientEnd(StageRow):
 
 
 class Transactions:
-    """Rows of `events` in, rows of the table transactions out, without its `*_ts` columns. A row has key, ts_ns,
-    packet_no, conn_id, seq, kind, client_instance_id, and a dict under the name of its kind. capture_ns: first and last
-    packet of the capture."""
+    """The transactions of one transactional id: events in, rows of the table out.
 
-    def __init__(self, capture_ns: tuple[int, int]) -> None:
-        self._end_ns = capture_ns[1]
-        self._id: TransactionalId | None = None
+    name: the id; empty for consumers that are blocked by transactions whose requests are not in the capture. end_ns:
+    last packet of the capture. A row has ts_ns, kind, client_instance_id, and what happened under the name of its kind.
+    """
+
+    def __init__(self, name: str, end_ns: int) -> None:
+        self._name = name
+        self._id = TransactionalId(name, end_ns)
         self._unseen = BlockedReaders()
         self._unseen_ns: int | None = None
-        self._last: tuple[object, ...] = ()
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[TransactionRow]:
-        """Rows of the transactions that no later row can change. Raises ValueError when rows are out of order."""
-        for row in rows:
-            order = _order(row)
-            if order < self._last:
-                raise ValueError(f"events out of order: {order} after {self._last}")
-            self._last = order
-            if row["kind"] == _BLOCKED and not row["key"]:
-                yield from self._on_unseen(row)
-                continue
-            if self._id is None or self._id.name != row["key"]:
-                yield from self.finish()
-                self._id = TransactionalId(row["key"], self._end_ns)
-            if row["kind"] == CLIENT_END:
-                end: ClientEnd = row[CLIENT_END]
-                self._id.note_end(end.client_instance_id, end.left_ns)
-            else:
-                yield from self._id.take(row)
-                yield from _unseen_rows(self._id.take_unmatched())
+    def take(self, row: Row) -> Iterator[TransactionRow]:
+        """Rows of the transactions that no later row can change."""
+        kind = row["kind"]
+        if kind == CLIENT_END:
+            end: ClientEnd = row[CLIENT_END]
+            self._id.note_end(end.client_instance_id, end.left_ns)
+        elif kind == _BLOCKED and not self._name:
+            yield from self._on_unseen(row)
+        else:
+            yield from self._id.take(row)
+            yield from _unseen_rows(self._id.take_unmatched())
 
     def finish(self) -> Iterator[TransactionRow]:
-        """Rows of the last transactional id."""
+        """Rows of what is left."""
         yield from self._end_unseen()
-        if self._id is not None:
-            yield from self._id.finish()
-            yield from _unseen_rows(self._id.take_unmatched())
-            self._id = None
+        yield from self._id.finish()
+        yield from _unseen_rows(self._id.take_unmatched())
 
     def _on_unseen(self, row: Row) -> Iterator[TransactionRow]:
         """Consumers blocked by a transaction whose requests are not in the capture. All rows of one last stable offset
@@ -83,13 +70,6 @@ class Transactions:
 
     def _end_unseen(self) -> Iterator[TransactionRow]:
         yield from _unseen_rows(blocking.rows() for blocking in self._unseen.take())
-
-
-def _order(row: Row) -> tuple[object, ...]:
-    """What rows are sorted by."""
-    kind = row["kind"]
-    place = row["packet_no"], row["conn_id"], row["seq"]
-    return (row["key"], _SECTIONS[kind], row["ts_ns"], _RANKS[kind], *place)
 
 
 def _unseen_rows(offsets: Iterable[list[BlockedConsumer]]) -> Iterator[TransactionRow]:

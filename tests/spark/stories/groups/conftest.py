@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.stories.groups import model
-from kafkascope_spark.stories.groups.stories import GroupStories
+from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient
-from kafkascope_spark.stories.stalls.stall import STALL, StallLimits
+from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
 TOPIC = "t"
@@ -72,6 +73,7 @@ class Trace:
 
     def _event(self, at: int, client: str, kind: str, body: Row) -> None:
         keys = {"key": "g", "ts_ns": at * MS, "packet_no": 0, "conn_id": f"conn-{client}", "seq": len(self.rows)}
+        keys |= {"section": GROUP_SECTIONS.get(kind, 0), "rank": RANKS.get(kind, 0)}
         self.rows.append(keys | {"kind": kind, "client_instance_id": f"ci-{client}", kind: body})
 
     def join(self, at: int, answered: int | None, who: str, generation: int = 0, **more: Any) -> "Trace":
@@ -192,15 +194,12 @@ class Trace:
         """The rows of the table, in order of time."""
         return self.tables()["rebalances"]
 
-    def tables(self, batch: int = 1_000) -> dict[str, list[Any]]:
-        """The rows of the tables rebalances and stall, from so many events at a time."""
-        events, stories = self.events(), GroupStories(StallLimits(self.end * MS, 1_000 * MS))
-        found: dict[str, list[Any]] = {"rebalances": [], STALL: []}
-        for at in range(0, len(events), batch):
-            for name, row in stories.feed(events[at : at + batch]):
-                found[name].append(row)
-        for name, row in stories.finish():
-            found[name].append(row)
+    def tables(self) -> dict[str, list[Any]]:
+        """The rows of the tables rebalances and stalls."""
+        group = Group("g", StallLimits(self.end * MS, 1_000 * MS))
+        found: dict[str, list[Any]] = {"rebalances": [], "stalls": []}
+        for row in (*chain.from_iterable(map(group.take, self.events())), *group.finish()):
+            found[row.TABLE.name].append(row)
         return found
 
 

@@ -12,9 +12,7 @@ from kafkascope_spark.stories.groups.classic_states import (
     ClassicState,
     begins_a_round,
 )
-from kafkascope_spark.stories.groups.stories import GroupStories
 from kafkascope_spark.stories.groups.transitions import Transitions
-from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
 New = Callable[..., Any]
@@ -255,18 +253,6 @@ def test_assignments_that_do_not_decode_are_unknown(trace: New) -> None:
             request["request"]["assignments"][0]["assignment"] = b"\xff"
     (row,) = t.rebalances()
     assert (row.members[0].assigned, row.members[0].gained) == (None, None)
-
-
-def test_rows_out_of_order_are_refused(trace: New) -> None:
-    t = one_member(trace())
-    with pytest.raises(ValueError, match="out of order"):
-        list(GroupStories(StallLimits(1, 1)).feed(reversed(t.events())))
-
-
-def test_any_cut_of_the_rows_into_batches_gives_the_same(trace: New) -> None:
-    t = two_members(trace())
-    for n in (1, 2, 5):
-        assert t.tables(n) == t.tables()
 
 
 def test_a_table_of_states_with_a_gap_is_an_error() -> None:

@@ -42,7 +42,7 @@ request = {
 event = {"kind": "group_request", "ts_ns": 10, "conn_id": "c", "client_instance_id": "ci", "group_request": request}
 group = Group("g", StallLimits(1_000, 1_000))
 found = [*group.take(event), *group.finish()]
-((_, row),) = found
+(row,) = found
 assert (row.group_protocol, row.generation, row.members[0].assigned) == ("parallel", 3, ("t-0", "t-1")), row
 print("found everywhere")
 """

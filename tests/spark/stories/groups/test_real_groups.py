@@ -3,6 +3,8 @@
 import gzip
 import json
 import pathlib
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow.compute as pc
@@ -10,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_SECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_spark.stories.groups.stories import GroupStories
+from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 GROUPS = pathlib.Path(__file__).parents[4] / "fixtures" / "groups"
@@ -55,9 +58,17 @@ def place(row: Row) -> tuple[Any, ...]:
 
 
 def stories(recorded: Row) -> list[RebalanceRow]:
-    machine = GroupStories(StallLimits(recorded["capture_ns"][1], 1_000_000_000))
-    found = [*machine.feed(recorded["events"]), *machine.finish()]
-    return [row for _, row in found if isinstance(row, RebalanceRow)]
+    return rebalances(recorded["events"], recorded["capture_ns"][1])
+
+
+def rebalances(events: list[Row], last_ns: int) -> list[RebalanceRow]:
+    """Of all groups, from their events in order."""
+    found: list[RebalanceRow | Stall] = []
+    for group_id, of_group in groupby(events, key=itemgetter("key")):
+        group = Group(group_id, StallLimits(last_ns, 1_000_000_000))
+        found += chain.from_iterable(map(group.take, of_group))
+        found += group.finish()
+    return [row for row in found if isinstance(row, RebalanceRow)]
 
 
 def has(row: RebalanceRow) -> dict[str, set[str]]:
@@ -142,9 +153,7 @@ def rows_of_capture(dataset: pathlib.Path) -> list[RebalanceRow]:
     table = pq.read_table(dataset / "events", filters=[("key_kind", "=", "group")])
     last_ns = pc.max(pq.read_table(dataset / "captures")["last_ns"]).as_py()
     events = [row | {"client_instance_id": None} for row in table.to_pylist()]
-    machine = GroupStories(StallLimits(last_ns, 1_000_000_000))
-    found = [*machine.feed(sorted(events, key=place)), *machine.finish()]
-    rows = [row for _, row in found if isinstance(row, RebalanceRow)]
+    rows = rebalances(sorted(events, key=place), last_ns)
     return sorted(rows, key=lambda r: (r.start_ns or 0, r.rebalance_id))
 
 

@@ -45,7 +45,7 @@ def test_the_partitions_of_a_killed_member_are_unread_until_another_one_reads_th
     assert second.unread_ms == 9_100
     assert owners(second) == {2: ("b", "a"), 3: ("b", "a")}
     assert unread(second) == {2: (16_000, 25_100, 9_100), 3: (None, None, None)}
-    (stall,) = tables["stall"]
+    (stall,) = tables["stalls"]
     assert (stall.partition, stall.from_ns, stall.to_ns) == (2, 16_000 * MS, 25_100 * MS)
 
 
@@ -60,7 +60,7 @@ def test_a_wait_shorter_than_a_stall_is_told_too(trace: New) -> None:
     t = killed(trace()).reads(400, 15_000, "b", (0, 50), partition=2, accepted=25_100)
     tables = t.reads(25_400, 60_000, "a", (50, 90), partition=2).tables()
     assert unread(tables["rebalances"][-1])[2] == (25_100, 25_400, 300)
-    assert tables["stall"] == []
+    assert tables["stalls"] == []
 
 
 def test_what_stands_still_long_after_the_rebalance_is_not_its_doing(trace: New) -> None:
@@ -69,7 +69,7 @@ def test_what_stands_still_long_after_the_rebalance_is_not_its_doing(trace: New)
     t.reads(55_000, 60_000, "a", (50, 90), partition=2).reads(26_000, 60_000, "a", (0, 90))
     tables = t.tables()
     assert tables["rebalances"][-1].unread_ms is None
-    assert [row.waited_ms for row in tables["stall"]] == [5_000]
+    assert [row.waited_ms for row in tables["stalls"]] == [5_000]
 
 
 def test_a_partition_that_keeps_its_owner_may_be_unread_too(trace: New) -> None:

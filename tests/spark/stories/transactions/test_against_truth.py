@@ -5,6 +5,8 @@ import json
 import pathlib
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow.compute as pc
@@ -60,12 +62,15 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     return rows
 
 
-def transactions(dataset: pathlib.Path, rows: Rows, batch: int) -> list[TransactionRow]:
-    """The rows of the table, from events that come so many at a time."""
+def transactions(dataset: pathlib.Path, events: Rows) -> list[TransactionRow]:
+    """The rows of the table, from events of one transactional id after the other."""
     last_ns = pc.max(pq.read_table(dataset / CAPTURES.name)["last_ns"]).as_py()
-    machine = Transactions((0, last_ns))
-    batches = (rows[at : at + batch] for at in range(0, len(rows), batch))
-    return [*(row for each in batches for row in machine.feed(each)), *machine.finish()]
+    rows: list[TransactionRow] = []
+    for name, of_id in groupby(events, key=itemgetter("key")):
+        machine = Transactions(name, last_ns)
+        rows += chain.from_iterable(map(machine.take, of_id))
+        rows += machine.finish()
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +78,7 @@ def by_producer(dataset: pathlib.Path, truth: dict[str, Any], events: dict[str, 
     """The rows of each process that has a transactional id, in order."""
     ids = {client["name"]: client["transactional_id"] for client in truth["clients"]}
     found = defaultdict(list)
-    for row in transactions(dataset, [row for key in sorted(events) for row in events[key]], 1000):
+    for row in transactions(dataset, [row for key in sorted(events) for row in events[key]]):
         assert row.transactional_id == ids[row.client_instance_id]
         found[row.client_instance_id].append(row)
     return {name: sorted(rows, key=lambda row: int(row.transaction_no or 0)) for name, rows in found.items()}
@@ -151,19 +156,6 @@ def test_evidence_opens(dataset: pathlib.Path, by_producer: ByProducer) -> None:
     known = set(pq.read_table(dataset / REQUESTS.name, columns=["request_id"])["request_id"].to_pylist())
     for rows in by_producer.values():
         assert all(row.evidence and set(row.evidence) <= known for row in rows)
-
-
-@pytest.mark.parametrize("n_machines", [2, 7])
-def test_the_same_rows_for_any_number_of_machines(
-    dataset: pathlib.Path, events: dict[str, Rows], by_producer: ByProducer, n_machines: int
-) -> None:
-    shares = [[row for key in sorted(events)[n::n_machines] for row in events[key]] for n in range(n_machines)]
-    rows = [row for share in shares for row in transactions(dataset, share, 7)]
-
-    def place(row: dict[str, Any]) -> tuple[str, int]:
-        return row.transactional_id, row.transaction_no
-
-    assert sorted(rows, key=place) == sorted((row for rows in by_producer.values() for row in rows), key=place)
 
 
 @pytest.mark.spark

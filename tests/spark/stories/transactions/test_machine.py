@@ -1,6 +1,7 @@
 """The state machine without Spark, on traces. What the coordinator answers and writes in each case is that of Kafka's
 TransactionCoordinator and of its clients' TransactionManager (KIP-98, KIP-360, KIP-588, KIP-890)."""
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -113,8 +114,8 @@ def client_ends(*events: Row) -> list[Row]:
 
 def rows_of(*events: Row) -> list[TransactionRow]:
     """The rows of the table, in order of begin."""
-    machine = Transactions((0, END_MS * MS))
-    rows = [*machine.feed([*client_ends(*events), *events]), *machine.finish()]
+    machine = Transactions(NAME, END_MS * MS)
+    rows = [*chain.from_iterable(map(machine.take, [*client_ends(*events), *events])), *machine.finish()]
     return sorted(rows, key=lambda row: row.transaction_no or 0)
 
 
@@ -391,28 +392,11 @@ def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:
     assert [(row.begin_ns, row.partitions) for row in rows] == [(10 * MS, ("t-0",)), (30 * MS, ("t-1",))]
 
 
-def test_two_ids_do_not_mix_and_batches_do_not_matter() -> None:
-    a, b = Producer("a"), Producer("b")
-    other = [row | {"key": "z"} for row in (b.init(0), b.adds(5, "t-9"), b.ends(15, commit=False))]
-    events = [a.init(0), a.adds(10, "t-0"), a.ends(20), *other]
-    for size in (1, 2, 6):
-        machine = Transactions((0, END_MS * MS))
-        rows = [row for at in range(0, 6, size) for row in machine.feed(events[at : at + size])]
-        rows += machine.finish()
-        assert [(row.transactional_id, row.outcome) for row in rows] == [(NAME, "committed"), ("z", "aborted")]
-
-
-def test_events_out_of_order_are_refused() -> None:
-    p = Producer("a")
-    with pytest.raises(ValueError, match="out of order"):
-        list(Transactions((0, 1)).feed([p.adds(10, "t-0"), p.init(0)]))
-
-
 def test_memory_is_that_of_one_id() -> None:
     p = Producer("a")
-    machine = Transactions((0, END_MS * MS))
-    rows = list(machine.feed([p.init(0)]))
+    machine = Transactions(NAME, END_MS * MS)
+    rows = list(machine.take(p.init(0)))
     for at in range(10, 10_000, 10):
-        rows += machine.feed([p.adds(at, "t-0"), p.ends(at + 5)])
+        rows += [*machine.take(p.adds(at, "t-0")), *machine.take(p.ends(at + 5))]
     assert len(rows) == 999 - 4
     assert len(list(machine.finish())) == 4

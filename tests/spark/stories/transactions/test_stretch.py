@@ -1,10 +1,13 @@
 """What a client writes on several connections between two bounds is added up; consumers are matched with the first
 offsets."""
 
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.transactions import stretch
 from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
@@ -44,9 +47,13 @@ def blocked(key: str, ts_ns: int, conn_id: str, span: tuple[int, int], **body: A
     return row("transaction_blocked_by_lso", key, ts_ns, conn_id, **(places | marks | times | body))
 
 
-def rows_of(*events: Row) -> list[Row]:
-    machine = Transactions((0, 100 * SECOND))
-    return [*machine.feed(events), *machine.finish()]
+def rows_of(*events: Row) -> list[TransactionRow]:
+    rows: list[TransactionRow] = []
+    for name, of_id in groupby(events, key=itemgetter("key")):
+        machine = Transactions(name, 100 * SECOND)
+        rows += chain.from_iterable(map(machine.take, of_id))
+        rows += machine.finish()
+    return rows
 
 
 def test_a_batch_without_an_answer_counts_only_where_no_other_has_one() -> None:
