@@ -16,7 +16,6 @@ from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows
 from kafkascope_spark.stories.model import Row
-from kafkascope_spark.stories.recoveries.causes import affected_ns
 from kafkascope_spark.stories.stage_rows import BODY, PassedOn, packed
 from kafkascope_spark.stories.stalls.clients import service_key
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
@@ -27,7 +26,7 @@ Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
-CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
+CLIENT, WRITTEN_FILE = "client", "file"
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
@@ -76,15 +75,7 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
     for row in rows:
-        if isinstance(row, tuple):
-            name, recovery = row
-            if name == RECOVERIES.name:
-                place = {"ts_ns": affected_ns(recovery), "conn_id": recovery["recovery_id"]}
-                passed_on = PassedOn(RECOVERY, "", RECOVERY, recovery, "")
-                yield _row(passed_on) | place | {"client_ip": recovery["client_ip"]}
-            else:
-                writer.take(name, recovery)
-        elif isinstance(row, PassedOn):
+        if isinstance(row, PassedOn):
             yield _row(row)
         else:
             writer.take(row.TABLE.name, row)

@@ -27,6 +27,7 @@ from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY
 from kafkascope_spark.stories.stage_rows import BODY, StageRow, packed, unpacked
 from kafkascope_spark.stories.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
@@ -35,7 +36,7 @@ Batches = Iterable[pa.RecordBatch]
 FILES = pa.schema(list(FILE))
 _WRITTEN = (STALLS, BROKER_STATES, INCIDENTS, STARTUPS, RECOVERIES, REBALANCES, TRANSACTIONS)
 
-BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "broker_state", "recovery", "rebalance", "file"
+BROKER_STATE, REBALANCE, WRITTEN_FILE = "broker_state", "rebalance", "file"
 FAILED_START, TRANSACTION = "failed_start", "transaction"
 FOUND_KINDS = (
     BROKER_STATE,

@@ -21,7 +21,7 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED, WRITTEN_FILE, Batches
+from kafkascope_spark.client_stage import GC_OBJECTS, SHARED, WRITTEN_FILE, Batches
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
 from kafkascope_spark.stories.clients.passed_on import FAILED_START
@@ -35,7 +35,8 @@ from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSI
 from kafkascope_spark.stories.keyed import Keyed
 from kafkascope_spark.stories.keyed_machine import KeyedMachine
 from kafkascope_spark.stories.model import Row
-from kafkascope_spark.stories.recoveries.causes import Causes, affected_ns
+from kafkascope_spark.stories.recoveries.causes import Causes
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
 from kafkascope_spark.stories.servers.machine import BrokerStates
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.clients import GROUP, SERVICE
@@ -120,11 +121,10 @@ class SharedMachines:
 
     def _feed_recoveries(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            cause_of = partial(self._causes.cause_of, row[RECOVERY])
-            cause_id = self._failed_parts.value("cause of recovery", row[RECOVERY]["recovery_id"], None, cause_of)
-            recovery = row[RECOVERY] | {"cause_id": cause_id}
-            of_client = recovery | {"client_ip": row["client_ip"]}
-            self._found.append(found(RECOVERY, affected_ns(recovery), recovery["recovery_id"], of_client))
+            recovery: ClientRecovery = row[RECOVERY]
+            cause_of = partial(self._causes.cause_of, recovery)
+            recovery.cause_id = self._failed_parts.value("cause of recovery", recovery.recovery_id, None, cause_of)
+            self._found.append(found(RECOVERY, recovery.affected_ns, recovery.recovery_id, recovery))
 
     def _feed_failed_starts(self, rows: Iterable[Row]) -> None:
         starts = (row[FAILED_START] for row in rows)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import TIME, StoryRow, declares
+from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
 from kafkascope_parsers.group_protocols import PROTOCOLS
 
 SoftwareFrom = Literal["api_versions", "behaviour"]
@@ -28,7 +29,7 @@ GROUP_PROTOCOLS = (*(protocol.name for protocol in PROTOCOLS), "none")
 class ClientRow(StoryRow):
     """A row of stories/clients."""
 
-    client_instance_id: Annotated[str, "client instance: the same whatever the buckets, partitions or machine"]
+    client_instance_id: Annotated[str, CLIENT_INSTANCE]
     client_id: Annotated[str | None, "client id"]
     client_ip: Annotated[str, "address"]
     principal: Annotated[str | None, "principal, where the capture shows one"]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, declares
+from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
 
 Phase = Literal["bootstrap", "discovery", "direct", "group", "transaction", "steady"]
 StartOutcome = Literal["ready", "failed", "gave_up", "cut"]
@@ -49,7 +50,7 @@ class StartupRow(StoryRow):
     """A row of stories/startups."""
 
     startup_id: Annotated[str, "client_instance_id and the number of the start"]
-    client_instance_id: Annotated[str, "client instance: the same whatever the buckets, partitions or machine"]
+    client_instance_id: Annotated[str, CLIENT_INSTANCE]
     start_no: Annotated[int, I32, "1 for the first start"]
     start_ns: Annotated[
         int, TIME, "first SYN or first request; a name looked up before it is a step, no part of the total"

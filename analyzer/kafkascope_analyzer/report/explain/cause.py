@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import count, list_of, outcome_text, safe
 from kafkascope_analyzer.report.model.client_names import named_clients
-from kafkascope_analyzer.report.model.recoveries import Recovery
 from kafkascope_analyzer.report.rows import read
 
 NAMED = 4
@@ -58,12 +58,12 @@ def load_cause(dataset: Dataset, cause_id: str) -> Cause:
         n_recoveries=len(found),
         clients=tuple(safe((client and client.name) or "?") for client in affected),
         n_brokers=len(brokers),
-        resources=dict(sorted(Counter(row.resource_kind or "connection" for row in found).items())),
-        errors=tuple(sorted({error for row in found for error in row.error_names or ()})),
-        outcomes=dict(sorted(Counter(row.outcome or "still_open" for row in found).items())),
-        n_errors=sum(row.n_errors or 0 for row in found),
-        n_wasted_requests=sum(row.n_wasted_requests or 0 for row in found),
-        start_ns=min(row.since_ns for row in found),
-        end_ns=max(row.recovered_ns or row.start_ns or 0 for row in found),
-        worst_recovery_id=min(by_id, key=lambda row: (row.client_instance_id in brokers, *row.severity)).recovery_id,
+        resources=dict(sorted(Counter(row.resource_kind for row in found).items())),
+        errors=tuple(sorted({error for row in found for error in row.error_names})),
+        outcomes=dict(sorted(Counter[str](row.outcome for row in found).items())),
+        n_errors=sum(row.n_errors for row in found),
+        n_wasted_requests=sum(row.n_wasted_requests for row in found),
+        start_ns=min(row.affected_ns for row in found),
+        end_ns=max(row.recovered_ns or row.start_ns for row in found),
+        worst_recovery_id=min(by_id, key=lambda row: (row.client_instance_id in brokers, *row.worst_first)).recovery_id,
     )

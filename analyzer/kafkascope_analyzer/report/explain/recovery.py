@@ -6,6 +6,7 @@ Text from the wire is made safe; times are those of the capture, the episode's o
 from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
@@ -13,7 +14,7 @@ from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.formatting import absolute, clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.client_texts import kind_text, software_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeStep, episode_model
-from kafkascope_analyzer.report.model.recoveries import Recovery
+from kafkascope_analyzer.report.model.recoveries import took_text
 
 _CLOSED = {
     "CONNECTION_REFUSED": "{who} refused a connection",
@@ -32,6 +33,12 @@ _DID = {
     "list_offsets": "sent ListOffsets",
     "offset_for_leader_epoch": "sent OffsetForLeaderEpoch",
     "end_txn": "sent EndTxn",
+}
+_LOST_TO = {
+    "broker": "brokers (answers, elections, loading)",
+    "backoff": "the client's back-off",
+    "stale": "stale metadata",
+    "connecting": "connecting",
 }
 _TRIGGERS = {
     "error": "asked for Metadata because of the error",
@@ -75,8 +82,8 @@ def _head(model: Episode) -> str:
     software = software_text(client)
     where = f"{kind_text(client.kind if client else None)} at {safe((client and client.client_ip) or '?')}"
     where += f", {software}" if software else ""
-    what = f"{recovery.resource_kind} {safe(recovery.resource or '?')}"
-    return f"{absolute(recovery.begin_ns)}: {name} ({where}) met {safe(recovery.first_error_name)} on {what}."
+    what = f"{recovery.resource_kind} {safe(recovery.resource)}"
+    return f"{absolute(recovery.start_ns)}: {name} ({where}) met {safe(recovery.first_error_name)} on {what}."
 
 
 def _steps(model: Episode) -> list[str]:
@@ -96,9 +103,7 @@ def _steps(model: Episode) -> list[str]:
 
 
 def _when(step: EpisodeStep, recovery: Recovery) -> str:
-    if step.ts_ns is None:
-        return ""
-    return f"+{span((step.ts_ns - recovery.begin_ns) // 1000)}"
+    return f"+{span((step.ts_ns - recovery.start_ns) // 1000)}"
 
 
 def _packets(step: EpisodeStep, files: dict[int, str]) -> str:
@@ -157,7 +162,7 @@ def _error(step: EpisodeStep, recovery: Recovery, api: str | None) -> str:
 
 def _unanswered_for(step: EpisodeStep) -> str:
     """` for 30.0 s`: how long the request of the step had been without an answer; empty where that is not known."""
-    if step.request is None or step.ts_ns is None:
+    if step.request is None:
         return ""
     return f" for {span((step.ts_ns - step.request.ts_ns) // 1000)}"
 
@@ -168,19 +173,18 @@ def recovery_sentences(recovery: Recovery) -> list[str]:
 
 
 def _end(recovery: Recovery) -> str:
-    outcome = recovery.outcome or "still_open"
     if recovery.recovered_ns is not None:
         at = f" at node {recovery.new_node_id}" if recovery.new_node_id is not None else ""
         moved = recovery.old_node_id not in (None, recovery.new_node_id) and recovery.new_node_id is not None
         before = f" (before: node {recovery.old_node_id})" if moved else ""
-        return f"Recovered{at}{before}{recovery.took_text}."
+        return f"Recovered{at}{before}{took_text(recovery.time_to_recover_ms)}."
     return {
         "still_open": "Not recovered when the capture ended.",
         "served_elsewhere": "The client did not need it again: others served it.",
         "gave_up": "Not recovered: the client went on with other work and did not try again.",
         "client_ended": "Not recovered: the client ended first.",
         "fatal": "Not recovered: the error is fatal for what the client wanted.",
-    }.get(outcome, "Not recovered.")
+    }.get(recovery.outcome, "Not recovered.")
 
 
 def _judgement(recovery: Recovery) -> Iterator[str]:
@@ -192,17 +196,12 @@ def _judgement(recovery: Recovery) -> Iterator[str]:
 
 
 def _figures(recovery: Recovery) -> Iterator[str]:
-    lost = [
-        (recovery.lost_broker_us or 0, "brokers (answers, elections, loading)"),
-        (recovery.lost_backoff_us or 0, "the client's back-off"),
-        (recovery.lost_stale_us or 0, "stale metadata"),
-        (recovery.lost_connecting_us or 0, "connecting"),
-    ]
-    parts = [f"{span(us)} to {who}" for us, who in sorted(lost, key=lambda part: -part[0]) if us]
+    lost = sorted(recovery.lost_us.items(), key=lambda part: -part[1])
+    parts = [f"{span(us)} to {_LOST_TO[who]}" for who, us in lost if us]
     if parts:
         yield f"The time went: {', '.join(parts)}."
     storm = "; that is a storm" if recovery.storm else ""
-    figures = f"{count(recovery.n_errors or 0, 'error')}, {count(recovery.n_wasted_requests or 0, 'wasted request')}"
+    figures = f"{count(recovery.n_errors, 'error')}, {count(recovery.n_wasted_requests, 'wasted request')}"
     yield f"In all {figures}{storm}."
     if recovery.n_stale_requests:
         n, until = count(recovery.n_stale_requests, "request"), span(recovery.stale_us)

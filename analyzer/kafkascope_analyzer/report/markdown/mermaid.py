@@ -1,9 +1,10 @@
 """An episode as a Mermaid sequence diagram: what the client and the brokers said to each other until it was over."""
 
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.report.formatting import safe, span
 from kafkascope_analyzer.report.markdown.text import label
 from kafkascope_analyzer.report.model.clients import Client
-from kafkascope_analyzer.report.model.recoveries import NOT_RECOVERED, RecoveredCause, RecoveryStep
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 from kafkascope_analyzer.report.model.report import Report
 
 FIRST_STEPS, LAST_STEPS = 16, 8
@@ -15,17 +16,17 @@ def worst_episode(model: Report) -> tuple[Client, RecoveredCause] | None:
     None where nothing broke, or no steps are known.
     """
     pairs = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
-    pairs.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].recovery_id))
+    pairs.sort(key=lambda pair: (pair[1].start_ns, pair[1].recovery_id))
     return min(pairs, key=lambda pair: _severity(pair[1]), default=None)
 
 
 def _severity(recovery: RecoveredCause) -> tuple[bool, int]:
-    return recovery.outcome not in NOT_RECOVERED, -(recovery.time_to_recover_ms or recovery.n_errors)
+    return not recovery.is_unwell, -(recovery.time_to_recover_ms or recovery.n_errors)
 
 
 def sequence(client: Client, recovery: RecoveredCause) -> list[str]:
     """The diagram's lines, without a fence."""
-    steps, begun = recovery.steps, recovery.start_ns or 0
+    steps, begun = recovery.steps, recovery.start_ns
     left = max(0, len(steps) - FIRST_STEPS - LAST_STEPS)
     nodes = {step.node_id for step in steps if step.step != "backoff"}
     lines = ["sequenceDiagram", f"    participant C as {label(client.client_id or 'client')}"]
@@ -55,7 +56,7 @@ def _called(node_id: int | None) -> str:
 
 
 def _line(step: RecoveryStep, begun: int) -> str:
-    at = f"+{span(((step.ts_ns or begun) - begun) // 1000)}"
+    at = f"+{span((step.ts_ns - begun) // 1000)}"
     kind, who = step.step, _name(step.node_id)
     took = f" in {span(step.duration_us)}" if step.duration_us else ""
     if kind == "backoff":

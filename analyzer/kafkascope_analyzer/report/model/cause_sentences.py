@@ -9,7 +9,7 @@ from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 
 def cause_severity(cause: RecoveredCause) -> tuple[bool, int, int]:
     """The order in which causes deserve their steps: what did not end well, then what took longest."""
-    return cause.outcome == "recovered", -(cause.time_to_recover_ms or 0), cause.start_ns or 0
+    return cause.outcome == "recovered", -(cause.time_to_recover_ms or 0), cause.start_ns
 
 
 def cause_sentences(cause: RecoveredCause, cluster: Cluster) -> Iterator[str]:

@@ -11,8 +11,9 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.recoveries import RECOVERIES, RecoveryOutcome
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -82,7 +83,7 @@ class _Start(Row):
 class _Recovery(Row):
     TABLE: ClassVar[Table] = RECOVERIES
     client_instance_id: str
-    outcome: str | None
+    outcome: RecoveryOutcome
 
 
 @dataclass(slots=True)

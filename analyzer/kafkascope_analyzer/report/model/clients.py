@@ -12,7 +12,9 @@ from typing import Annotated, ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
+from kafkascope_analyzer.dataset.stories.cadences import Cadence
+from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED, RECOVERIES, RecoveryOutcome
 from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
@@ -21,12 +23,11 @@ from kafkascope_analyzer.report.model.client_outcomes import CLIENT_OUTCOMES, UN
 from kafkascope_analyzer.report.model.recoveries import (
     MOST_CAUSES,
     MOST_NAMES,
-    NOT_RECOVERED,
     RecoveredCause,
     causes_of,
     recoveries_text,
 )
-from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
+from kafkascope_analyzer.report.model.starts import Start, both_ends, loops_of, starts_in_order, with_steps
 from kafkascope_analyzer.report.rows import grouped, read
 
 MOST_CLIENTS = 200
@@ -107,7 +108,7 @@ class Client(ClientFacts):
     n_starts: Annotated[int, "its starts"] = 0
     starts: Annotated[tuple[Start, ...], "the first 10 of them"] = ()
     n_odd_loops: Annotated[int, "its loops that are late or fast"] = 0
-    odd_loops: Annotated[tuple[Loop, ...], "20 of them, late ones first"] = ()
+    odd_loops: Annotated[tuple[Cadence, ...], "20 of them, late ones first"] = ()
     n_recoveries: Annotated[int, "its recoveries"] = 0
     n_causes: Annotated[int, "causes of these"] = 0
     recoveries: Annotated[
@@ -193,7 +194,7 @@ class RoleRow(Row):
 class _RecoveryOutcome(Row):
     TABLE: ClassVar[Table] = RECOVERIES
     client_instance_id: str
-    outcome: str | None
+    outcome: RecoveryOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
     for client in chosen:
         identity = client.client_instance_id
         mine, recoveries = conn_ids[identity], causes.get(identity, [])
-        odd = [loop for loop in loops.get(identity, []) if loop.verdict in ("late", "fast")]
+        odd = [loop for loop in loops.get(identity, []) if loop.is_odd]
         fared = outcome_of(outcomes, identity)
         n_recoveries = sum(cause.n_episodes for cause in recoveries)
         odd.sort(key=lambda loop: (loop.verdict != "late", loop.cadence, loop.conn_id or ""))

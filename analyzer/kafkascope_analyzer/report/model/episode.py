@@ -10,11 +10,12 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.client_names import NamedClient, named_clients
-from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.rows import grouped, read
 
 _SIGNS = {
@@ -44,7 +45,7 @@ class StepRequest(Row):
     throttle_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EpisodeStep(RecoveryStep):
     """A step with its request, the packets that show it (first and last), their file, and the server's address."""
 
@@ -59,7 +60,7 @@ class EpisodeStep(RecoveryStep):
         return self.request.api_name if self.request else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EpisodeRecovery(Recovery):
     """A recovery with its steps."""
 
@@ -140,7 +141,7 @@ def _packets(
         return tuple(number for number in found if number is not None), request.capture_id
     ts_ns, kinds = step.ts_ns, _SIGNS.get(step.step, ())
     near = [event for event in events if event.event in kinds and event.packet_no is not None]
-    if ts_ns is None or not near:
+    if not near:
         return (), None
     sign = min(near, key=lambda event: (abs(event.ts_ns - ts_ns), kinds.index(event.event)))
     return (sign.packet_no or 0,), sign.capture_id

@@ -1,7 +1,4 @@
-"""Recoveries: rows of stories/recoveries with their steps, and those of one cause together.
-
-`recovered` is the only outcome that ended well; since when the client was affected depends on the first error.
-"""
+"""A client's recoveries of one cause together, with the steps of the worst of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,117 +8,16 @@ from typing import Annotated, ClassVar, TypeVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS
+from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED, RECOVERIES, Recovery, RecoveryOutcome
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import count, outcome_text, span
 from kafkascope_analyzer.report.model.starts import both_ends
 from kafkascope_analyzer.report.rows import grouped, read
 
-NOT_RECOVERED = ("still_open", "gave_up", "fatal", "wrong_reaction")
-"""Outcomes of recoveries other than `recovered`."""
 MOST_CAUSES = 25
 MOST_NAMES = 5
 """Limits of report.json; the tables have everything."""
-_UNANSWERED = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
-"""First errors that concern a client before it notices: from the request, or SYN, that got no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryStep(Row):
-    """A row of recovery_steps."""
-
-    TABLE: ClassVar[Table] = RECOVERY_STEP_ROWS
-    recovery_id: str
-    seq: int
-    step: str
-    conn_id: str | None
-    node_id: int | None
-    ts_ns: int | None
-    duration_us: int | None
-    request_id: str | None
-    error_name: str | None
-
-    @property
-    def words(self) -> str:
-        """The step in words."""
-        return self.step.replace("_", " ")
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery(Row):
-    """A row of stories/recoveries."""
-
-    TABLE: ClassVar[Table] = RECOVERIES
-    recovery_id: str
-    client_instance_id: str
-    client_id: str | None
-    cause_id: str | None
-    resource_kind: str | None
-    resource: str | None
-    first_error_name: str | None
-    first_api_key: int | None
-    error_names: tuple[str, ...] | None
-    n_errors: int | None
-    expected_reaction: str | None
-    reaction: str | None
-    outcome: str | None
-    wrong_why: str | None
-    storm: bool | None
-    start_ns: int | None
-    failing_ns: int | None
-    refreshed_ns: int | None
-    rediscovered_ns: int | None
-    reconnected_ns: int | None
-    reauthenticated_ns: int | None
-    rejoined_ns: int | None
-    retried_ns: int | None
-    recovered_ns: int | None
-    time_to_recover_ms: int | None
-    refresh_trigger: str | None
-    lost_broker_us: int | None
-    lost_backoff_us: int | None
-    lost_stale_us: int | None
-    lost_connecting_us: int | None
-    n_wasted_requests: int | None
-    n_stale_requests: int | None
-    stale_us: int | None
-    old_node_id: int | None
-    new_node_id: int | None
-    incident_id: str | None
-    evidence: tuple[str, ...] | None
-
-    @property
-    def begin_ns(self) -> int:
-        """Its first error."""
-        return self.start_ns or 0
-
-    @property
-    def since_ns(self) -> int:
-        """Since when the client was affected: the first error, or the request that this error left unanswered."""
-        unanswered = self.first_error_name in _UNANSWERED
-        return min(self.begin_ns, self.failing_ns or self.begin_ns) if unanswered else self.begin_ns
-
-    @property
-    def is_unwell(self) -> bool:
-        """Whether it did not recover."""
-        return self.outcome in NOT_RECOVERED
-
-    @property
-    def severity(self) -> tuple[bool, int]:
-        """To sort by: what did not end well comes first, then what took longest."""
-        return not self.is_unwell, -(self.time_to_recover_ms or 0)
-
-    @property
-    def outcome_text(self) -> str:
-        """How it ended, in words."""
-        return outcome_text(self.outcome)
-
-    @property
-    def took_text(self) -> str:
-        """` after 103 ms`: from the first error to the first success; empty without one."""
-        return took_text(self.time_to_recover_ms)
-
-
 R = TypeVar("R", bound=Recovery)
 
 
@@ -133,20 +29,20 @@ class RecoveredCause(Row):
     cause_id: str | None
     recovery_id: Annotated[str, "recovery_id of the worst of them, which the other keys describe"]
     n_episodes: Annotated[int, "episodes"]
-    resource_kind: str | None
-    resource: str | None
+    resource_kind: str
+    resource: str
     n_resources: Annotated[int, "resources that broke"]
     resources: Annotated[tuple[str, ...], "the first 5 of them"]
-    first_error_name: str | None
+    first_error_name: str
     error_names: tuple[str, ...]
     n_errors: int
     n_wasted_requests: int
     storm: bool
-    expected_reaction: str | None
-    reaction: str | None
-    outcome: str | None
+    expected_reaction: str
+    reaction: str
+    outcome: RecoveryOutcome
     outcomes: Annotated[dict[str, int], "episodes by how they ended"]
-    start_ns: int | None
+    start_ns: int
     recovered_ns: int | None
     time_to_recover_ms: int | None
     old_node_id: int | None
@@ -154,6 +50,11 @@ class RecoveredCause(Row):
     evidence: tuple[str, ...]
     n_steps: Annotated[int, "steps of the worst"] = 0
     steps: Annotated[tuple[RecoveryStep, ...], "the first 60 and last 20"] = ()
+
+    @property
+    def is_unwell(self) -> bool:
+        """Whether the worst of them did not end well."""
+        return self.outcome in NOT_RECOVERED
 
     @property
     def how_it_ended(self) -> str:
@@ -166,7 +67,7 @@ def took_text(time_to_recover_ms: int | None) -> str:
     return "" if time_to_recover_ms is None else f" after {span(1000 * time_to_recover_ms)}"
 
 
-def recoveries_text(n: int, recoveries: Iterable["Recovery | RecoveredCause"]) -> str:
+def recoveries_text(n: int, recoveries: Iterable[Recovery | RecoveredCause]) -> str:
     """How many, the longest, and how the first ended that did not recover: `12 recoveries, up to 4.20 s, still open`;
     empty without any."""
     found = list(recoveries)
@@ -180,18 +81,13 @@ def causes_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, lis
     """Episodes of one cause together by time, with the steps of the one that took longest, by client instance."""
     found = read(dataset, Recovery, one_of("client_instance_id", client_instance_ids))
     causes: dict[str, list[RecoveredCause]] = {}
-    for (identity, _), episodes in grouped(found, cause_key).items():
+    for (identity, _), episodes in grouped(found, lambda row: row.cause_key).items():
         causes.setdefault(identity, []).append(_cause(episodes))
     for identity, of_client in causes.items():
-        causes[identity] = sorted(of_client, key=lambda cause: (cause.start_ns or 0, cause.recovery_id))
+        causes[identity] = sorted(of_client, key=lambda cause: (cause.start_ns, cause.recovery_id))
     shown = [cause.recovery_id for of_client in causes.values() for cause in of_client[:MOST_CAUSES]]
     steps = steps_of(dataset, shown)
     return {identity: [_with_steps(cause, steps) for cause in of_client] for identity, of_client in causes.items()}
-
-
-def cause_key(recovery: Recovery) -> tuple[str, str]:
-    """What is the same for a client's recoveries of one cause."""
-    return recovery.client_instance_id, recovery.cause_id or recovery.recovery_id
 
 
 def steps_of(dataset: Dataset, recovery_ids: list[str]) -> dict[str, list[RecoveryStep]]:
@@ -202,7 +98,7 @@ def steps_of(dataset: Dataset, recovery_ids: list[str]) -> dict[str, list[Recove
 
 def worst_of_cause(episodes: Iterable[R]) -> R:
     """The recovery that stands for all of one cause: one that did not end well, else the longest."""
-    return min(episodes, key=lambda row: (*row.severity, -(row.n_errors or 0)))
+    return min(episodes, key=lambda row: (*row.worst_first, -row.n_errors))
 
 
 def _with_steps(cause: RecoveredCause, steps: dict[str, list[RecoveryStep]]) -> RecoveredCause:
@@ -212,10 +108,10 @@ def _with_steps(cause: RecoveredCause, steps: dict[str, list[RecoveryStep]]) -> 
 
 def _cause(episodes: Sequence[Recovery]) -> RecoveredCause:
     """What a client's episodes of one cause have in common, and what the worst of them says."""
-    episodes = sorted(episodes, key=lambda row: (row.begin_ns, row.resource or "", row.recovery_id))
+    episodes = sorted(episodes, key=lambda row: (row.start_ns, row.resource, row.recovery_id))
     worst = worst_of_cause(episodes)
     resources = sorted({row.resource for row in episodes if row.resource})
-    outcomes = Counter(row.outcome or "still_open" for row in episodes)
+    outcomes = Counter[str](row.outcome for row in episodes)
     return RecoveredCause(
         cause_id=worst.cause_id,
         recovery_id=worst.recovery_id,
@@ -225,9 +121,9 @@ def _cause(episodes: Sequence[Recovery]) -> RecoveredCause:
         n_resources=len(resources),
         resources=tuple(resources[:MOST_NAMES]),
         first_error_name=episodes[0].first_error_name,
-        error_names=tuple(sorted({error for row in episodes for error in row.error_names or ()})),
-        n_errors=sum(row.n_errors or 0 for row in episodes),
-        n_wasted_requests=sum(row.n_wasted_requests or 0 for row in episodes),
+        error_names=tuple(sorted({error for row in episodes for error in row.error_names})),
+        n_errors=sum(row.n_errors for row in episodes),
+        n_wasted_requests=sum(row.n_wasted_requests for row in episodes),
         storm=any(row.storm for row in episodes),
         expected_reaction=worst.expected_reaction,
         reaction=worst.reaction,
@@ -238,5 +134,5 @@ def _cause(episodes: Sequence[Recovery]) -> RecoveredCause:
         time_to_recover_ms=worst.time_to_recover_ms,
         old_node_id=worst.old_node_id,
         new_node_id=worst.new_node_id,
-        evidence=(worst.evidence or ())[:MOST_NAMES],
+        evidence=worst.evidence[:MOST_NAMES],
     )

@@ -8,7 +8,8 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUPS
+from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
+from kafkascope_analyzer.dataset.stories.cadences import Cadence
 from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
 from kafkascope_analyzer.report.formatting import percent, safe, span, start_text
@@ -55,23 +56,6 @@ class Start(StartupRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Loop(Row):
-    """A row of stories/cadences."""
-
-    TABLE: ClassVar[Table] = CADENCES
-    client_instance_id: str
-    conn_id: str | None
-    cadence: str
-    n: int | None
-    p50_ms: int
-    p99_ms: int
-    max_ms: int
-    expected_ms: int | None
-    expected_from: str | None
-    verdict: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ClientStarts(Row):
     """A client with its starts and loops."""
 
@@ -87,7 +71,7 @@ class ClientStarts(Row):
     software_version: str | None
     first_ns: int | None
     starts: tuple[Start, ...] = ()
-    cadences: tuple[Loop, ...] = ()
+    cadences: tuple[Cadence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +147,10 @@ def both_ends(steps: Sequence[T]) -> tuple[T, ...]:
     return tuple(steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]])
 
 
-def loops_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Loop]]:
+def loops_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Cadence]]:
     """client_instance_id -> its loops; none where the stories are older than that table."""
-    return grouped(read(dataset, Loop, one_of("client_instance_id", client_instance_ids)), _client_of)
-
-
-def _client_of(loop: Loop) -> str:
-    return loop.client_instance_id
+    only = one_of("client_instance_id", client_instance_ids)
+    return grouped(read(dataset, Cadence, only), lambda loop: loop.client_instance_id)
 
 
 def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Start, ClientStarts]:

@@ -6,8 +6,7 @@ Of a client's recoveries from one cause only the one that lasted longest is a ba
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkascope_analyzer.report.formatting import count, safe, span
-from kafkascope_analyzer.report.model.recoveries import cause_key
+from kafkascope_analyzer.report.formatting import count, outcome_text, safe, span
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStart
 
 
@@ -51,27 +50,27 @@ def _start(start: WordedStart, start_ns: int) -> Band:
 def _longest(recoveries: Sequence[WordedRecovery], end_ns: int) -> list[WordedRecovery]:
     found: dict[tuple[str, str], WordedRecovery] = {}
     for row in recoveries:
-        key = cause_key(row)
+        key = row.cause_key
         if key not in found or _lasted(row, end_ns) > _lasted(found[key], end_ns):
             found[key] = row
     return list(found.values())
 
 
 def _lasted(recovery: WordedRecovery, end_ns: int) -> int:
-    return (recovery.recovered_ns or end_ns) - recovery.since_ns
+    return (recovery.recovered_ns or end_ns) - recovery.affected_ns
 
 
 def _recovery(row: WordedRecovery, end_ns: int) -> Band:
-    error, steps = safe(row.first_error_name), [(step.ts_ns, step) for step in row.steps if step.ts_ns is not None]
-    lasted = row.outcome_text if row.recovered_ns is None else span(_lasted(row, end_ns) // 1000)
-    figures = f"{count(row.n_errors or 0, 'error')}, {count(row.n_wasted_requests or 0, 'wasted request')}"
+    error = safe(row.first_error_name)
+    lasted = outcome_text(row.outcome) if row.recovered_ns is None else span(_lasted(row, end_ns) // 1000)
+    figures = f"{count(row.n_errors, 'error')}, {count(row.n_wasted_requests, 'wasted request')}"
     return Band(
         client_instance_id=row.client_instance_id,
         kind="recovery",
-        from_ns=row.since_ns,
+        from_ns=row.affected_ns,
         to_ns=row.recovered_ns,
         title=f"{error} {lasted}",
-        lines=(f"{error} on {safe(row.resource or '?')}", row.ended, figures),
-        steps_at_ns=tuple(ts_ns for ts_ns, _ in steps),
-        steps=tuple(step.words for _, step in steps),
+        lines=(f"{error} on {safe(row.resource)}", row.ended, figures),
+        steps_at_ns=tuple(step.ts_ns for step in row.steps),
+        steps=tuple(step.words for step in row.steps),
     )

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
 from kafkascope_analyzer.report.formatting import clock, safe, span
-from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
+from kafkascope_analyzer.report.model.recoveries import worst_of_cause
 from kafkascope_analyzer.report.page_model.evidence import Evidence
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStep
 from kafkascope_analyzer.report.rows import grouped
@@ -36,7 +37,7 @@ class PageCause:
     alike: tuple[str, ...]
     recovery_ids: tuple[str, ...]
     heading: str
-    outcome: str | None
+    outcome: RecoveryOutcome
     ended: str
 
 
@@ -48,7 +49,7 @@ def with_step_texts(
     evidence: requests by id; nodes: the brokers of connections.
     """
     return tuple(
-        replace(row, steps=tuple(_step(step, row.begin_ns, evidence, nodes) for step in row.steps))
+        replace(row, steps=tuple(_step(step, row.start_ns, evidence, nodes) for step in row.steps))
         for row in recoveries
     )
 
@@ -62,7 +63,7 @@ def _step(
         step,
         node_id=node_id,
         text=_step_text(step, node_id, request.api_name if request else None),
-        at="" if step.ts_ns is None else f"+{span((step.ts_ns - begin_ns) // 1000)}",
+        at=f"+{span((step.ts_ns - begin_ns) // 1000)}",
         took=span(step.duration_us),
     )
 
@@ -81,7 +82,7 @@ def _step_text(step: WordedStep, node_id: int | None, api_name: str | None) -> s
 
 def causes_of(recoveries: Sequence[WordedRecovery], start_ns: int) -> tuple[PageCause, ...]:
     """Recoveries of one client from one cause as one entry, by the time of the first."""
-    return tuple(_cause(members, start_ns) for members in grouped(recoveries, cause_key).values())
+    return tuple(_cause(members, start_ns) for members in grouped(recoveries, lambda row: row.cause_key).values())
 
 
 def _cause(members: list[WordedRecovery], start_ns: int) -> PageCause:
@@ -92,7 +93,7 @@ def _cause(members: list[WordedRecovery], start_ns: int) -> PageCause:
         worst=worst.recovery_id,
         alike=tuple(others[:MOST_ALIKE]),
         recovery_ids=tuple(row.recovery_id for row in members),
-        heading=f"{clock((worst.start_ns or start_ns) - start_ns)} {safe(worst.first_error_name)}",
+        heading=f"{clock(worst.start_ns - start_ns)} {safe(worst.first_error_name)}",
         outcome=worst.outcome,
         ended=worst.ended + (f" · {len(members):,} alike" if others else ""),
     )

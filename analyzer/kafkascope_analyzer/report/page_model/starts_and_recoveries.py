@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
-from kafkascope_analyzer.report.formatting import clock, safe, span
+from kafkascope_analyzer.report.formatting import clock, outcome_text, safe, span
 from kafkascope_analyzer.report.model.client_names import NamedClient
-from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
+from kafkascope_analyzer.report.model.recoveries import took_text
 from kafkascope_analyzer.report.model.starts import Start, both_ends, slowest_text, with_steps
 from kafkascope_analyzer.report.page_model.waits import StallBand
 from kafkascope_analyzer.report.rows import grouped, read
@@ -43,7 +45,7 @@ class WordedStart(Start):
         return self.outcome in ("ready", "cut")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WordedStep(RecoveryStep):
     """A step with its words; at: after the first error."""
 
@@ -52,7 +54,7 @@ class WordedStep(RecoveryStep):
     took: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WordedRecovery(Recovery):
     """A recovery with its words and steps."""
 
@@ -101,26 +103,26 @@ def _with_few_requests(step: StartupStepRow) -> StartupStepRow:
 def load_recoveries(dataset: Dataset, start_ns: int) -> tuple[WordedRecovery, ...]:
     """The recoveries by time, those that did not end well or took longest where there are too many."""
     everyone = sorted(read(dataset, WordedRecovery), key=lambda row: row.recovery_id)
-    everyone.sort(key=lambda row: (*row.severity, -(row.n_errors or 0)))
+    everyone.sort(key=lambda row: (*row.worst_first, -row.n_errors))
     chosen = everyone[:MOST_EPISODES]
     wanted = [row.recovery_id for row in chosen[:MOST_EPISODES_WITH_STEPS]]
     found = sorted(read(dataset, WordedStep, one_of("recovery_id", wanted)), key=lambda step: step.seq)
     steps = grouped(found, lambda step: step.recovery_id)
     listed = [_worded_recovery(row, steps.get(row.recovery_id, ()), start_ns) for row in chosen]
-    listed.sort(key=lambda row: (row.start_ns or 0, row.recovery_id))
+    listed.sort(key=lambda row: (row.start_ns, row.recovery_id))
     return tuple(listed)
 
 
 def _worded_recovery(row: WordedRecovery, steps: Sequence[WordedStep], start_ns: int) -> WordedRecovery:
     """The recovery with its words. start_ns: when the capture began."""
-    begun = clock((row.start_ns or start_ns) - start_ns)
+    begun = clock(row.start_ns - start_ns)
     return replace(
         row,
         n_steps=len(steps),
         steps=both_ends(steps),
-        evidence=(row.evidence or ())[:MOST_EVIDENCE],
-        heading=f"{begun} {safe(row.first_error_name)} on {safe(row.resource or '?')}",
-        ended=row.outcome_text + row.took_text,
+        evidence=row.evidence[:MOST_EVIDENCE],
+        heading=f"{begun} {safe(row.first_error_name)} on {safe(row.resource)}",
+        ended=outcome_text(row.outcome) + took_text(row.time_to_recover_ms),
         sentences=tuple(recovery_sentences(row)),
     )
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from kafkascope_analyzer.report.page_model.story import Story
 from kafkascope_analyzer.report.plain import keys_of
@@ -66,8 +66,9 @@ def _type(hint: Any, values: tuple[str, ...] = ()) -> str:
     parts = get_args(hint)
     if NoneType in parts:
         return " | ".join(_type(part, values) for part in parts)
-    if hint is str and values:
-        return " | ".join(json.dumps(value) for value in values)
+    closed = values if hint is str else parts if get_origin(hint) is Literal else ()
+    if closed:
+        return " | ".join(json.dumps(value) for value in closed)
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     if get_origin(hint) is tuple and parts[1:] == (...,):

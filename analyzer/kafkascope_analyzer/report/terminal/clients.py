@@ -7,15 +7,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.dataset.stories.cadences import Cadence
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupStepRow
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection
 from kafkascope_analyzer.report.model.cluster import Cluster
-from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.model.starts import Loop, Start, slowest_text
+from kafkascope_analyzer.report.model.starts import Start, slowest_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
@@ -183,7 +185,7 @@ _VERDICTS = {"fast": "faster than expected", "late": "later than expected"}
 
 def _odd_loops(client: Client) -> Iterator[RenderableType]:
     """Loops that are not as they should be, one line a kind: the worst of it."""
-    worst: dict[tuple[str, str | None], Loop] = {}
+    worst: dict[tuple[str, str], Cadence] = {}
     for loop in client.odd_loops:
         kind = loop.cadence, loop.verdict
         if kind not in worst or loop.max_ms > worst[kind].max_ms:
@@ -191,11 +193,7 @@ def _odd_loops(client: Client) -> Iterator[RenderableType]:
     for (cadence, verdict), loop in sorted(worst.items()):
         in_flight = cadence == "in_flight"
         shown = str if in_flight else _ms
-        title = (
-            "requests in flight"
-            if in_flight
-            else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict or '', verdict)}"
-        )
+        title = "requests in flight" if in_flight else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict, verdict)}"
         figures = f"median {shown(loop.p50_ms)}, maximum {shown(loop.max_ms)}"
         if loop.expected_ms is not None:
             source = f", {loop.expected_from.replace('_', ' ')}" if loop.expected_from else ""
@@ -250,14 +248,14 @@ def _step_name(step: StartupStepRow, *, beside: bool) -> Text:
 
 
 def _cause(cause: RecoveredCause, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
-    begun = cause.start_ns or start_ns
+    begun = cause.start_ns
     several = f"{cause.n_resources:,} {cause.resource_kind}s: " if cause.n_resources > 3 else ""
     on = several + list_of([safe(r) for r in cause.resources][:3], 3) + (" …" if several else "")
     yield line(
         (f"{clock(begun - start_ns)} ", "bold"),
         (safe(cause.first_error_name), "bold"),
         f" on {on}: " if on else ": ",
-        (cause.how_it_ended, _STYLE.get(cause.outcome or "still_open", "")),
+        (cause.how_it_ended, _STYLE.get(cause.outcome, "")),
         (" · storm", "bold red") if cause.storm else "",
         indent=2,
     )
@@ -269,8 +267,8 @@ def _recovery_steps(cause: RecoveredCause) -> Iterator[RenderableType]:
     if not cause.steps:
         return
     if cause.n_episodes > 1:
-        yield line((f"the worst of {cause.n_episodes:,} episodes, {safe(cause.resource or '')}:", "dim"), indent=4)
-    begun = cause.steps[0].ts_ns or 0
+        yield line((f"the worst of {cause.n_episodes:,} episodes, {safe(cause.resource)}:", "dim"), indent=4)
+    begun = cause.steps[0].ts_ns
     table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
     steps = _without_repeats(cause.steps)
     first, last = steps, []
@@ -288,7 +286,7 @@ def _recovery_steps(cause: RecoveredCause) -> Iterator[RenderableType]:
 
 def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
     table.add_row(
-        Text(f"+{span(((step.ts_ns or begun) - begun) // 1000)}", style="dim"),
+        Text(f"+{span((step.ts_ns - begun) // 1000)}", style="dim"),
         Text(step.words + (f" ({same} times)" if same > 1 else "")),
         Text("" if step.node_id is None else f"node {step.node_id}"),
         span(step.duration_us),

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.report.formatting import clock, node, safe, span
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
+from kafkascope_analyzer.report.formatting import clock, node, outcome_text, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeRecovery, EpisodeStep
-from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
+from kafkascope_analyzer.report.model.recoveries import took_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line
 
 BAR = 20
@@ -26,19 +28,18 @@ def render_recovery(model: Episode) -> Iterator[RenderableType]:
     """The episode: what, the steps, whose the time was."""
     recovery, client = model.recovery, model.client
     name = client_name(client.client_id, client.client_ip) if client else "(unknown client)"
-    yield heading(f"{name} · {safe(recovery.resource or '?')}")
+    yield heading(f"{name} · {safe(recovery.resource)}")
     where = f"{kind_text(client.kind if client else None)} at {safe((client and client.client_ip) or '?')}"
     yield line(f"{where} · {recovery.recovery_id} · {recovery.cause_id}")
-    outcome = recovery.outcome or "still_open"
-    took = recovery.took_text
+    took = took_text(recovery.time_to_recover_ms)
     yield line(
         (safe(recovery.first_error_name), "bold"),
         ": ",
-        (recovery.outcome_text, _STYLE.get(outcome, "bold red")),
-        f"{took} · from {clock(recovery.begin_ns - model.start_ns)}",
+        (outcome_text(recovery.outcome), _STYLE.get(recovery.outcome, "bold red")),
+        f"{took} · from {clock(recovery.start_ns - model.start_ns)}",
         (" · storm", "bold red") if recovery.storm else "",
     )
-    yield line(f"expected: {safe(recovery.expected_reaction or '')}")
+    yield line(f"expected: {safe(recovery.expected_reaction)}")
     if recovery.wrong_why:
         yield line((f"did: {safe(recovery.wrong_why).replace('_', ' ')}", "bold red"))
     yield indented(_steps(recovery), 0)
@@ -47,17 +48,17 @@ def render_recovery(model: Episode) -> Iterator[RenderableType]:
 
 
 def _steps(recovery: EpisodeRecovery) -> RenderableType:
-    times = [(step.ts_ns, step) for step in recovery.steps if step.ts_ns is not None]
-    scale = recovery.begin_ns, recovery.recovered_ns or max((ts_ns for ts_ns, _ in times), default=recovery.begin_ns)
+    begun, times = recovery.start_ns, [step.ts_ns for step in recovery.steps]
+    scale = begun, recovery.recovered_ns or max(times, default=begun)
     table = grid(("at", "rn"), ("step", "w"), ("node", "n"), ("", "n"), ("took", "rn"), ("packets", "rn"))
-    for ts_ns, step in times:
+    for step in recovery.steps:
         what = Text(step.words)
         if step.request:
             what.append(f" {safe(step.request.api_name)}" if step.step in ("error", "retry", "success") else "")
         if step.error_name:
             what.append(f" {safe(step.error_name)}", style="red")
         table.add_row(
-            f"+{span((ts_ns - recovery.begin_ns) // 1000)}",
+            f"+{span((step.ts_ns - begun) // 1000)}",
             what,
             _node(step),
             Text(bar(step, scale)),
@@ -81,17 +82,14 @@ def bar(step: RecoveryStep, scale: tuple[int, int], width: int = BAR) -> str:
         return max(0, min(width - 1, (ns - begin) * (width - 1) // max(1, end - begin)))
 
     took = 1000 * (step.duration_us or 0)
-    ts_ns = step.ts_ns or begin
-    first = ts_ns - took if step.step in _ANSWERED else ts_ns
+    first = step.ts_ns - took if step.step in _ANSWERED else step.ts_ns
     last = first + took
     sign = _SIGNS.get(step.step, "#")
     if sign in "xo":
-        return " " * column(ts_ns) + sign
+        return " " * column(step.ts_ns) + sign
     return " " * column(first) + sign * (column(last) - column(first) + 1)
 
 
 def _lost(recovery: Recovery) -> str:
-    lost = {"broker": recovery.lost_broker_us, "backoff": recovery.lost_backoff_us}
-    lost |= {"stale": recovery.lost_stale_us, "connecting": recovery.lost_connecting_us}
-    parts = [f"{name} {span(us)}" for name, us in lost.items() if us]
+    parts = [f"{name} {span(us)}" for name, us in recovery.lost_us.items() if us]
     return "time: " + (", ".join(parts) or "none")

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
+from kafkascope_analyzer.dataset.stories.cadences import Cadence
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import LoopStatistics, Request, Row
+from kafkascope_spark.stories.model import LoopStatistics, Request
 
 MAX_VALUES = 10_000
 """Different gaps that are kept of one loop; more are counted as the longest of the others."""
@@ -83,7 +84,7 @@ class Cadences:
         if first.api_key == api_keys.METADATA:
             self._metadata.repeated(first.ts_ns, last_sent_ns, n)
 
-    def finish(self) -> list[tuple[str, Row]]:
+    def finish(self) -> list[Cadence]:
         """The rows of `cadences`, by connection in order of time; brokers among themselves have none."""
         if self._instance.kind.kind == "broker":
             return []
@@ -96,7 +97,7 @@ class Cadences:
             idle = connection.idle_ms if connection.close_ns is not None else None
             if idle is not None and idle >= MIN_IDLE_MS:
                 found.append(LoopStatistics(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
-        return [("cadences", self._row(m, settings)) for m in found if m is not None and self._concerns(m)]
+        return [self._row(m, settings) for m in found if m is not None and self._concerns(m)]
 
     def _concerns(self, measured: LoopStatistics) -> bool:
         """Who does not fetch in a loop (an administrator's tool) polls nothing."""
@@ -114,20 +115,20 @@ class Cadences:
             lived_ms=(max(c.last_ns for c in connections) - min(c.first_ns for c in connections)) // _MS,
         )
 
-    def _row(self, measured: LoopStatistics, settings: ClientSettings) -> Row:
+    def _row(self, measured: LoopStatistics, settings: ClientSettings) -> Cadence:
         verdict = verdict_of(measured, settings)
-        return {
-            "client_instance_id": self._instance.instance_id,
-            "conn_id": measured.conn_id,
-            "cadence": measured.cadence,
-            "n": measured.n,
-            "p50_ms": measured.p50,
-            "p99_ms": measured.p99,
-            "max_ms": measured.longest,
-            "expected_ms": verdict.expected_ms,
-            "expected_from": verdict.expected_from,
-            "verdict": verdict.verdict,
-        }
+        return Cadence(
+            client_instance_id=self._instance.instance_id,
+            conn_id=measured.conn_id,
+            cadence=measured.cadence,
+            n=measured.n,
+            p50_ms=measured.p50,
+            p99_ms=measured.p99,
+            max_ms=measured.longest,
+            expected_ms=verdict.expected_ms,
+            expected_from=verdict.expected_from,
+            verdict=verdict.verdict,
+        )
 
 
 def _most(values: Iterable[int | None]) -> int | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stories.cadences import CadenceVerdict, ExpectedFrom
 from kafkascope_spark.stories.cadences import expectations as expect
 from kafkascope_spark.stories.model import LoopStatistics
 
@@ -27,11 +28,11 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The expected interval, its source, and the result of the comparison: as_expected, late, fast or unknown."""
+    """The expected interval, its source, and the result of the comparison."""
 
     expected_ms: int | None
-    expected_from: str | None
-    verdict: str
+    expected_from: ExpectedFrom | None
+    verdict: CadenceVerdict
 
 
 def verdict_of(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
@@ -43,6 +44,7 @@ def _heartbeat(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on heartbeats. Expected are the interval that the group sets for KIP-848 members, at least three
     heartbeats in a session timeout for classic ones (see heartbeat.interval.ms), else the default."""
     session = settings.session_timeout_ms
+    source: ExpectedFrom
     if settings.heartbeat_interval_ms is not None:
         expected, source = settings.heartbeat_interval_ms, "heartbeat_response"
         late = measured.p99 > expected * LATE_FACTOR + SLACK_MS
@@ -127,7 +129,7 @@ def _reauthentication(measured: LoopStatistics, settings: ClientSettings) -> Ver
     return Verdict(lifetime, "sasl_authenticate", "late" if late else "fast" if fast else "as_expected")
 
 
-def _if_periodic(measured: LoopStatistics, expected: int, source: str, verdict: str) -> Verdict:
+def _if_periodic(measured: LoopStatistics, expected: int, source: ExpectedFrom, verdict: CadenceVerdict) -> Verdict:
     """The verdict, or `unknown` where there were too few gaps to show a period."""
     return Verdict(expected, source, verdict if measured.n >= MIN_GAPS else "unknown")
 

@@ -35,6 +35,7 @@ from kafkascope_spark.stories.incidents.affected_client import affected_client
 from kafkascope_spark.stories.incidents.listener_use import listener_uses
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
 from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request, Row
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.calls import Calls
@@ -44,7 +45,7 @@ from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd
 
-Story = StoryRow | PassedOn | tuple[str, Row]
+Story = StoryRow | PassedOn
 """What the machine gives: a row of a table, or a row that goes on to the next stage."""
 ADDRESS = "client address"
 """What fails where the clients of an address cannot be told apart."""
@@ -209,7 +210,7 @@ class Client:
             "stalls of client": lambda: map(for_incidents, self.calls.finish(row.left_ns)),
             "starts of client": self._starts,
             "cadences of client": self.cadences.finish,
-            "recoveries of client": lambda: self.recoveries.finish(row.left_ns),
+            "recoveries of client": lambda: _passing_on(self.recoveries.finish(row.left_ns)),
         }
         for kind, rows in sections.items():
             yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
@@ -224,7 +225,12 @@ class Client:
 
     def ready(self) -> Iterator[Story]:
         """The rows that are complete before the client is."""
-        return self._part.rows(self.recoveries.ready)
+        return self._part.rows(lambda: _passing_on(self.recoveries.ready()))
+
+
+def _passing_on(rows: Iterable[RecoveryRow]) -> Iterator[Story]:
+    """Recoveries, which go on to the causes and incidents, and their steps."""
+    return (for_incidents(row) if isinstance(row, ClientRecovery) else row for row in rows)
 
 
 class Address:

@@ -7,12 +7,13 @@ from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, 
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE, ListenerUse
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
 from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import STALL
 
 FAILED_START = "failed_start"
 
-ForIncidents = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession | Stall | StartupRow
+ForIncidents = AffectedClient | SilentClient | ListenerUse | ZooKeeperSession | Stall | ClientRecovery | StartupRow
 
 
 def for_incidents(row: ForIncidents) -> PassedOn:
@@ -21,6 +22,8 @@ def for_incidents(row: ForIncidents) -> PassedOn:
         return PassedOn(AFFECTED_CLIENT, row.client_instance_id, AFFECTED_CLIENT, row, row.client_instance_id)
     if isinstance(row, Stall):
         return PassedOn(STALL, "", STALL, row, row.stall_id, row.from_ns)
+    if isinstance(row, ClientRecovery):
+        return PassedOn(RECOVERY, "", RECOVERY, row, row.recovery_id, row.affected_ns)
     if isinstance(row, StartupRow):
         return PassedOn(FAILED_START, "", FAILED_START, row, row.startup_id, row.start_ns)
     if isinstance(row, ZooKeeperSession):

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
@@ -58,21 +59,21 @@ class Consequences:
         self._clients = clients
         self._met = {failure: _met(failure) for failure in ids}
         self._known = Failures(ids, lambda f: self._met[f].keys(), lambda f: self._met[f].end_ns)
-        self._of_recovery = {r["recovery_id"]: f for f in ids for r in f.recoveries}
+        self._of_recovery = {r.recovery_id: f for f in ids for r in f.recoveries}
         self._of_rebalance = {r.rebalance_id: f for f in ids for r in f.rebalances}
 
     def with_incidents(
         self,
-        recoveries: Iterable[Row],
+        recoveries: Iterable[Recovery],
         rebalances: Iterable[RebalanceRow],
         starts: Iterable[StartupRow],
         transactions: Iterable[TransactionRow],
     ) -> Iterator[tuple[str, Row | StoryRow]]:
-        """The rows with their `incident_id`, each with the name of its table. recoveries: rows of that table, with the
-        client's address; the others: rows of rebalances, startups and transactions."""
-        for row in recoveries:
-            known = {name: value for name, value in row.items() if name != "client_ip"}
-            yield "recoveries", known | self._named(self._of_recovery.get(row["recovery_id"]))
+        """The rows with their `incident_id`, each with the name of its table. starts, transactions: rows of startups
+        and transactions."""
+        for recovery in recoveries:
+            recovery.incident_id = self._id_of(self._of_recovery.get(recovery.recovery_id))
+            yield "recoveries", recovery
         for rebalance in rebalances:
             failure = self._of_rebalance.get(rebalance.rebalance_id) or self._rebalance(rebalance)
             rebalance.incident_id = self._id_of(failure)
@@ -143,12 +144,12 @@ class Consequences:
 def _met(failure: Failure) -> _Met:
     names = {s.group_id for s in failure.stalls if s.kind in _OF_MEMBERS and s.group_id is not None}
     names |= {s.transactional_id for s in failure.stalls if s.transactional_id is not None}
-    names |= {r["resource"] for r in failure.recoveries if r["resource_kind"] in _OF_COORDINATORS}
+    names |= {r.resource for r in failure.recoveries if r.resource_kind in _OF_COORDINATORS}
     of_misuse = failure.misuse.servers if failure.misuse is not None else ()
     until = end_ns(failure)
     return _Met(
         clients=frozenset(clients_of(failure)),
-        names=frozenset(names - {None}),
+        names=frozenset(names),
         subjects=failure.servers | failure.resources | frozenset(of_misuse),
         end_ns=FOREVER if until is None else until,
     )

@@ -8,12 +8,10 @@ over a leader or coordinator meanwhile does not shut down: then it is an electio
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers.error_facts import LED_ELSEWHERE
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
-
-Row = dict[str, Any]
 
 HANDOVER_NS = 5 * SECOND
 """Longest time between two refusals, or the last one and the end of the connections: the controller lets the broker go
@@ -22,18 +20,18 @@ _HANDED_OVER = frozenset({"partition", "group", "transaction", "coordinator"})
 """Resources of recoveries that a broker leads or coordinates."""
 
 
-def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[Row]) -> None:
+def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[Recovery]) -> None:
     """Lets the failure of each broker that shut down in order begin when it first refused what it had handed over.
     failures: those of brokers, in order of time."""
     refused: dict[int, list[int]] = defaultdict(list)
     taken: dict[int, list[int]] = defaultdict(list)
     for row in recoveries:
-        if row["resource_kind"] not in _HANDED_OVER:
+        if row.resource_kind not in _HANDED_OVER:
             continue
-        if row["first_error_name"] in LED_ELSEWHERE and row["old_node_id"] is not None:
-            refused[row["old_node_id"]].append(row["start_ns"])
-        if row["new_node_id"] is not None and row["recovered_ns"] is not None:
-            taken[row["new_node_id"]].append(row["recovered_ns"])
+        if row.first_error_name in LED_ELSEWHERE and row.old_node_id is not None:
+            refused[row.old_node_id].append(row.start_ns)
+        if row.new_node_id is not None and row.recovered_ns is not None:
+            taken[row.new_node_id].append(row.recovered_ns)
     for times in (*refused.values(), *taken.values()):
         times.sort()
     for failure in failures:

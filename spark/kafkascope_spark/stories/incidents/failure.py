@@ -3,7 +3,6 @@ one kind have in common; each is a module of kinds/."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
@@ -13,8 +12,7 @@ from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.times import Times
-
-Row = dict[str, Any]
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 SECOND = 1_000_000_000
 FOLLOWS_NS = 15 * SECOND
@@ -125,10 +123,10 @@ class Failure:
     """Stalls of other failures that had begun before, and went on because of this one too."""
     outlasting: set[str] = field(default_factory=set)
     """The stalls among these and its own that went on because of a later failure (stall_id)."""
-    recoveries: list[Row] = field(default_factory=list)
+    recoveries: list[ClientRecovery] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
     """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
-    recoveries_of: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
+    recoveries_of: dict[tuple[str, str], list[ClientRecovery]] = field(default_factory=dict)
     """The recoveries of each client (client_instance_id) from what happened to each resource."""
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
@@ -142,13 +140,13 @@ class Failure:
     root: "Failure | None" = None
     """The failure that it followed from."""
 
-    def take_recovery(self, recovery: Row) -> None:
+    def take_recovery(self, recovery: ClientRecovery) -> None:
         """Add a recovery that belongs to it."""
         self.recoveries.append(recovery)
-        self.resources.add(recovery["resource"])
-        key = recovery["client_instance_id"], recovery["resource"]
+        self.resources.add(recovery.resource)
+        key = recovery.client_instance_id, recovery.resource
         self.recoveries_of.setdefault(key, []).append(recovery)
-        self.client_instance_ids.add(recovery["client_instance_id"])
+        self.client_instance_ids.add(recovery.client_instance_id)
 
     @property
     def is_of_broker(self) -> bool:

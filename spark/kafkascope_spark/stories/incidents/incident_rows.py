@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import SEVERE_MS
@@ -11,8 +10,6 @@ from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
-
-Row = dict[str, Any]
 
 MOST_EVIDENCE = 100
 
@@ -70,7 +67,7 @@ def clients_of(failure: Failure) -> set[str]:
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
     named = {stall.client_instance_id for stall in (*failure.stalls, *failure.earlier_stalls)}
     named |= {silence.client_instance_id for silence in failure.silences}
-    named |= {row["client_instance_id"] for row in failure.recoveries}
+    named |= {recovery.client_instance_id for recovery in failure.recoveries}
     return of_misuse | {client for client in named if client is not None}
 
 
@@ -92,11 +89,11 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
-    if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
+    if any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries):
         return "error"
     if failure.misuse is not None and failure.misuse.unserved:
         return "error"
-    if failure.kind.of_listener and any(r["outcome"] in UNSERVED for r in failure.recoveries):
+    if failure.kind.of_listener and any(r.outcome in UNSERVED for r in failure.recoveries):
         return "error"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     return "warning" if is_felt else "info"
@@ -111,6 +108,6 @@ def _evidence(failure: Failure) -> list[str]:
     ids = [*session, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state.requests]
-    ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
+    ids += [i for r in sorted(failure.recoveries, key=lambda r: r.start_ns) for i in r.evidence]
     ids += [i for use in (failure.misuse.uses if failure.misuse is not None else ()) for i in use.evidence]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

@@ -45,6 +45,7 @@ from kafkascope_spark.stories.incidents.zookeeper_session import (
     give_sessions,
     of_lost_sessions,
 )
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 Row = dict[str, Any]
 R = TypeVar("R")
@@ -65,7 +66,7 @@ class Incidents:
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
         self._states: list[BrokerState] = []
         self._stalls: list[Stall] = []
-        self._recoveries: list[Row] = []
+        self._recoveries: list[ClientRecovery] = []
         self._rebalances: list[RebalanceRow] = []
         self._sessions: list[ZooKeeperSession] = []
         self._starts: list[StartupRow] = []
@@ -104,7 +105,7 @@ class Incidents:
         named |= {stall.client_instance_id for stall in self._stalls}
         named |= {silent.client_instance_id for silent in self._silent}
         named |= {start.client_instance_id for start in self._starts}
-        named |= {row["client_instance_id"] for row in self._recoveries}
+        named |= {recovery.client_instance_id for recovery in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
     def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:

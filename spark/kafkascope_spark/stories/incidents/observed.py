@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
@@ -12,8 +12,7 @@ from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
-
-Row = dict[str, Any]
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 NO_SERVER = "BROKER:9092"
 """Stands for a broker where the capture shows none that served anybody."""
@@ -27,7 +26,7 @@ class Concerned(Protocol):
     servers: frozenset[str]
     misuse: Misuse | None
     stalls: list[Stall]
-    recoveries: list[Row]
+    recoveries: list[ClientRecovery]
     silences: list[SilentClient]
     rebalances: list[RebalanceRow]
 
@@ -47,7 +46,7 @@ class Observed:
         named = {stall.client_instance_id for stall in self._failure.stalls}
         named |= {silence.client_instance_id for silence in self._failure.silences}
         named |= {member.client_instance_id for member in self.departed}
-        named |= {recovery["client_instance_id"] for recovery in self._failure.recoveries}
+        named |= {recovery.client_instance_id for recovery in self._failure.recoveries}
         ids = sorted(filter(None, of_misuse | named))
         return [self._known[identity] for identity in ids if identity in self._known]
 
@@ -79,9 +78,9 @@ class Observed:
         """The longest time after which clients of the library gave up a request without a response."""
         mine = {client.client_instance_id for client in self.clients if client.library == library}
         waited = [
-            (row["start_ns"] - row["failing_ns"]) // 1_000_000
+            (row.start_ns - row.failing_ns) // 1_000_000
             for row in self._failure.recoveries
-            if row["client_instance_id"] in mine and row["first_error_name"] == GAVE_UP and row["failing_ns"]
+            if row.client_instance_id in mine and row.first_error_name == GAVE_UP and row.failing_ns
         ]
         return max(waited, default=None)
 

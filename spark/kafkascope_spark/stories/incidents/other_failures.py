@@ -3,7 +3,6 @@ permissions, quotas, missing topics; and stalls that nothing in the capture expl
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
@@ -16,8 +15,7 @@ from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
-
-Row = dict[str, Any]
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
@@ -108,11 +106,11 @@ def _goes_on(failure: Failure, stall: Stall) -> bool:
     return all(s.to_ns is None or stall.from_ns <= s.to_ns + SAME_NS for s in failure.stalls[-1:])
 
 
-def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
+def of_errors(recoveries: Iterable[ClientRecovery]) -> list[Failure]:
     """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
     missed."""
-    known = [row for row in recoveries if row["first_error_name"] in KIND_OF_ERROR]
+    known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR]
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
     found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
     found += _by_subject(_without_topic(commits, found))
@@ -122,12 +120,12 @@ def of_errors(recoveries: Iterable[Row]) -> list[Failure]:
     return found
 
 
-def _is_commit_for_missing_topic(recovery: Row) -> bool:
+def _is_commit_for_missing_topic(recovery: ClientRecovery) -> bool:
     """Whether a group could not commit offsets for a topic, which the recovery does not name."""
-    return KIND_OF_ERROR[recovery["first_error_name"]] is MISSING_TOPIC and is_of_group([recovery])
+    return KIND_OF_ERROR[recovery.first_error_name] is MISSING_TOPIC and is_of_group([recovery])
 
 
-def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
+def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure]) -> list[ClientRecovery]:
     """Gives each recovery from a failed commit to the topic that its client missed at that time. Returns those of
     clients that missed none. failures: in order of their starts."""
     missed: dict[str, deque[Failure]] = defaultdict(deque)
@@ -137,7 +135,7 @@ def _without_topic(commits: Iterable[Row], failures: Iterable[Failure]) -> list[
                 missed[client].append(failure)
     left = []
     for row in sorted(commits, key=_order):
-        at_ns, topics = row["start_ns"], missed[row["client_instance_id"]]
+        at_ns, topics = row.start_ns, missed[row.client_instance_id]
         while topics and _is_long_over(topics[0], at_ns):
             topics.popleft()  # those that come later would find it over, too
         if not topics or at_ns < topics[0].start_ns - SAME_NS:
@@ -151,30 +149,30 @@ def _is_long_over(failure: Failure, at_ns: int) -> bool:
     return failure.end_ns is not None and at_ns > failure.end_ns + SAME_NS
 
 
-def _order(recovery: Row) -> tuple[int, str]:
-    return recovery["start_ns"], recovery["recovery_id"]
+def _order(recovery: ClientRecovery) -> tuple[int, str]:
+    return recovery.start_ns, recovery.recovery_id
 
 
-def _by_subject(recoveries: Iterable[Row]) -> Iterator[Failure]:
+def _by_subject(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
     """Failures from recoveries whose errors have a kind."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
-        kind = KIND_OF_ERROR[row["first_error_name"]]
-        subject = topic_of(row) or row["resource"] if kind.by_topic else row["resource"]
+        kind = KIND_OF_ERROR[row.first_error_name]
+        subject = topic_of(row) or row.resource if kind.by_topic else row.resource
         key = f"{kind.name} {subject if kind.by_topic else ''}"
         failure = last_of.get(key)
-        if failure is None or _is_long_over(failure, row["start_ns"]):
-            failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
+        if failure is None or _is_long_over(failure, row.start_ns):
+            failure = last_of[key] = Failure(kind, subject, row.start_ns, row.start_ns)
             yield failure
         _take_error(failure, row)
 
 
-def _take_error(failure: Failure, recovery: Row) -> None:
+def _take_error(failure: Failure, recovery: ClientRecovery) -> None:
     failure.take_recovery(recovery)
-    failure.start_ns = min(failure.start_ns, recovery["start_ns"])
-    failure.error_names.add(recovery["first_error_name"])
-    over = failure.end_ns is not None and recovery["outcome"] == "recovered"
-    failure.end_ns = max(failure.end_ns or 0, recovery["recovered_ns"] or recovery["start_ns"]) if over else None
+    failure.start_ns = min(failure.start_ns, recovery.start_ns)
+    failure.error_names.add(recovery.first_error_name)
+    over = failure.end_ns is not None and recovery.outcome == "recovered"
+    failure.end_ns = max(failure.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
 
 
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:

@@ -3,7 +3,6 @@ recover."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from kafkascope_parsers.error_facts import (
     AT_NODE,
@@ -17,8 +16,7 @@ from kafkascope_spark.stories.incidents.client_failures import AFTER_SILENCE
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, followed_until_ns
 from kafkascope_spark.stories.incidents.misuse import Misuse
-
-Row = dict[str, Any]
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOVED = errors_about("leader", "coordinator")
 """Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
@@ -44,7 +42,7 @@ def failures_by_resource(failures: Iterable[Failure]) -> Failures:
     return Failures(failures, _keys, followed_until_ns)
 
 
-def attribute_recoveries(recoveries: Iterable[Row], known: Failures) -> list[Row]:
+def attribute_recoveries(recoveries: Iterable[ClientRecovery], known: Failures) -> list[ClientRecovery]:
     """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
     latest. Returns those that follow from none. known: failures_by_resource."""
     left = []
@@ -81,39 +79,34 @@ def _way_of_failing(failure: Failure) -> str:
     return "down" if failure.kind.restarts else "other"
 
 
-def _following(recovery: Row, known: Failures) -> Iterator[Failure]:
+def _following(recovery: ClientRecovery, known: Failures) -> Iterator[Failure]:
     """The failures from which a recovery follows: of those that concern the same, the last to begin. Of failed paths
     between brokers all: which of them is at the recovery's own broker, their keys do not say."""
-    error, start = recovery["first_error_name"], _failing_since_ns(recovery)
-    keys: list[Key] = [(way, recovery["old_node_id"]) for way, errors in _AT_NODE.items() if error in errors]
-    keys += [("client", recovery["client_instance_id"]), ("server", recovery["resource"])]
+    error, start = recovery.first_error_name, recovery.failing_since_ns
+    keys: list[Key] = [(way, recovery.old_node_id) for way, errors in _AT_NODE.items() if error in errors]
+    keys += [("client", recovery.client_instance_id), ("server", recovery.resource)]
     keys += [_OF_ALL] if error in FOLLOWS | FOLLOWS_FOR_THE_SAME else []
     for key in keys:
         yield from islice(_those_that(_follows, recovery, known.latest(key, start, start + SECOND)), 1)
     if error in _TOO_EARLY:
-        lost = known.latest(("host", recovery["client_ip"]), start, start + SECOND)
+        lost = known.latest(("host", recovery.client_ip), start, start + SECOND)
         yield from islice(_those_that(_is_too_early, recovery, lost), 1)
     if error in FOLLOWS:
-        paths = known.latest(("replica", recovery["old_node_id"]), start, start + SECOND)
+        paths = known.latest(("replica", recovery.old_node_id), start, start + SECOND)
         yield from _those_that(_follows, recovery, paths)
 
 
 def _those_that(
-    follows: Callable[[Row, Failure], bool], recovery: Row, failures: Iterable[Failure]
+    follows: Callable[[ClientRecovery, Failure], bool], recovery: ClientRecovery, failures: Iterable[Failure]
 ) -> Iterator[Failure]:
     return (failure for failure in failures if follows(recovery, failure))
 
 
-def _failing_since_ns(recovery: Row) -> int:
-    since_ns: int = recovery["failing_ns"] or recovery["start_ns"]
-    return since_ns
-
-
-def _follows(recovery: Row, failure: Failure) -> bool:
+def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether the recovery, which is about something that the failure concerns, is that of a client from the failed
     broker, or from what it brought about elsewhere. Brokers that do not reach each other let their clients wait for the
     other's replicas."""
-    error, start = recovery["first_error_name"], _failing_since_ns(recovery)
+    error, start = recovery.first_error_name, recovery.failing_since_ns
     if failure.silences:
         ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
         return ended and start >= failure.start_ns and error in AFTER_SILENCE
@@ -123,40 +116,38 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return False
     if failure.kind.between_brokers:
         return error in FOLLOWS
-    if not failure.reaches(recovery["client_ip"]):
+    if not failure.reaches(recovery.client_ip):
         return False
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return failure.kind.of_listener or _is_at(recovery, failure) or follows
 
 
-def _is_of_time(recovery: Row, failure: Failure) -> bool:
+def _is_of_time(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether the recovery began while the failure lasted, or shortly before or after."""
-    start = _failing_since_ns(recovery)
+    start = recovery.failing_since_ns
     return start >= failure.start_ns - SECOND and (failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS)
 
 
-def _is_of_misuse(recovery: Row, failure: Failure, misuse: Misuse) -> bool:
+def _is_of_misuse(recovery: ClientRecovery, failure: Failure, misuse: Misuse) -> bool:
     """Whether the recovery is that of a client which is not let in anywhere, or that of a client from the listener
     which its settings do not fit."""
-    client = recovery["client_instance_id"]
-    at_it = recovery["resource_kind"] == "authentication" or recovery["resource"] in misuse.servers
+    client = recovery.client_instance_id
+    at_it = recovery.resource_kind == "authentication" or recovery.resource in misuse.servers
     return client in failure.client_instance_ids or (at_it and client in misuse.client_instance_ids)
 
 
-def _is_too_early(recovery: Row, failure: Failure) -> bool:
+def _is_too_early(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether a client that lost its coordinator with the broker asked the next one before that knew that it is the
     coordinator: another broker names it as soon as the controller has chosen it. failure: of a broker, as the client's
     host saw it too."""
-    goes_on = failure.end_ns is None or _failing_since_ns(recovery) <= failure.end_ns
-    return (
-        goes_on and _is_of_time(recovery, failure) and recovery["first_error_name"] in COORDINATOR_MOVED & LED_ELSEWHERE
-    )
+    goes_on = failure.end_ns is None or recovery.failing_since_ns <= failure.end_ns
+    return goes_on and _is_of_time(recovery, failure) and recovery.first_error_name in COORDINATOR_MOVED & LED_ELSEWHERE
 
 
-def _is_at(recovery: Row, failure: Failure) -> bool:
+def _is_at(recovery: ClientRecovery, failure: Failure) -> bool:
     """Whether the recovery is that from an error of the failed broker itself. One that restarts knows no topic until
     its controller has named them; a topic that stays unknown is missing."""
-    error = recovery["first_error_name"]
-    if recovery["old_node_id"] != failure.node_id or error not in _AT_NODE[_way_of_failing(failure)]:
+    error = recovery.first_error_name
+    if recovery.old_node_id != failure.node_id or error not in _AT_NODE[_way_of_failing(failure)]:
         return False
-    return error in AT_NODE or failure.kind.by_session or recovery["outcome"] == "recovered"
+    return error in AT_NODE or failure.kind.by_session or recovery.outcome == "recovered"

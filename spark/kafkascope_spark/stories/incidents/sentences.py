@@ -85,8 +85,8 @@ def _impact_without_stalls(failure: Failure) -> str:
     nothing."""
     if failure.misuse is not None:
         return misuse_impact(failure.misuse)
-    unserved = (r for r in failure.recoveries if r["outcome"] in UNSERVED)
-    failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
+    unserved = (r for r in failure.recoveries if r.outcome in UNSERVED)
+    failed = {r.client_instance_id for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
     if failure.is_lossy:

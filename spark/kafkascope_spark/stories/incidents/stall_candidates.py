@@ -55,10 +55,10 @@ class KnownFailures:
             if resource == failure.server:
                 keys.append(("node", (client, failure.node_id)))
             for row in rows:
-                if row["outcome"] != "served_elsewhere":
-                    until = None if row["recovered_ns"] is None else row["recovered_ns"] - 1
+                if row.outcome != "served_elsewhere":
+                    until = None if row.recovered_ns is None else row.recovered_ns - 1
                     for key in keys:
-                        self._recoveries.add(key, row["start_ns"], until, (row["start_ns"], failure))
+                        self._recoveries.add(key, row.start_ns, until, (row.start_ns, failure))
 
     def _add_states(self, failure: Failure) -> None:
         for state in failure.states if failure.node_id is not None else ():

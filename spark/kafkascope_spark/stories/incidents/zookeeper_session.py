@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
@@ -18,8 +17,6 @@ from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, EndedSession, Failure
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.zookeeper_session import ZOOKEEPER_SESSION as LOST_SESSION
-
-Row = dict[str, Any]
 
 ZOOKEEPER_SESSION = "zookeeper_session"
 """Kind of the rows (ZooKeeperSession)."""

@@ -13,8 +13,8 @@ from bisect import insort
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from kafkascope_parsers.error_facts import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
-from kafkascope_spark.stories.model import Row
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
+from kafkascope_parsers.error_facts import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
 
 SECOND = 1_000_000_000
 GAP_NS = 5 * SECOND
@@ -27,18 +27,6 @@ MOST_CAUSES = 10_000
 """Causes that are remembered at once; beyond that, those that have ended are forgotten."""
 _LEAST_SWEPT = 64
 """So many causes at nodes are not looked through for those that are over."""
-COLUMNS = (
-    "recovery_id",
-    "client_instance_id",
-    "resource_kind",
-    "resource",
-    "first_error_name",
-    "start_ns",
-    "failing_ns",
-    "recovered_ns",
-    "old_node_id",
-)
-"""Columns of `recoveries` that decide the cause of an episode."""
 
 
 @dataclass(slots=True)
@@ -68,15 +56,15 @@ class Causes:
         self._nodes: dict[str, int | None] = {}
         """Address of a server -> its node, for the server's other ports; None where it serves several nodes."""
 
-    def cause_of(self, episode: Row) -> str:
-        """The cause_id of an episode, a row with the COLUMNS of `recoveries`."""
-        start, client = affected_ns(episode), episode["client_instance_id"]
+    def cause_of(self, episode: Recovery) -> str:
+        """The cause_id of an episode."""
+        start, client = episode.affected_ns, episode.client_instance_id
         self._learn_node(episode)
         key = self._key(episode)
-        cause = self._broker_loss_before(episode["first_error_name"], start, client) or self._ongoing(key, start)
+        cause = self._broker_loss_before(episode.first_error_name, start, client) or self._ongoing(key, start)
         if cause is None:
             cause = self._begin(episode, key)
-        cause.until_ns = max(cause.until_ns, episode["start_ns"], episode["recovered_ns"] or 0)
+        cause.until_ns = max(cause.until_ns, episode.start_ns, episode.recovered_ns or 0)
         if client not in cause.clients:
             cause.clients.add(client)
             if cause.is_at_node:
@@ -95,12 +83,12 @@ class Causes:
         cause = self._by_key.get(key)
         return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
 
-    def _begin(self, episode: Row, key: str) -> Cause:
+    def _begin(self, episode: Recovery, key: str) -> Cause:
         """A new cause, which begins with the episode."""
-        start = affected_ns(episode)
+        start = episode.affected_ns
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
         self._n_begun += 1
-        cause = Cause(f"cause-{digest[:16]}", self._n_begun, start, episode["first_error_name"] in AT_NODE)
+        cause = Cause(f"cause-{digest[:16]}", self._n_begun, start, episode.first_error_name in AT_NODE)
         self._forget_over(start)
         self._by_key[key] = cause
         if cause.is_at_node:
@@ -121,31 +109,23 @@ class Causes:
                     of_clients.setdefault(client, []).append(cause)
             self._at_nodes_of = of_clients
 
-    def _learn_node(self, episode: Row) -> None:
+    def _learn_node(self, episode: Recovery) -> None:
         """Remember which node is behind the address of a lost connection."""
-        if episode["resource_kind"] == "connection" and episode["old_node_id"] is not None:
-            address, node = _address(episode), episode["old_node_id"]
+        if episode.resource_kind == "connection" and episode.old_node_id is not None:
+            address, node = _address(episode), episode.old_node_id
             if len(self._nodes) < MOST_CAUSES or address in self._nodes:
                 self._nodes[address] = node if self._nodes.get(address, node) == node else None
 
-    def _key(self, episode: Row) -> str:
+    def _key(self, episode: Recovery) -> str:
         """What an episode has in common with the other episodes of its cause."""
-        error, node = episode["first_error_name"], episode["old_node_id"]
+        error, node = episode.first_error_name, episode.old_node_id
         if error not in AT_NODE:
-            return f"{error}|{episode['resource_kind']}|{episode['resource']}"
-        if node is None and episode["resource_kind"] == "connection":
+            return f"{error}|{episode.resource_kind}|{episode.resource}"
+        if node is None and episode.resource_kind == "connection":
             node = self._nodes.get(_address(episode))
-        return f"node {node}" if node is not None else f"server {episode['resource']}"
+        return f"node {node}" if node is not None else f"server {episode.resource}"
 
 
-def _address(episode: Row) -> str:
+def _address(episode: Recovery) -> str:
     """The server's address without the port: a broker's listeners and its controller are ports of one address."""
-    address: str = episode["resource"].rpartition(":")[0]
-    return address
-
-
-def affected_ns(episode: Row) -> int:
-    """The time from which the episode's client was affected: its first error, or the request or SYN to which a silent
-    broker did not respond."""
-    start: int = episode["start_ns"]
-    return min(start, episode["failing_ns"] or start) if episode["first_error_name"] in SILENT else start
+    return episode.resource.rpartition(":")[0]

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stories.recoveries import RefreshTrigger
 from kafkascope_parsers.api_keys import FIND_COORDINATOR, METADATA
 from kafkascope_spark.stories.model import ErrorRun
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
@@ -23,14 +24,8 @@ BACKOFF_NS = 10_000_000
 """A pause before the next act that is worth telling."""
 SOON_NS = 2_000_000_000
 """Metadata that is asked for within this time of an error is asked for because of it."""
-FIRST_TIMES = {
-    "metadata": "refreshed_ns",
-    "find_coordinator": "rediscovered_ns",
-    "reconnect": "reconnected_ns",
-    "authenticate": "reauthenticated_ns",
-    "join_group": "rejoined_ns",
-    "retry": "retried_ns",
-}
+TIMED_STEPS = frozenset({"metadata", "find_coordinator", "reconnect", "authenticate", "join_group", "retry"})
+"""Steps of which an episode keeps when the first was."""
 NO_NODE_APIS = frozenset({METADATA, FIND_COORDINATOR})
 """The node that answers is not the one that it is about."""
 
@@ -59,6 +54,7 @@ class Episode:
     """Whether its errors came faster than a client's back-off lets them."""
     is_fatal: bool = False
     times: dict[str, int] = field(default_factory=dict)
+    """TIMED_STEPS -> when the first was."""
     reactions: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
     n_wasted: int = 0
@@ -67,7 +63,7 @@ class Episode:
     n_to_old: int = 0
     old_until_ns: int | None = None
     old_node_id: int | None = None
-    trigger: str | None = None
+    trigger: RefreshTrigger | None = None
     hinted: bool = False
     leader_id: int | None = None
     """Leader of the topic-partition, as answers named it since the first error."""
@@ -197,8 +193,8 @@ class Episode:
             self.reaction_check.on_step(step._replace(name=step_name), is_asked=trigger is Trigger.ASKED)
         if not step.is_reported:
             return
-        if step_name in FIRST_TIMES:
-            self.times.setdefault(FIRST_TIMES[step_name], step.ts_ns)
+        if step_name in TIMED_STEPS:
+            self.times.setdefault(step_name, step.ts_ns)
         if step_name == "metadata" and self.trigger is None:
             self.trigger = self._trigger_of(step)
         if step.name in self._since_error:
@@ -209,7 +205,7 @@ class Episode:
             self.reactions.append(reaction)
         self._add_step(step if reaction == step.name else step._replace(name=reaction))
 
-    def _trigger_of(self, metadata: EpisodeStep) -> str:
+    def _trigger_of(self, metadata: EpisodeStep) -> RefreshTrigger:
         asked_ns = metadata.ts_ns - 1000 * (metadata.duration_us or 0)
         newest_ns = self._recent[-1] if self._recent else self.first.ts_ns
         return "error" if self.first.ts_ns <= asked_ns <= newest_ns + SOON_NS else "age"

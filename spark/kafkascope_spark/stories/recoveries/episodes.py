@@ -7,11 +7,14 @@ episode holds.
 import hashlib
 from collections.abc import Callable, Iterator
 
+from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers.error_facts import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import ErrorRun, Row
-from kafkascope_spark.stories.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
+from kafkascope_spark.stories.model import ErrorRun
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
+from kafkascope_spark.stories.recoveries.episode import NO_NODE_APIS, STORM_TOTAL, Episode
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.stories.recoveries.reaction import Reaction
 from kafkascope_spark.stories.recoveries.reactions import reaction_to
@@ -42,7 +45,7 @@ class Episodes:
         self._answered_ns = {c.conn_id: c.last_answered_ns for c in instance.connections}
         self._numbers: dict[Resource, int] = {}
         self._journal = Journal()
-        self._rows: list[tuple[str, Row]] = []
+        self._rows: list[RecoveryRow] = []
 
     def __bool__(self) -> bool:
         return bool(self._open)
@@ -130,12 +133,12 @@ class Episodes:
         if not self._open:
             self._journal.clear()
 
-    def ready(self) -> list[tuple[str, Row]]:
+    def ready(self) -> list[RecoveryRow]:
         """The rows of what has ended since they were last taken."""
         rows, self._rows = self._rows, []
         return rows
 
-    def finish(self, outcome_of: Callable[[Episode], str], end_ns: int) -> Iterator[tuple[str, Row]]:
+    def finish(self, outcome_of: Callable[[Episode], RecoveryOutcome], end_ns: int) -> Iterator[RecoveryRow]:
         """End of the capture or of the client: the rows that are left, an episode after the other.
 
         outcome_of: the outcome of an episode that did not end.
@@ -154,31 +157,25 @@ class Episodes:
             return False
         return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
-    def _before_failure(self, episode: Episode) -> Row:
-        """What a connection that failed was used for at last, and how long before it had carried an answer."""
+    def _idle_ms(self, episode: Episode) -> int | None:
+        """How long before it failed a connection had carried an answer; None where that is not known, or where there
+        was none."""
         first = episode.first
-        if episode.resource[0] != "connection":
-            return {"failing_api": None, "idle_ms": None}
         answered_ns = self._answered_ns.get(first.conn_id or "")
-        if answered_ns is None or first.since_ns is None or first.since_ns < answered_ns:
-            return {"failing_api": first.api_name, "idle_ms": None}
-        if self._uncovered.first_in(answered_ns, first.since_ns) is not None:
-            return {"failing_api": first.api_name, "idle_ms": None}
-        return {"failing_api": first.api_name, "idle_ms": (first.since_ns - answered_ns) // 1_000_000}
+        if episode.resource[0] != "connection" or answered_ns is None or first.since_ns is None:
+            return None
+        if first.since_ns < answered_ns or self._uncovered.first_in(answered_ns, first.since_ns) is not None:
+            return None
+        return (first.since_ns - answered_ns) // 1_000_000
 
-    def _times(self, episode: Episode, end: EpisodeStep | None) -> Row:
-        start = episode.first.ts_ns
-        is_known = end is not None and self._uncovered.first_in(start, end.ts_ns) is None
-        return {
-            "start_ns": start,
-            "failing_ns": episode.first.since_ns,
-            **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
-            "recovered_ns": end.ts_ns if end else None,
-            "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end and is_known else None,
-            "refresh_trigger": episode.trigger,
-        }
+    def _time_to_recover_ms(self, episode: Episode, end: EpisodeStep | None) -> int | None:
+        """From the first error to the first success; None without one, and where no file covers a part of that time."""
+        start_ns = episode.first.ts_ns
+        if end is None or self._uncovered.first_in(start_ns, end.ts_ns) is not None:
+            return None
+        return (end.ts_ns - start_ns) // 1_000_000
 
-    def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
+    def _write(self, episode: Episode, outcome: RecoveryOutcome, end: EpisodeStep | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
         until_ns = episode.last_ns if end is None else end.ts_ns
@@ -187,51 +184,67 @@ class Episodes:
             outcome = "wrong_reaction"
         elif BRIEFLY_NORMAL.issuperset(episode.errors) and until_ns - episode.first.ts_ns < BRIEF_NS:
             return
-        recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
-        row: Row = {
-            "recovery_id": recovery_id,
-            "client_instance_id": self._instance.instance_id,
-            "client_id": self._instance.client_id,
-            "client_ip": self._instance.client_ip,
-            "cause_id": None,
-            "outcome": outcome,
-            "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
-            **_what(episode),
-            **self._times(episode, end),
-            **self._before_failure(episode),
-            **_costs(episode, end, api_key),
-        }
-        self._rows.append(("recoveries", row))
-        self._rows += [("recovery_steps", _step_row(recovery_id, i, s)) for i, s in enumerate(episode.steps, 1)]
+        recovery = self._recovery(episode, outcome, end, api_key)
+        self._rows.append(recovery)
+        self._rows += [_step_row(recovery.recovery_id, seq, step) for seq, step in enumerate(episode.steps, 1)]
+
+    def _recovery(
+        self, episode: Episode, outcome: RecoveryOutcome, end: EpisodeStep | None, api_key: int | None
+    ) -> ClientRecovery:
+        """The row of the episode. end: its success, answered by api_key; None without one."""
+        instance, (kind, name), first, times = self._instance, episode.resource, episode.first, episode.times
+        n_stale, stale_us = _stale_requests(episode, end, api_key)
+        return ClientRecovery(
+            recovery_id=_digest("rec", instance.instance_id, kind, name, str(episode.number)),
+            client_instance_id=instance.instance_id,
+            client_id=instance.client_id,
+            client_ip=instance.client_ip,
+            cause_id=None,
+            resource_kind=kind,
+            resource=name,
+            first_error_name=episode.errors[0],
+            first_api_key=episode.api_key,
+            error_names=tuple(episode.errors),
+            n_errors=episode.n_errors,
+            expected_reaction=episode.expected,
+            reaction=", ".join(episode.reactions) or "none",
+            outcome=outcome,
+            wrong_why=_wrong_why(episode) if outcome == "wrong_reaction" else None,
+            storm=episode.storm,
+            start_ns=first.ts_ns,
+            failing_ns=first.since_ns,
+            failing_api=first.api_name if kind == "connection" else None,
+            idle_ms=self._idle_ms(episode),
+            refreshed_ns=times.get("metadata"),
+            rediscovered_ns=times.get("find_coordinator"),
+            reconnected_ns=times.get("reconnect"),
+            reauthenticated_ns=times.get("authenticate"),
+            rejoined_ns=times.get("join_group"),
+            retried_ns=times.get("retry"),
+            recovered_ns=end.ts_ns if end else None,
+            time_to_recover_ms=self._time_to_recover_ms(episode, end),
+            refresh_trigger=episode.trigger,
+            lost_broker_us=episode.lost_ns["broker"] // 1000,
+            lost_backoff_us=episode.lost_ns["backoff"] // 1000,
+            lost_stale_us=episode.lost_ns["stale"] // 1000,
+            lost_connecting_us=episode.lost_ns["connecting"] // 1000,
+            n_wasted_requests=episode.n_wasted + max(0, episode.n_lookups - 1),
+            n_stale_requests=n_stale,
+            stale_us=stale_us,
+            old_node_id=episode.old_node_id,
+            new_node_id=_owner(episode, end, api_key),
+            incident_id=None,
+            evidence=tuple(episode.evidence),
+        )
 
 
-def _what(episode: Episode) -> Row:
-    kind, name = episode.resource
-    return {
-        "resource_kind": kind,
-        "resource": name,
-        "first_error_name": episode.errors[0],
-        "first_api_key": episode.api_key,
-        "error_names": episode.errors,
-        "n_errors": episode.n_errors,
-        "expected_reaction": episode.expected,
-        "reaction": ", ".join(episode.reactions) or "none",
-        "storm": episode.storm,
-        "incident_id": None,
-        "evidence": episode.evidence,
-    }
-
-
-def _costs(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> Row:
-    moved, until = _moved(episode, end, api_key), episode.old_until_ns
-    return {
-        **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
-        "n_wasted_requests": episode.n_wasted + max(0, episode.n_lookups - 1),
-        "n_stale_requests": episode.n_to_old if moved else 0,
-        "stale_us": (until - episode.first.ts_ns) // 1000 if moved and until else None,
-        "old_node_id": episode.old_node_id,
-        "new_node_id": _owner(episode, end, api_key),
-    }
+def _stale_requests(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> tuple[int, int | None]:
+    """How many requests still went to the old node, and the time until the last of them; none where the resource works
+    at no other node."""
+    if not _moved(episode, end, api_key):
+        return 0, None
+    until_ns = episode.old_until_ns
+    return episode.n_to_old, (until_ns - episode.first.ts_ns) // 1000 if until_ns else None
 
 
 def _moved(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> bool:
@@ -254,18 +267,18 @@ def _wrong_why(episode: Episode) -> str:
     return episode.reaction_check.wrong or f"{episode.n_errors} tries of what is not allowed"
 
 
-def _step_row(recovery_id: str, seq: int, step: EpisodeStep) -> Row:
-    return {
-        "recovery_id": recovery_id,
-        "seq": seq,
-        "step": step.name,
-        "conn_id": step.conn_id,
-        "node_id": step.node_id,
-        "ts_ns": step.ts_ns,
-        "duration_us": step.duration_us,
-        "request_id": step.request_id,
-        "error_name": step.error_name,
-    }
+def _step_row(recovery_id: str, seq: int, step: EpisodeStep) -> RecoveryStep:
+    return RecoveryStep(
+        recovery_id=recovery_id,
+        seq=seq,
+        step=step.name,
+        conn_id=step.conn_id,
+        node_id=step.node_id,
+        ts_ns=step.ts_ns,
+        duration_us=step.duration_us,
+        request_id=step.request_id,
+        error_name=step.error_name,
+    )
 
 
 def _digest(prefix: str, *parts: str) -> str:

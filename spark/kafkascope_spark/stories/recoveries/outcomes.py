@@ -8,6 +8,7 @@ another member's by now.
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
+from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.episode import Episode
 from kafkascope_spark.stories.recoveries.states import State
@@ -32,8 +33,8 @@ class OpenOutcomes:
         self._last_requests = sorted(((at, server) for server, at in last_requests.items()), reverse=True)
         """When each server that had responded was last asked, the last first."""
 
-    def outcome(self, episode: Episode) -> str:
-        """One of RECOVERY_OUTCOMES."""
+    def outcome(self, episode: Episode) -> RecoveryOutcome:
+        """How the episode ended."""
         if episode.is_fatal:
             return "fatal"
         kind, name = episode.resource

@@ -8,7 +8,8 @@ from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request, Row
+from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.recoveries.client_recovery import RecoveryRow
 from kafkascope_spark.stories.recoveries.coordinators import Coordinators
 from kafkascope_spark.stories.recoveries.episodes import Episodes
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
@@ -376,11 +377,11 @@ class Recoveries:
         begins = self._begins[connection.server]
         return bisect_right(begins, at) > bisect_right(begins, connection.begin_ns)
 
-    def ready(self) -> list[tuple[str, Row]]:
+    def ready(self) -> list[RecoveryRow]:
         """Rows of the episodes that have ended."""
         return self._episodes.ready()
 
-    def finish(self, left_ns: int | None = None) -> Iterator[tuple[str, Row]]:
+    def finish(self, left_ns: int | None = None) -> Iterator[RecoveryRow]:
         """End of the client or of the capture. left_ns: when the client left, after which it waits for nothing."""
         end = self._capture_ns[1]
         for conn_id, waiting in self._waiting.of_connections():

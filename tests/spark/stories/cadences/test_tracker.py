@@ -43,8 +43,8 @@ def test_rows_of_a_consumer(
     cadences = Cadences(instance(one))
     for at in (1, 2_001, 4_001):
         cadences.on_request(request_row(api_keys.METADATA, at, at + 1))
-    rows = [row for table, row in cadences.finish() if table == "cadences"]
-    verdicts = [(r["cadence"], r["conn_id"], r["p50_ms"], r["expected_from"], r["verdict"]) for r in rows]
+    rows = cadences.finish()
+    verdicts = [(r.cadence, r.conn_id, r.p50_ms, r.expected_from, r.verdict) for r in rows]
     assert verdicts == [
         ("metadata_refresh", None, 2_000, "default", "as_expected"),
         ("heartbeat", "c1", 3_000, "join_group", "as_expected"),

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse, Outcome
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -91,24 +92,22 @@ def stall() -> MakeStall:
 def recovery() -> MakeRow:
     """A recovery of the client at a host, whose first error came from a broker."""
 
-    def make(error: str, host: int, node: int | None, start: float, end: float | None, **more: Any) -> Row:
-        return {
+    def make(error: str, host: int, node: int | None, start: float, end: float | None, **more: Any) -> ClientRecovery:
+        row = {
             "recovery_id": f"rec-{host}-{start}",
             "client_instance_id": f"ci-{host}",
-            "client_ip": f"10.0.0.{host}",
             "resource_kind": "partition",
             "resource": "orders-0",
             "first_error_name": error,
-            "error_names": [error],
+            "error_names": (error,),
             "first_api_key": 1,
             "outcome": "still_open" if end is None else "recovered",
             "start_ns": ns(start),
-            "failing_ns": None,
             "recovered_ns": ns(end),
             "old_node_id": node,
-            "new_node_id": None,
-            "evidence": [f"failed-{host}-{start}"],
-        } | more
+            "evidence": (f"failed-{host}-{start}",),
+        }
+        return replace(row_of(ClientRecovery, **row | more), client_ip=f"10.0.0.{host}")
 
     return make
 

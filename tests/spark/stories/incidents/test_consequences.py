@@ -59,7 +59,7 @@ def test_a_start_belongs_to_what_its_client_met(silent_broker: list[BrokerState]
     starts = [start(22, 7, "10.0.0.2:9092"), start(23, 7), start(22, 40)]
     found = owners(silent_broker, recovery=[met], failed_start=starts)
     assert found == {
-        met["recovery_id"]: "broker_silent",
+        met.recovery_id: "broker_silent",
         "start-22-7": "broker_silent",
         "start-23-7": None,  # this client met nothing
         "start-22-40": None,  # the broker had long been back

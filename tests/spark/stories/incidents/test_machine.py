@@ -254,7 +254,7 @@ def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
     restarts_in_turn: list[BrokerState], recovery: MakeRow
 ) -> None:
     closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
-    refused = closed | {"client_instance_id": "ci-22", "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]}
+    refused = replace(closed, client_instance_id="ci-22", error_names=("CONNECTION_CLOSED", "CONNECTION_REFUSED"))
     (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
     assert "Nobody stood still because of it." in idle["sentence"]
     assert "1 client could not work because of it." in asking["sentence"]
@@ -343,7 +343,7 @@ def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
     incidents, kinds = tell(silent_broker, [unread], [refused])
     assert kinds == {"stall-consume-21-20.5": "broker_silent"}
     assert [(i["node_id"], i["end_ns"]) for i in incidents] == [(2, 41 * NS)]
-    _, kinds = tell(silent_broker, [unread], [refused | {"recovered_ns": 20_400_000_000}])
+    _, kinds = tell(silent_broker, [unread], [replace(refused, recovered_ns=20_400_000_000)])
     assert kinds == {"stall-consume-21-20.5": "unexplained"}
 
 
@@ -355,7 +355,7 @@ def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_bec
     unread = stall("consume", 21, 2, 15.1, 18.5, group_id="orders-app")
     _, kinds = tell(states, [unread], [lost])
     assert kinds == {"stall-consume-21-15.1": "path"}
-    _, kinds = tell(states, [unread], [lost | {"recovered_ns": None, "outcome": "served_elsewhere"}])
+    _, kinds = tell(states, [unread], [replace(lost, recovered_ns=None, outcome="served_elsewhere")])
     assert kinds == {"stall-consume-21-15.1": "unexplained"}
 
 
@@ -375,7 +375,8 @@ def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: Ma
     refused = recovery("CONNECTION_REFUSED", 21, 7, 5, None, resource_kind="connection", outcome="client_ended")
     address = {"server_ip": "10.0.0.99", "server_port": 9099}
     (incident,), _ = tell(
-        [replace(state(None, 21, "silent", 5, None), **address)], recoveries=[refused | {"resource": "10.0.0.99:9099"}]
+        [replace(state(None, 21, "silent", 5, None), **address)],
+        recoveries=[replace(refused, resource="10.0.0.99:9099")],
     )
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
     assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")

@@ -138,7 +138,7 @@ def test_recoveries_and_stalls_of_a_client_that_is_not_let_in_belong_to_it(
     (incident, moved), kinds = tell([], [waited], [lost, other], uses=[refused])
     assert (incident["kind"], incident["n_stalls"], moved["clients"]) == ("client", 1, ["ci-22"])
     assert kinds == {waited.stall_id: "client"}
-    assert lost["evidence"][0] in incident["evidence"]
+    assert lost.evidence[0] in incident["evidence"]
 
 
 MakeConnection = Callable[..., Connection]

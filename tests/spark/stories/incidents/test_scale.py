@@ -114,7 +114,7 @@ def all_brokers_down(state: MakeState, recovery: MakeRow, stall: MakeStall) -> C
                     replace(state(1, host, ("down", "silent", "frozen", "lossy")[i % 4], 1 + i, None), **at),
                 )
             for error in ("NOT_LEADER_OR_FOLLOWER", "COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_UNANSWERED"):
-                yield "recovery", recovery(error, 21, i, 2 + i, None) | {"recovery_id": f"rec-{i}-{error}"}
+                yield "recovery", recovery(error, 21, i, 2 + i, None, recovery_id=f"rec-{i}-{error}")
             yield "stall", stall("produce", 21, i, 2 + i, None, topic=f"topic{i}")
             yield "stall", stall("commit", 22, None, 2 + i, 2.5 + i, topic=f"topic{i}")
 
@@ -145,10 +145,10 @@ def one_client(recovery: MakeRow, stall: MakeStall) -> Callable[[int], Found]:
         errors = ("UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR", "THROTTLED")
         for i in range(n):
             missing = {"resource": f"topic{i}-0", "recovery_id": f"rec-{i}"}
-            yield "recovery", recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, i, None) | missing
+            yield "recovery", recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, i, None, **missing)
             for error in errors:
                 is_over = {"resource_kind": "group", "resource": f"group-{i % 5}", "recovery_id": f"rec-{i}-{error}"}
-                yield "recovery", recovery(error, 21, 1, i, i + 0.5) | is_over
+                yield "recovery", recovery(error, 21, 1, i, i + 0.5, **is_over)
             yield "stall", stall("produce", 21, 1, i, None, topic=f"topic{i}")
             yield "stall", stall("metadata", 21, None, i, i + 0.7, topic=None, partition=None)
             about = {"transactional_id": f"tx-{i}", "begin_ns": i * NS, "outcome": "aborted"}

@@ -2,12 +2,14 @@ import sys
 from types import FrameType
 from typing import Any
 
-from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes, affected_ns
+from kafkascope_analyzer.dataset.row_types import column_fields
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
+from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes
 
 
-def episode(at: float, error: str, resource: str, node: int | None = None, **changes: Any) -> dict[str, Any]:
+def episode(at: float, error: str, resource: str, node: int | None = None, **changes: Any) -> Recovery:
     kind = "connection" if ":" in resource else "partition"
-    row = {
+    row = dict.fromkeys(column_fields(Recovery)) | {
         "recovery_id": f"rec-{at}-{resource}",
         "client_instance_id": "ci-1",
         "resource_kind": kind,
@@ -18,10 +20,10 @@ def episode(at: float, error: str, resource: str, node: int | None = None, **cha
         "recovered_ns": None,
         "old_node_id": node,
     }
-    return row | changes
+    return Recovery(**row | changes)
 
 
-def causes(*episodes: dict[str, Any]) -> list[str]:
+def causes(*episodes: Recovery) -> list[str]:
     assigned = Causes()
     return [assigned.cause_of(row) for row in episodes]
 
@@ -93,7 +95,7 @@ def test_a_silent_broker_is_the_cause_from_the_request_that_it_left_alone() -> N
     cause_ids = causes(silent, given_up, episode(5.0, "REQUEST_TIMED_OUT", "t-1", 1))
     assert len(set(cause_ids)) == 1
     joining = episode(9.0, "CONNECTION_CLOSED", "10.0.0.4:9092", 4, failing_ns=SECOND)
-    assert affected_ns(joining) == joining["start_ns"]
+    assert joining.affected_ns == joining.start_ns
 
 
 def test_thousands_of_causes_at_one_time_are_not_looked_through_for_each_episode() -> None:
@@ -109,8 +111,8 @@ def test_thousands_of_causes_at_one_time_are_not_looked_through_for_each_episode
         rows = []
         for i in range(n):
             rows.append(episode(1 + i / n, "CONNECTION_REFUSED", f"10.0.{i}.1:9092", client_instance_id=f"ci-{i}"))
-            member = episode(1 + i / n, "UNKNOWN_MEMBER_ID", f"group-{i}", client_instance_id=f"other-{i}")
-            rows.append(member | {"resource_kind": "group"})
+            of_group = {"client_instance_id": f"other-{i}", "resource_kind": "group"}
+            rows.append(episode(1 + i / n, "UNKNOWN_MEMBER_ID", f"group-{i}", **of_group))
         before = sys.getprofile()
         sys.setprofile(counted)
         try:

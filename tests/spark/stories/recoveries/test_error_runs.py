@@ -6,7 +6,6 @@ another connection meanwhile.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,8 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
 from kafkascope_spark.stories.model import ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
+from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
@@ -57,14 +58,14 @@ def as_run(rows: list[list[EventRow]]) -> list[list[EventRow]]:
     return [*rows[:EDGE], [(("10.0.0.1", 1, run.ts_ns, ERROR_RUN), run)], *rows[-EDGE:]]
 
 
-def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[str, Any]]:
+def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[ClientRecovery]:
     moments = sorted([row for group in groups for row in group] + others, key=lambda row: row[0])
     facts = sorted(
         [*connection_row("c1", api_keys.FETCH), *connection_row("c2", api_keys.METADATA)], key=lambda row: row[0]
     )
     stories = ClientStories((0, END_NS), StallLimits(END_NS, 1_000_000_000))
     rows = [*stories.feed([*facts, *moments]), *stories.finish()]
-    return [row[1] for row in rows if isinstance(row, tuple) and row[0] == "recoveries"]
+    return [row.body for row in rows if isinstance(row, PassedOn) and row.kind == RECOVERY]
 
 
 @pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR"])
@@ -74,9 +75,10 @@ def test_a_run_is_told_as_its_errors_are(request_row: RequestOf, error: str, n_e
     groups = [failing(request_row, i, error, api_keys.FETCH, pause_ms) for i in range(n_errors)]
     one_by_one, together = episodes(groups, []), episodes(as_run(groups), [])
     assert len(one_by_one) == 1
-    assert one_by_one[0]["n_errors"] == n_errors
+    assert one_by_one[0].n_errors == n_errors
     for row in (*one_by_one, *together):
-        row["lost"] = sum(row.pop(f"lost_{who}_us") for who in ("broker", "backoff", "stale", "connecting"))
+        lost_us = sum(row.lost_us.values())
+        row.lost_broker_us, row.lost_backoff_us, row.lost_stale_us, row.lost_connecting_us = lost_us, 0, 0, 0
     assert together == one_by_one
 
 
@@ -91,6 +93,6 @@ def test_a_client_that_asks_for_metadata_meanwhile_is_not_blamed(request_row: Re
         for i in range(300)
     ]
     (row,) = episodes(as_run(groups), asked)
-    assert (row["n_errors"], row["wrong_why"]) == (300, None)
+    assert (row.n_errors, row.wrong_why) == (300, None)
     (row,) = episodes(as_run(groups), [])
-    assert (row["n_errors"], row["outcome"]) == (300, "wrong_reaction")
+    assert (row.n_errors, row.outcome) == (300, "wrong_reaction")

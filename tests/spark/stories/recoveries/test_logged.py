@@ -9,6 +9,8 @@ import pytest
 
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
+from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 LOGGED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "logged").glob("*.json.gz"))
@@ -22,11 +24,11 @@ def load(path: pathlib.Path) -> dict[str, Any]:
     return found
 
 
-def episodes(recorded: dict[str, Any]) -> list[dict[str, Any]]:
+def episodes(recorded: dict[str, Any]) -> list[ClientRecovery]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
-    found = [row[1] for row in rows if isinstance(row, tuple) and row[0] == "recoveries"]
-    return [row for row in found if row["first_error_name"] == recorded["error"]]
+    found = [row.body for row in rows if isinstance(row, PassedOn) and row.kind == RECOVERY]
+    return [row for row in found if row.first_error_name == recorded["error"]]
 
 
 def test_three_kinds_of_fault_were_logged() -> None:
@@ -42,7 +44,7 @@ def test_time_to_recover_is_what_the_client_logged(path: pathlib.Path) -> None:
     recorded = load(path)
     log = recorded["log"]
     (row,) = episodes(recorded)
-    assert row["outcome"] == "recovered"
-    assert abs((row["recovered_ns"] - row["start_ns"]) - (log["success_ns"] - log["error_ns"])) < 50 * MS
-    for rows, logged in ((row["start_ns"], log["error_ns"]), (row["recovered_ns"], log["success_ns"])):
+    assert row.outcome == "recovered"
+    assert abs((row.recovered_ns - row.start_ns) - (log["success_ns"] - log["error_ns"])) < 50 * MS
+    for rows, logged in ((row.start_ns, log["error_ns"]), (row.recovered_ns, log["success_ns"])):
         assert 0 <= logged - rows < LATE_MS * MS

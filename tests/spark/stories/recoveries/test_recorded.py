@@ -11,6 +11,7 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
+from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 RECORDED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries").glob("*.json.gz"))
@@ -27,10 +28,9 @@ def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[Any]] = {"recoveries": [], "recovery_steps": [], "clients": []}
     for made in (*machine.feed(recorded["events"]), *machine.finish()):
-        if isinstance(made, tuple):
-            rows.setdefault(made[0], []).append(made[1])
-        elif isinstance(made, StoryRow):
-            rows.setdefault(made.TABLE.name, []).append(made)
+        row = made.body if isinstance(made, PassedOn) else made
+        if isinstance(row, StoryRow):
+            rows.setdefault(row.TABLE.name, []).append(row)
     return rows
 
 
@@ -43,18 +43,18 @@ def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: path
     recorded = load(path)
     rows = stories(recorded)
     assert len(rows["clients"]) == 1
-    mine = [row for row in rows["recoveries"] if recorded["error"] in row["error_names"]]
-    ids = {row["recovery_id"] for row in mine}
-    seen = [s["ts_ns"] for s in rows["recovery_steps"] if s["recovery_id"] in ids and s["error_name"]]
+    mine = [row for row in rows["recoveries"] if recorded["error"] in row.error_names]
+    ids = {row.recovery_id for row in mine}
+    seen = [s.ts_ns for s in rows["recovery_steps"] if s.recovery_id in ids and s.error_name]
     for logged_ms in recorded["broker_log_ms"]:
         assert min(abs(at - logged_ms * MS) for at in seen) < 100 * MS
-    assert recorded["outcome"] in {row["outcome"] for row in mine}
+    assert recorded["outcome"] in {row.outcome for row in mine}
     if "broker_log_well_ms" in recorded:
         (row,) = mine
-        assert (row["first_error_name"], row["n_errors"]) == (recorded["error"], len(recorded["broker_log_ms"]))
-        assert abs(row["recovered_ns"] - recorded["broker_log_well_ms"] * MS) < 100 * MS
-    assert {row["outcome"] for row in rows["recoveries"]} & {"wrong_reaction"} == set()
+        assert (row.first_error_name, row.n_errors) == (recorded["error"], len(recorded["broker_log_ms"]))
+        assert abs(row.recovered_ns - recorded["broker_log_well_ms"] * MS) < 100 * MS
+    assert {row.outcome for row in rows["recoveries"]} & {"wrong_reaction"} == set()
     for row in mine:
-        if row["recovered_ns"] is not None:
-            lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
-            assert abs(lost - (row["recovered_ns"] - row["start_ns"]) // 1000) <= 4
+        if row.recovered_ns is not None:
+            lost = sum(row.lost_us.values())
+            assert abs(lost - (row.recovered_ns - row.start_ns) // 1000) <= 4

@@ -10,6 +10,7 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
+from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 SILENT = pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "silent"
@@ -25,10 +26,9 @@ def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[Any]] = {}
     for made in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
-        if isinstance(made, tuple):
-            rows.setdefault(made[0], []).append(made[1])
-        elif isinstance(made, StoryRow):
-            rows.setdefault(made.TABLE.name, []).append(made)
+        row = made.body if isinstance(made, PassedOn) else made
+        if isinstance(row, StoryRow):
+            rows.setdefault(row.TABLE.name, []).append(row)
     return rows
 
 
@@ -45,15 +45,15 @@ def test_the_silence_begins_when_the_link_is_cut(name: str) -> None:
     rows = [
         row
         for row in stories(recorded)["recoveries"]
-        if row["resource_kind"] == "connection" and row["old_node_id"] == recorded["node_id"]
+        if row.resource_kind == "connection" and row.old_node_id == recorded["node_id"]
     ]
-    assert abs(min(row["failing_ns"] for row in rows) - recorded["link_down_ns"]) < 500 * MS
+    assert abs(min(row.failing_ns for row in rows) - recorded["link_down_ns"]) < 500 * MS
 
 
 def test_the_consumer_waits_until_the_link_is_back_and_finds_its_new_coordinator() -> None:
     recorded = load("consumer")
-    by_error = {row["first_error_name"]: row for row in stories(recorded)["recoveries"]}
+    by_error = {row.first_error_name: row for row in stories(recorded)["recoveries"]}
     silence, moved = by_error["RESPONSE_LATE"], by_error["NOT_COORDINATOR"]
-    assert silence["outcome"] == moved["outcome"] == "recovered"
-    assert recorded["link_up_ns"] < silence["recovered_ns"] < recorded["link_up_ns"] + 15 * SECOND
-    assert (moved["old_node_id"], moved["new_node_id"] == recorded["node_id"]) == (recorded["node_id"], False)
+    assert silence.outcome == moved.outcome == "recovered"
+    assert recorded["link_up_ns"] < silence.recovered_ns < recorded["link_up_ns"] + 15 * SECOND
+    assert (moved.old_node_id, moved.new_node_id == recorded["node_id"]) == (recorded["node_id"], False)

@@ -12,6 +12,7 @@ import pytest
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.model import ErrorRun, PartitionAccess
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.resources import PARTITION_APIS
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 
@@ -31,7 +32,7 @@ def every(gap_ms: int, n: int, api: int, error: str, **says: Any) -> list[Line]:
 @pytest.fixture
 def play(
     instance: Callable[..., Any], connection: Callable[..., Any], request_row: Callable[..., Any]
-) -> Callable[..., dict[str, Any]]:
+) -> Callable[..., ClientRecovery]:
     def run(software: str, lines: list[Line]) -> dict[str, Any]:
         used = {api_keys.METADATA, *(line[1] for line in lines)}
         first = connection("c1", 0, None, apis=used, software_name=software)
@@ -54,7 +55,7 @@ def play(
             topic = "t" if of_partition or api == api_keys.METADATA else None
             failures = [ErrorRun(request.request_id, api, error, topic, partition, group)] if error else []
             watch.on_answer(request, failures)
-        (row,) = [row for table, row in watch.finish() if table == "recoveries"]
+        (row,) = [row for row in watch.finish() if isinstance(row, ClientRecovery)]
         return row
 
     return run
@@ -103,23 +104,23 @@ RIGHT: list[tuple[str, list[Line], str]] = [
 
 
 @pytest.mark.parametrize(("lines", "software"), [case[1:] for case in RIGHT], ids=[case[0] for case in RIGHT])
-def test_the_right_reaction_recovers(play: Callable[..., dict[str, Any]], lines: list[Line], software: str) -> None:
+def test_the_right_reaction_recovers(play: Callable[..., ClientRecovery], lines: list[Line], software: str) -> None:
     row = play(software, lines)
-    assert (row["outcome"], row["wrong_why"]) == ("recovered", None)
-    assert row["first_error_name"] == lines[0][3]
-    assert (row["start_ns"], row["recovered_ns"]) == (11 * MS, lines[-1][2] * MS)
-    lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
-    assert lost == (row["recovered_ns"] - row["start_ns"]) // 1000
+    assert (row.outcome, row.wrong_why) == ("recovered", None)
+    assert row.first_error_name == lines[0][3]
+    assert (row.start_ns, row.recovered_ns) == (11 * MS, lines[-1][2] * MS)
+    lost = sum(row.lost_us.values())
+    assert lost == (row.recovered_ns - row.start_ns) // 1000
 
 
 @pytest.mark.parametrize(("error", "api"), [(FENCED[3], api_keys.HEARTBEAT), (DENIED[3], api_keys.PRODUCE)])
 @pytest.mark.parametrize("software", [JAVA, RDKAFKA])
 def test_what_is_fatal_is_rightly_left_alone(
-    play: Callable[..., dict[str, Any]], software: str, error: str, api: int
+    play: Callable[..., ClientRecovery], software: str, error: str, api: int
 ) -> None:
     says = GROUP if api == api_keys.HEARTBEAT else {}
     row = play(software, [(10, api, 11, error, says)])
-    assert (row["outcome"], row["reaction"], row["recovered_ns"]) == ("fatal", "none", None)
+    assert (row.outcome, row.reaction, row.recovered_ns) == ("fatal", "none", None)
 
 
 SEARCHES: list[Line] = [
@@ -149,23 +150,23 @@ WRONG: list[tuple[str, list[Line], str]] = [
 @pytest.mark.parametrize(("lines", "why"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
 @pytest.mark.parametrize("software", [JAVA, RDKAFKA, "sarama"])
 def test_the_wrong_reaction_is_named(
-    play: Callable[..., dict[str, Any]], software: str, lines: list[Line], why: str
+    play: Callable[..., ClientRecovery], software: str, lines: list[Line], why: str
 ) -> None:
     row = play(software, lines)
-    assert row["outcome"] == "wrong_reaction", row
-    assert why in row["wrong_why"]
+    assert row.outcome == "wrong_reaction", row
+    assert why in row.wrong_why
 
 
-def test_a_wrong_reaction_stays_wrong_when_it_works_in_the_end(play: Callable[..., dict[str, Any]]) -> None:
+def test_a_wrong_reaction_stays_wrong_when_it_works_in_the_end(play: Callable[..., ClientRecovery]) -> None:
     lines = [*every(500, 8, api_keys.FETCH, NOT_LEADER[3]), (9_000, api_keys.FETCH, 9_001, None, {})]
     row = play(JAVA, lines)
-    assert (row["outcome"], row["recovered_ns"]) == ("wrong_reaction", 9_001 * MS)
+    assert (row.outcome, row.recovered_ns) == ("wrong_reaction", 9_001 * MS)
 
 
-def test_requests_in_flight_when_the_error_came_prove_nothing(play: Callable[..., dict[str, Any]]) -> None:
+def test_requests_in_flight_when_the_error_came_prove_nothing(play: Callable[..., ClientRecovery]) -> None:
     """Five Produce requests are on their way when the first error arrives, and are answered late."""
     lines: list[Line] = [
         (10, api_keys.PRODUCE, 4_000 + i * 500, NOT_LEADER[3], {"request_id": f"r{i}"}) for i in range(5)
     ]
     row = play(JAVA, lines)
-    assert row["outcome"] == "still_open"
+    assert row.outcome == "still_open"

@@ -1,11 +1,12 @@
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 
 MS = 1_000_000
@@ -28,8 +29,8 @@ def failed(
     return ErrorRun("", api_key, name, topic, partition, group)
 
 
-def episodes(watch: Recoveries) -> list[dict[str, Any]]:
-    return [row for table, row in watch.finish() if table == "recoveries"]
+def episodes(watch: Recoveries) -> list[ClientRecovery]:
+    return [row for row in watch.finish() if isinstance(row, ClientRecovery)]
 
 
 def produce_error(watch: Recoveries, request_row: MakeRequest, at: int, name: str = "NOT_LEADER_OR_FOLLOWER") -> None:
@@ -47,7 +48,10 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
     watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, api_keys.PRODUCE, False, "t", 0))
     watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, api_keys.PRODUCE, True, "t", 0))
     (row,) = episodes(watch)
-    rows = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
+    rows = {
+        k: getattr(row, k)
+        for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")
+    }
     assert rows == {
         "resource": "t-0",
         "outcome": "recovered",
@@ -56,10 +60,10 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
         "old_node_id": 1,
         "new_node_id": 2,
     }
-    times = [row[k] // MS for k in ("start_ns", "refreshed_ns", "retried_ns", "recovered_ns")]
+    times = [getattr(row, k) // MS for k in ("start_ns", "refreshed_ns", "retried_ns", "recovered_ns")]
     assert times == [11, 25, 12, 33]
-    assert (row["n_stale_requests"], row["stale_us"]) == (1, 1_000)
-    assert not row["storm"]
+    assert (row.n_stale_requests, row.stale_us) == (1, 1_000)
+    assert not row.storm
 
 
 @pytest.mark.parametrize(("n", "gap", "storm"), [(11, 50, True), (11, 150, False), (50, 150, False), (51, 150, True)])
@@ -69,7 +73,7 @@ def test_a_storm_is_eleven_in_a_second_or_fifty_one(
     for i in range(n):
         produce_error(watch, request_row, 10 + i * gap, "NOT_ENOUGH_REPLICAS")
     (row,) = episodes(watch)
-    assert (row["storm"], row["n_errors"], row["outcome"]) == (storm, n, "still_open")
+    assert (row.storm, row.n_errors, row.outcome) == (storm, n, "still_open")
 
 
 def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_row: MakeRequest) -> None:
@@ -94,7 +98,7 @@ def test_the_transaction_before_may_take_a_moment_to_end(
     again = request_row(api_keys.END_TXN, accepted - 1, accepted, transactional_id="tx")
     watch.on_request(again)
     watch.on_answer(again, [])
-    assert [row["outcome"] for row in episodes(watch)] == found
+    assert [row.outcome for row in episodes(watch)] == found
 
 
 def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, request_row: MakeRequest) -> None:
@@ -107,8 +111,8 @@ def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, 
     watch.on_request(again)
     watch.on_answer(again, [])
     (row,) = episodes(watch)
-    assert (row["resource_kind"], row["resource"], row["outcome"]) == ("coordinator", "g", "recovered")
-    assert (row["rediscovered_ns"], row["recovered_ns"]) == (21 * MS, 31 * MS)
+    assert (row.resource_kind, row.resource, row.outcome) == ("coordinator", "g", "recovered")
+    assert (row.rediscovered_ns, row.recovered_ns) == (21 * MS, 31 * MS)
 
 
 def test_a_coordinator_that_loads_answers_heartbeats_blindly(watch: Recoveries, request_row: MakeRequest) -> None:
@@ -125,15 +129,15 @@ def test_a_coordinator_that_loads_answers_heartbeats_blindly(watch: Recoveries, 
         watch.on_request(request)
         watch.on_answer(request, [failed(error, api, None, None, "g")] if error else [])
     (row,) = episodes(watch)
-    assert (row["resource"], row["n_errors"], row["outcome"]) == ("g", 2, "recovered")
-    assert (row["start_ns"], row["recovered_ns"]) == (300 * MS, 1_273 * MS)
+    assert (row.resource, row.n_errors, row.outcome) == ("g", 2, "recovered")
+    assert (row.start_ns, row.recovered_ns) == (300 * MS, 1_273 * MS)
 
 
 def test_a_fenced_member_is_fatal(watch: Recoveries, request_row: MakeRequest) -> None:
     beat = request_row(api_keys.HEARTBEAT, 10, 11, group_id="g", error_code=82, error_name="FENCED_INSTANCE_ID")
     watch.on_answer(beat, [failed("FENCED_INSTANCE_ID", api_keys.HEARTBEAT, None, None, "g")])
     (row,) = episodes(watch)
-    assert (row["resource_kind"], row["outcome"]) == ("group", "fatal")
+    assert (row.resource_kind, row.outcome) == ("group", "fatal")
 
 
 def test_a_server_that_died_is_back_when_a_new_connection_answers(
@@ -154,9 +158,9 @@ def test_a_server_that_died_is_back_when_a_new_connection_answers(
     watch.on_request(hello)
     watch.on_answer(hello, [])
     (row,) = episodes(watch)
-    assert (row["resource_kind"], row["resource"]) == ("connection", "10.0.0.1:9092")
-    assert row["error_names"] == ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]
-    times = (row["start_ns"], row["retried_ns"], row["reconnected_ns"], row["recovered_ns"])
+    assert (row.resource_kind, row.resource) == ("connection", "10.0.0.1:9092")
+    assert row.error_names == ("CONNECTION_CLOSED", "CONNECTION_REFUSED")
+    times = (row.start_ns, row.retried_ns, row.reconnected_ns, row.recovered_ns)
     assert times == (100 * MS, 150 * MS, back.up_ns, 410 * MS)
 
 
@@ -174,7 +178,7 @@ def test_a_handshake_proves_nothing_when_that_was_all_there_was(
         watch.on_answer(hello, [])
         watch.on_close(opened, opened.close_ns or 0)
     (row,) = episodes(watch)
-    assert (row["n_errors"], row["outcome"]) == (2, "client_ended")
+    assert (row.n_errors, row.outcome) == (2, "client_ended")
 
 
 def test_a_server_that_hangs_up_on_sasl_failed_the_authentication_not_the_connection(
@@ -188,9 +192,9 @@ def test_a_server_that_hangs_up_on_sasl_failed_the_authentication_not_the_connec
     watch.on_request(request_row(api_keys.SASL_AUTHENTICATE, 250, conn_id="c2"))
     watch.on_close(dying, 300 * MS)
     first, second = episodes(watch)
-    assert (first["resource_kind"], first["first_error_name"]) == ("authentication", "AUTHENTICATION_CLOSED")
-    assert (second["resource_kind"], second["first_error_name"]) == ("connection", "CONNECTION_CLOSED")
-    assert first["failing_ns"] == 50 * MS
+    assert (first.resource_kind, first.first_error_name) == ("authentication", "AUTHENTICATION_CLOSED")
+    assert (second.resource_kind, second.first_error_name) == ("connection", "CONNECTION_CLOSED")
+    assert first.failing_ns == 50 * MS
 
 
 def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
@@ -202,9 +206,9 @@ def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
         watch.on_request(answered)
         watch.on_answer(answered, [])
     (row,) = episodes(watch)
-    assert (row["first_error_name"], row["resource"], row["n_errors"]) == ("THROTTLED", "quota: Produce", 2)
-    assert (row["start_ns"], row["recovered_ns"]) == (25 * MS, 5_705 * MS)
-    assert row["lost_broker_us"] == 5_680_000
+    assert (row.first_error_name, row.resource, row.n_errors) == ("THROTTLED", "quota: Produce", 2)
+    assert (row.start_ns, row.recovered_ns) == (25 * MS, 5_705 * MS)
+    assert row.lost_broker_us == 5_680_000
 
 
 def test_answers_that_come_late_show_how_long_the_broker_was_silent(
@@ -217,10 +221,10 @@ def test_answers_that_come_late_show_how_long_the_broker_was_silent(
     watch.on_answer(request_row(api_keys.FETCH, 2_000, 30_001, conn_id="c2", max_wait_ms=500, **late), [])
     watch.on_answer(request_row(api_keys.HEARTBEAT, 90_000, 99_000, throttle_ms=9_000, **late), [])
     row, quota = episodes(watch)
-    assert quota["first_error_name"] == "THROTTLED"
-    assert (row["resource"], row["first_error_name"], row["outcome"]) == ("10.0.0.1:9092", "RESPONSE_LATE", "recovered")
-    assert (row["failing_ns"], row["start_ns"], row["recovered_ns"]) == (3_000 * MS, 8_000 * MS, 30_000 * MS)
-    assert row["lost_broker_us"] == 22_000_000
+    assert quota.first_error_name == "THROTTLED"
+    assert (row.resource, row.first_error_name, row.outcome) == ("10.0.0.1:9092", "RESPONSE_LATE", "recovered")
+    assert (row.failing_ns, row.start_ns, row.recovered_ns) == (3_000 * MS, 8_000 * MS, 30_000 * MS)
+    assert row.lost_broker_us == 22_000_000
 
 
 def test_another_connection_to_a_silent_server_shows_that_the_client_gave_up(
@@ -236,9 +240,9 @@ def test_another_connection_to_a_silent_server_shows_that_the_client_gave_up(
     watch.on_up(new)
     watch.on_answer(request_row(api_keys.PRODUCE, 37_947, 37_950, conn_id="c2"), [])
     (row,) = episodes(watch)
-    assert (row["first_error_name"], row["outcome"]) == ("REQUEST_UNANSWERED", "recovered")
-    assert (row["failing_ns"], row["start_ns"]) == (29_833 * MS, 37_933 * MS - 1)
-    assert (row["recovered_ns"], row["reaction"]) == (37_950 * MS, "retry, reconnect")
+    assert (row.first_error_name, row.outcome) == ("REQUEST_UNANSWERED", "recovered")
+    assert (row.failing_ns, row.start_ns) == (29_833 * MS, 37_933 * MS - 1)
+    assert (row.recovered_ns, row.reaction) == (37_950 * MS, "retry, reconnect")
 
 
 @pytest.mark.parametrize(
@@ -257,8 +261,8 @@ def test_a_lost_connection_says_what_it_was_used_for_and_how_long_it_had_been_id
     watch = Recoveries(instance(old), CAPTURE)
     watch.on_request(request_row(api_keys.PRODUCE, 29_833, api_name="Produce"))
     watch.on_close(old, 40_000 * MS)
-    (row,) = (each for each in episodes(watch) if each["resource_kind"] == "connection")
-    assert (row["failing_ns"], row["failing_api"], row["idle_ms"]) == (29_833 * MS, "Produce", idle_ms)
+    (row,) = (each for each in episodes(watch) if each.resource_kind == "connection")
+    assert (row.failing_ns, row.failing_api, row.idle_ms) == (29_833 * MS, "Produce", idle_ms)
 
 
 def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
@@ -272,7 +276,7 @@ def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
     watch.on_request(request_row(api_keys.PRODUCE, 35_000, conn_id="c2"))
     watch.on_open(new)
     watch.on_answer(request_row(api_keys.PRODUCE, 37_947, 37_950, conn_id="c3"), [])
-    assert [row["recovered_ns"] for row in episodes(watch)] == [None]
+    assert [row.recovered_ns for row in episodes(watch)] == [None]
 
 
 @pytest.mark.parametrize(("left_ms", "paused_ms"), [(2_500, 2_495), (None, 599_995)])
@@ -283,10 +287,10 @@ def test_a_client_that_left_waits_for_nothing_after_that(
     failed_fetch = request_row(api_keys.FETCH, 2, 5, error_code=1, error_name="OFFSET_OUT_OF_RANGE")
     watch.on_answer(failed_fetch, [failed("OFFSET_OUT_OF_RANGE", api_keys.FETCH)])
     left_ns = None if left_ms is None else left_ms * MS
-    (row,) = [row for table, row in watch.finish(left_ns) if table == "recoveries"]
-    assert row["recovered_ns"] is None
-    assert row["client_id"] == "app"
-    lost_us = sum(row[f"lost_{who}_us"] or 0 for who in ("broker", "backoff", "stale", "connecting"))
+    (row,) = [row for row in watch.finish(left_ns) if isinstance(row, ClientRecovery)]
+    assert row.recovered_ns is None
+    assert row.client_id == "app"
+    lost_us = sum(row.lost_us.values())
     assert lost_us == paused_ms * 1000
 
 
@@ -300,8 +304,8 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     lost = ErrorRun("", api_keys.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
     watch.on_answer(fetch, [lost])
     rows = list(watch.finish())
-    assert [r["error_names"] for t, r in rows if t == "recoveries"] == [["CONNECTION_CLOSED"]]
-    steps = [r["error_name"] for t, r in rows if t == "recovery_steps"]
+    assert [r.error_names for r in rows if isinstance(r, ClientRecovery)] == [("CONNECTION_CLOSED",)]
+    steps = [r.error_name for r in rows if isinstance(r, RecoveryStep)]
     assert "FETCH_SESSION_ID_NOT_FOUND" in steps
 
 
@@ -323,14 +327,15 @@ def test_a_lost_broker_breaks_what_was_asked_of_it(
     watch.on_close(lost, 20_000 * MS)
     watch.on_access(PartitionAccess("c2-1", "c2", 20_050 * MS, api_keys.PRODUCE, False, "t", 1))
     watch.on_access(PartitionAccess("c2-1", "c2", 20_060 * MS, api_keys.PRODUCE, True, "t", 1))
-    rows = {row["resource"]: row for row in episodes(watch)}
+    rows = {row.resource: row for row in episodes(watch)}
     assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
-    assert {row["first_error_name"] for row in rows.values()} == {error}
+    assert {row.first_error_name for row in rows.values()} == {error}
     second = [
-        rows["t-1"][k] for k in ("outcome", "failing_ns", "start_ns", "recovered_ns", "old_node_id", "new_node_id")
+        getattr(rows["t-1"], k)
+        for k in ("outcome", "failing_ns", "start_ns", "recovered_ns", "old_node_id", "new_node_id")
     ]
     assert second == ["recovered", 10 * MS, 20_000 * MS, 20_060 * MS, 1, 2]
-    assert rows["t-0"]["outcome"] == "still_open"
+    assert rows["t-0"].outcome == "still_open"
 
 
 def test_a_client_that_ends_waits_for_nothing(
@@ -354,7 +359,7 @@ def test_one_more_connection_to_produce_shows_it_however_short_the_timeout(
     watch.on_request(request_row(api_keys.PRODUCE, 5_000))
     watch.on_open(new)
     watch.on_answer(request_row(api_keys.METADATA, 8_110, 8_120, conn_id="c2"), [])
-    assert [row["first_error_name"] for row in episodes(watch)] == expected
+    assert [row.first_error_name for row in episodes(watch)] == expected
 
 
 def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_connection(
@@ -362,7 +367,7 @@ def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_conn
 ) -> None:
     """As recorded of a broker that was paused for 13 s: the producer had closed after 4 s, and produced elsewhere."""
 
-    def rows(last_request_ms: int) -> list[dict[str, Any]]:
+    def rows(last_request_ms: int) -> list[ClientRecovery]:
         lost = connection("c1", 0, 4_100)
         elsewhere = {"server": "10.0.0.2:9092", "node_id": 2, "last_request_ns": last_request_ms * MS}
         watch = Recoveries(instance(lost, connection("c2", 0, None, **elsewhere)), CAPTURE)
@@ -374,8 +379,8 @@ def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_conn
 
     assert rows(last_request_ms=4_000) == [], "a client that ended waits for nothing"
     (row,) = rows(last_request_ms=9_000)
-    assert row["error_names"] == ["REQUEST_UNANSWERED", "NOT_LEADER_OR_FOLLOWER"]
-    assert (row["resource_kind"], row["n_errors"], row["outcome"]) == ("connection", 1, "still_open")
+    assert row.error_names == ("REQUEST_UNANSWERED", "NOT_LEADER_OR_FOLLOWER")
+    assert (row.resource_kind, row.n_errors, row.outcome) == ("connection", 1, "still_open")
 
 
 def test_a_request_sent_after_the_servers_close_is_lost_at_once(
@@ -394,10 +399,10 @@ def test_a_request_sent_after_the_servers_close_is_lost_at_once(
     for at, answered in ((42_300, False), (42_310, True)):
         watch.on_access(PartitionAccess("c2-1-42300", "c2", at * MS, api_keys.FETCH, answered, "t", 0))
     watch.on_open(connection("c3", 60_424, None))
-    rows = {row["resource"]: row for row in episodes(watch)}
-    assert (rows["t-0"]["first_error_name"], rows["t-0"]["outcome"]) == ("CONNECTION_CLOSED", "recovered")
-    assert (rows["t-0"]["start_ns"], rows["t-0"]["recovered_ns"]) == (41_980 * MS, 42_310 * MS)
-    assert rows["10.0.0.1:9092"]["start_ns"] == 41_906 * MS
+    rows = {row.resource: row for row in episodes(watch)}
+    assert (rows["t-0"].first_error_name, rows["t-0"].outcome) == ("CONNECTION_CLOSED", "recovered")
+    assert (rows["t-0"].start_ns, rows["t-0"].recovered_ns) == (41_980 * MS, 42_310 * MS)
+    assert rows["10.0.0.1:9092"].start_ns == 41_906 * MS
 
 
 def test_a_request_that_crosses_the_close_of_an_idle_connection_is_lost(
@@ -411,8 +416,8 @@ def test_a_request_that_crosses_the_close_of_an_idle_connection_is_lost(
     watch.on_open(connection("c2", 600_200, None))
     watch.on_answer(request_row(api_keys.PRODUCE, 600_250, 600_260, conn_id="c2"), [])
     (row,) = episodes(watch)
-    assert (row["start_ns"], row["recovered_ns"]) == (600_005 * MS, 600_260 * MS)
-    assert row["n_wasted_requests"] == 1
+    assert (row.start_ns, row.recovered_ns) == (600_005 * MS, 600_260 * MS)
+    assert row.n_wasted_requests == 1
 
 
 COORDINATOR = {"group_id": "g", "member_id": "m", "generation_or_epoch": 3}
@@ -428,8 +433,8 @@ def lose_coordinator(
     watch.on_close(died, died.close_ns or 0)
 
 
-def coordinators(watch: Recoveries) -> list[dict[str, Any]]:
-    return [row for row in episodes(watch) if row["resource_kind"] == "coordinator"]
+def coordinators(watch: Recoveries) -> list[ClientRecovery]:
+    return [row for row in episodes(watch) if row.resource_kind == "coordinator"]
 
 
 def test_a_coordinator_is_lost_with_the_requests_that_it_owes(
@@ -442,8 +447,8 @@ def test_a_coordinator_is_lost_with_the_requests_that_it_owes(
     watch.on_open(connection("c2", 400, None))
     watch.on_answer(request_row(api_keys.METADATA, 410, 411, conn_id="c2"), [])
     (row,) = coordinators(watch)
-    assert (row["resource"], row["first_error_name"], row["outcome"]) == ("g", "CONNECTION_CLOSED", "still_open")
-    assert (row["start_ns"], row["failing_ns"]) == (100 * MS, 95 * MS)
+    assert (row.resource, row.first_error_name, row.outcome) == ("g", "CONNECTION_CLOSED", "still_open")
+    assert (row.start_ns, row.failing_ns) == (100 * MS, 95 * MS)
 
 
 def test_a_member_without_a_request_in_flight_lost_its_coordinator_when_the_connection_ended(
@@ -461,8 +466,8 @@ def test_a_member_without_a_request_in_flight_lost_its_coordinator_when_the_conn
     watch.on_request(beat)
     watch.on_answer(beat, [])
     (row,) = coordinators(watch)
-    assert (row["start_ns"], row["recovered_ns"], row["outcome"]) == (100 * MS, 7_001 * MS, "recovered")
-    assert (row["n_errors"], row["n_wasted_requests"], row["storm"]) == (1, 59, True)
+    assert (row.start_ns, row.recovered_ns, row.outcome) == (100 * MS, 7_001 * MS, "recovered")
+    assert (row.n_errors, row.n_wasted_requests, row.storm) == (1, 59, True)
 
 
 def test_a_coordinator_that_nobody_needs_is_not_missed(
@@ -481,5 +486,5 @@ def test_a_coordinator_that_nobody_needs_is_not_missed(
         for request in later:
             watch.on_request(request)
             watch.on_answer(request, [])
-        spans = [(row["start_ns"] // MS, row["recovered_ns"] // MS) for row in coordinators(watch)]
+        spans = [(row.start_ns // MS, row.recovered_ns // MS) for row in coordinators(watch)]
         assert spans == ([(59_999, 60_020)] if later else [])

@@ -8,14 +8,15 @@ from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stretches import Stretches
-from kafkascope_analyzer.report.formatting import clock, count, safe, visible
+from kafkascope_analyzer.report.formatting import clock, count, outcome_text, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Family, root_ids
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Consequence
-from kafkascope_analyzer.report.model.recoveries import Recovery
+from kafkascope_analyzer.report.model.recoveries import took_text
 from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
 from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, most_unread_text
@@ -105,13 +106,13 @@ def _start_text(row: StartupRow, facts: Facts) -> str:
 def _recoveries(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     for row in read(dataset, Recovery):
         sentence = partial(_recovery_text, row, facts)
-        yield Following("recoveries", row.recovery_id, row.start_ns or 0, sentence, row.incident_id)
+        yield Following("recoveries", row.recovery_id, row.start_ns, sentence, row.incident_id)
 
 
 def _recovery_text(row: Recovery, facts: Facts) -> str:
-    who = f"{clock((row.start_ns or 0) - facts.start_ns)} {safe(facts.name(row.client_instance_id))}"
+    who = f"{clock(row.start_ns - facts.start_ns)} {safe(facts.name(row.client_instance_id))}"
     what = f"{safe(row.first_error_name)} on {safe(row.resource)}"
-    return f"{who}: {what}, {row.outcome_text}{row.took_text}"
+    return f"{who}: {what}, {outcome_text(row.outcome)}{took_text(row.time_to_recover_ms)}"
 
 
 def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Following]:

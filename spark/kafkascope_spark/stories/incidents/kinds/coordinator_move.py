@@ -13,7 +13,7 @@ from kafkascope_spark.stories.recoveries.resources import PRODUCER_IDS
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    coordinated = sorted({r["resource"] for r in failure.recoveries} - {PRODUCER_IDS}) or [failure.subject]
+    coordinated = sorted({r.resource for r in failure.recoveries} - {PRODUCER_IDS}) or [failure.subject]
     if coordinated == [PRODUCER_IDS]:
         why = "brokers were still getting a block of them from the controller"
         return f"Idempotent producers waited for producer ids {times.of(failure)}: {why}"
@@ -26,7 +26,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         yield "None: the producers ask again by themselves."
         return
     yield "None, if brokers were restarted on purpose."
-    groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
+    groups = {r.resource for r in failure.recoveries if r.resource_kind in ("group", "coordinator")}
     groups &= {stall.group_id for stall in failure.stalls}
     commands = [
         f"kafka-consumer-groups.sh {observed.tool} --describe --state --group {shlex.quote(group)}"

@@ -70,7 +70,7 @@ def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
 def _complete(failure: Failure) -> None:
     """Calls the group a group."""
     first = failure.recoveries[0]
-    if first["resource_kind"] == "group":
+    if first.resource_kind == "group":
         failure.subject = f"group {failure.subject}"
 
 

@@ -2,17 +2,15 @@
 
 import shlex
 from collections.abc import Iterable
-from typing import Any
 
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
-from kafkascope_spark.stories.incidents.observed import Observed, names_of
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
-
-Row = dict[str, Any]
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 """Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
@@ -24,7 +22,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     what = f"{named(failure)}{which}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
-    stale = names_of((r["client_id"], r["client_ip"]) for r in left_behind(failure) if is_about_id(r))
+    stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
@@ -48,33 +46,33 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Or, if clients had used it before, find out who deletes it: {lost}."
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
-        yield f"Restart {listed(names_of((r['client_id'], r['client_ip']) for r in behind))}: {why}."
+        yield f"Restart {listed(sorted({row.who for row in behind}))}: {why}."
 
 
 def _complete(failure: Failure) -> None:
     """Lets the failure of a topic end when, after the last client had begun to miss it, the first had it again: others
     notice later, and some never. It stays open where a client misses what nobody had again."""
-    last_ns = max(row["start_ns"] for row in failure.recoveries)
-    back = [r["recovered_ns"] for r in failure.recoveries if r["recovered_ns"] is not None]
+    last_ns = max(row.start_ns for row in failure.recoveries)
+    back = [r.recovered_ns for r in failure.recoveries if r.recovered_ns is not None]
     if len(back) + len(left_behind(failure)) == len(failure.recoveries):
         failure.end_ns = min((at for at in back if at >= last_ns), default=max(back))
 
 
-def left_behind(failure: Failure) -> list[Row]:
+def left_behind(failure: Failure) -> list[ClientRecovery]:
     """The recoveries of clients that did not have a topic again, though it was there again later: another client had
     the same partition, or the client goes on asking for the ID of a topic that was deleted."""
     back_ns: dict[str, int] = {}
     for row in failure.recoveries:
-        if row["recovered_ns"] is not None:
-            back_ns[row["resource"]] = max(back_ns.get(row["resource"], 0), row["recovered_ns"])
+        if row.recovered_ns is not None:
+            back_ns[row.resource] = max(back_ns.get(row.resource, 0), row.recovered_ns)
     last_ns = max(back_ns.values(), default=0)
-    lost = (row for row in failure.recoveries if row["recovered_ns"] is None)
-    return [r for r in lost if r["start_ns"] < (last_ns if is_about_id(r) else back_ns.get(r["resource"], 0))]
+    lost = (row for row in failure.recoveries if row.recovered_ns is None)
+    return [r for r in lost if r.start_ns < (last_ns if is_about_id(r) else back_ns.get(r.resource, 0))]
 
 
-def is_about_id(recovery: Row) -> bool:
+def is_about_id(recovery: ClientRecovery) -> bool:
     """Whether the client had an error about the ID of a topic."""
-    return recovery["first_error_name"] in ABOUT_IDS
+    return recovery.first_error_name in ABOUT_IDS
 
 
 MISSING_TOPIC = Kind(

@@ -4,8 +4,8 @@ Protocols". Names come from the wire and are quoted for a shell.
 
 import shlex
 from collections.abc import Iterable
-from typing import Any
 
+from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.findings.wording import listed
@@ -14,8 +14,6 @@ from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMA
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import topic_of
-
-Row = dict[str, Any]
 
 _OPERATION = {
     api_keys.PRODUCE: "Write",
@@ -46,25 +44,25 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _grants(failure: Failure, observed: Observed) -> list[str]:
     """The commands, sorted; PRINCIPAL stands for a principal that the capture does not show."""
-    denied = (row for row in failure.recoveries if row["first_error_name"] in PERMISSION_DENIED)
+    denied = (row for row in failure.recoveries if row.first_error_name in PERMISSION_DENIED)
     return sorted({_grant(row, observed) for row in denied})[:MOST_COMMANDS]
 
 
-def _grant(row: Row, observed: Observed) -> str:
+def _grant(row: Recovery, observed: Observed) -> str:
     option, name = _resource(row)
-    operation = _OPERATION.get(row["first_api_key"], _LEAST)
-    if option == "--cluster" and row["first_api_key"] == api_keys.INIT_PRODUCER_ID:
+    operation = _LEAST if row.first_api_key is None else _OPERATION.get(row.first_api_key, _LEAST)
+    if option == "--cluster" and row.first_api_key == api_keys.INIT_PRODUCER_ID:
         operation = "IdempotentWrite"
     resource = option if name is None else f"{option} {shlex.quote(name)}"
-    client = observed.client(row["client_instance_id"])
+    client = observed.client(row.client_instance_id)
     user = (client and client.principal) or "PRINCIPAL"
     principal = shlex.quote(user if user.startswith("User:") else f"User:{user}")
     return f"kafka-acls.sh {observed.tool} --add --allow-principal {principal} --operation {operation} {resource}"
 
 
-def _resource(row: Row) -> tuple[str, str | None]:
+def _resource(row: Recovery) -> tuple[str, str | None]:
     """The option of kafka-acls.sh for what was denied, and its name."""
-    error, name = row["first_error_name"], row["resource"]
+    error, name = row.first_error_name, row.resource
     if error == "CLUSTER_AUTHORIZATION_FAILED":
         return "--cluster", None
     if error == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":

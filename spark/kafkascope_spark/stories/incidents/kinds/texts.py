@@ -41,7 +41,7 @@ def why_moved(failure: Failure) -> str:
 
 def resources(failure: Failure) -> str:
     """What the recoveries are about, listed."""
-    return listed(sorted({r["resource"] for r in failure.recoveries}) or [failure.subject])
+    return listed(sorted({r.resource for r in failure.recoveries}) or [failure.subject])
 
 
 def hosts_waiting(failure: Failure) -> str:

@@ -539,7 +539,7 @@ export interface Cause {
   alike: string[];
   recovery_ids: string[];
   heading: string;
-  outcome: string | null;
+  outcome: "recovered" | "served_elsewhere" | "still_open" | "gave_up" | "client_ended" | "fatal" | "wrong_reaction";
   ended: string;
 }
 

@@ -1,0 +1,45 @@
+"""`cadences`: how often clients do what they do periodically, and how often they should."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from kafkascope_analyzer.dataset.row_types import StoryRow, declares
+from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
+
+CADENCE_NAMES = (
+    "heartbeat",
+    "fetch",
+    "commit",
+    "metadata_refresh",
+    "poll_gap",
+    "idle_before_close",
+    "in_flight",
+    "reauthentication",
+)
+ExpectedFrom = Literal["default", "join_group", "heartbeat_response", "fetch_request", "sasl_authenticate", "user"]
+CadenceVerdict = Literal["as_expected", "late", "fast", "unknown"]
+
+
+@declares("cadences", "loop of a client on a connection")
+@dataclass(slots=True)
+class Cadence(StoryRow):
+    """A row of stories/cadences."""
+
+    client_instance_id: Annotated[str, CLIENT_INSTANCE]
+    conn_id: Annotated[str | None, "connection; null for metadata_refresh, which runs over all of them"]
+    cadence: Annotated[str, CADENCE_NAMES, "the loop"]
+    n: Annotated[int, "times between two rounds that were measured"]
+    p50_ms: Annotated[int, "half of them are not longer, milliseconds (in_flight: requests)"]
+    p99_ms: Annotated[int, "99 % of them are not longer, milliseconds (in_flight: requests)"]
+    max_ms: Annotated[int, "the longest, milliseconds (in_flight: requests)"]
+    expected_ms: Annotated[int | None, "what it should be, milliseconds (in_flight: requests); null where nothing says"]
+    expected_from: Annotated[ExpectedFrom | None, "what says so"]
+    verdict: Annotated[CadenceVerdict, "how it compares"]
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether it differs from what is expected."""
+        return self.verdict in ("late", "fast")
+
+
+CADENCES = Cadence.TABLE
