@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 import pytest
 
 from kafkascope_analyzer.report.html.embedded_data import _PROSE
+from kafkascope_analyzer.report.page_model.drawn import capture, clients, cluster, groups, happened, load
 from kafkascope_analyzer.report.page_model.drawn.part import Part, part_of, parts_of
 from kafkascope_analyzer.report.page_model.story import Story
 from kafkascope_analyzer.report.plain import keys_of
@@ -59,6 +60,13 @@ def test_a_part_has_fields_of_its_source_in_their_types(kind: Any) -> None:
     names = [field.name for field in fields(kind)]
     assert set(names) <= whole.keys()
     assert [name for name in names if not fits(whole[name], part[name])] == []
+
+
+@pytest.mark.parametrize("module", [capture, clients, cluster, groups, happened, load], ids=lambda one: one.__name__)
+def test_every_part_is_in_the_page(module: Any) -> None:
+    declared = {kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__}
+    assert declared
+    assert declared <= set(KINDS)
 
 
 def test_prose_is_the_name_of_a_field_of_the_page() -> None:

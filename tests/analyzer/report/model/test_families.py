@@ -6,6 +6,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.consequences import Following, consequences_of
@@ -13,6 +14,7 @@ from kafkascope_analyzer.report.model.incidents.families import every_incident, 
 from kafkascope_analyzer.report.model.incidents.headline import headline_of, judged_of
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Incidents
+from kafkascope_analyzer.report.model.incidents.summary import load_overview, summary_of
 
 S = 1_000_000_000
 IncidentRow, Stall, FailedStart = (
@@ -124,3 +126,14 @@ def test_what_followed_is_counted_by_kind_and_the_first_are_named() -> None:
     assert (recoveries.kind, recoveries.text, recoveries.ids) == ("recoveries", "1 recovery from errors", ("r1",))
     assert (leaders.n, leaders.text, leaders.ids, len(leaders.sentences)) == (36, "36 leaders moved", (), 10)
     assert findings.sentences == ("acks_zero: was seen",)
+
+
+def test_incidents_above_info_are_listed_the_others_are_routine_and_findings_are_under_theirs(dataset) -> None:
+    found = summary_of(load_overview(Dataset.open(dataset())), 1)
+    assert [one.incident_id for one in found.incidents.listed] == ["incident-1"]
+    assert [one.incident_id for one in found.incidents.routine] == ["incident-3"]
+    assert found.incidents.by_severity == {"error": 1, "warning": 0, "info": 1}
+    (listed,) = found.incidents.listed
+    assert (listed.n_stalls, listed.n_clients, listed.finding_ids) == (3, 2, ("f-2",))
+    assert {one.finding_id: one.incident_id for one in found.findings}["f-2"] == "incident-1"
+    assert (found.no_kafka, found.headline.verdict) == (None, "error")
