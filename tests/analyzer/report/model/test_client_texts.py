@@ -8,13 +8,13 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.client_names import NamedClient, client_ids, named_clients
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text, software_text
-from kafkascope_analyzer.report.model.clients import ClientRow, Job
+from kafkascope_analyzer.report.model.clients import ClientFacts, Job
 
 T0 = 5_000_000_000
 
 
-def client(**values: Any) -> ClientRow:
-    return ClientRow(**{field.name: values.get(field.name) for field in fields(ClientRow)})
+def client(**values: Any) -> ClientFacts:
+    return ClientFacts(**{field.name: values.get(field.name) for field in fields(ClientFacts)})
 
 
 def job(**values: Any) -> Job:
