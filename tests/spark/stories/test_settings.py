@@ -2,14 +2,14 @@
 
 import pytest
 
-from kafkascope_spark.stories.clients.identity.library_profiles import LIBRARIES
-from kafkascope_spark.stories.settings import ORDER, SETTINGS, setting, settings
+from kafkascope_spark.stories.libraries.java import JAVA
+from kafkascope_spark.stories.libraries.registry import LIBRARIES
+from kafkascope_spark.stories.settings import setting, settings
 
 
-def test_every_library_has_a_column() -> None:
-    assert set(ORDER) == set(LIBRARIES) - {"unknown"}
-    assert all("java" in of_library for of_library in SETTINGS.values()), "the name where the library is unknown"
-    assert all(set(of_library) <= set(ORDER) for of_library in SETTINGS.values())
+def test_java_has_a_name_for_every_setting() -> None:
+    for library in LIBRARIES:
+        assert library.settings.keys() <= JAVA.settings.keys(), "the name where the library is unknown"
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,13 @@
-"""The intervals and limits that a client's periodic requests are compared with: defaults of the libraries, and idle
-limits of brokers, clients and middleboxes. In milliseconds.
+"""The intervals and limits that a client's periodic requests are compared with, where they are the same for all
+libraries, and idle limits of brokers, clients and middleboxes. In milliseconds.
 
-Sources: heartbeat.interval.ms, auto.commit.interval.ms, metadata.max.age.ms, max.poll.interval.ms,
-connections.max.idle.ms (clients 540000, brokers 600000), max.in.flight.requests.per.connection of Kafka's
-documentation; the defaults of librdkafka's CONFIGURATION.md, franz-go's kgo options, sarama's config.go, kafkajs's,
-kafka-python's and aiokafka's documentation.
+Sources: heartbeat.interval.ms, max.poll.interval.ms, connections.max.idle.ms (clients 540000, brokers 600000),
+max.in.flight.requests.per.connection of Kafka's documentation.
 """
 
 HEARTBEAT_MS = 3_000
 MAX_POLL_INTERVAL_MS = 300_000
 MAX_IN_FLIGHT = 5
-COMMIT_MS: dict[str, int] = {
-    "java": 5_000,
-    "librdkafka": 5_000,
-    "franz-go": 5_000,
-    "sarama": 1_000,
-    "kafka-python": 5_000,
-    "aiokafka": 5_000,
-}
-"""Library -> interval of automatic commits. kafkajs has none: it commits after each batch."""
-METADATA_MS: dict[str, int] = {"sarama": 600_000}
-"""Library -> interval of Metadata refreshes, where it is not DEFAULT_METADATA_MS."""
-DEFAULT_METADATA_MS = 300_000
 CLIENT_IDLE_MS = 540_000
 BROKER_IDLE_MS = 600_000
 MIDDLEBOX_IDLE_MS = (240_000, 300_000)

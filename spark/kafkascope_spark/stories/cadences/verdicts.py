@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.cadences import CadenceVerdict, ExpectedFrom
 from kafkascope_spark.stories.cadences import expectations as expect
+from kafkascope_spark.stories.libraries.registry import library
 from kafkascope_spark.stories.model import LoopStatistics
 
 MIN_GAPS = 2
@@ -69,7 +70,7 @@ def _fetch(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
 
 def _commit(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on automatic commits."""
-    expected = expect.COMMIT_MS.get(settings.library)
+    expected = library(settings.library).commit_ms
     if expected is None:
         return Verdict(None, None, "unknown")
     late, fast = measured.p50 > expected * LATE_FACTOR + SLACK_MS, measured.p50 * 2 < expected
@@ -79,7 +80,7 @@ def _commit(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
 def _metadata(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on Metadata refreshes. A client that refreshes ten times as often as expected lacks a leader or
     topic."""
-    expected = expect.METADATA_MS.get(settings.library, expect.DEFAULT_METADATA_MS)
+    expected = library(settings.library).metadata_ms
     if measured.longest > expected * LATE_FACTOR:
         return Verdict(expected, "default", "late")
     if measured.n >= 10 and measured.p50 * 10 < expected:

@@ -20,7 +20,7 @@ MOST_SERVERS, MOST_ADVERTISED = 8, 32
 class AffectedClient(StageRow):
     """A client, as far as incidents need it.
 
-    library: one of library_profiles.LIBRARIES. servers, secured_servers: addresses of brokers that answered its
+    library: its name (libraries/registry.py). servers, secured_servers: addresses of brokers that answered its
     Metadata or accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that
     Metadata gave it.
     """

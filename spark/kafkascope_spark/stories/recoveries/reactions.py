@@ -1,22 +1,19 @@
 """The reaction that Kafka's protocol expects to an error: which requests a client should send next, by library, API and
 error.
 
-`ANY` has the reaction to every error of Kafka and to every failure without a code. `JAVA`, `LIBRDKAFKA` and `BROKER`
-have the reactions of one kind of client where they differ on an API. An error that is in none of them is surfaced to
-the application. Sources: the clients' error handlers, named beside each table.
+`ANY` has the reaction to every error of Kafka and to every failure without a code. Libraries and `BROKER` have the
+reactions of one kind of client where they differ on an API. An error that is in none of them is surfaced to the
+application. Sources: the clients' error handlers, named beside each table.
 """
 
 from kafkascope_parsers.schema import api_name
+from kafkascope_spark.stories.libraries import registry
 from kafkascope_spark.stories.recoveries.reaction import Reaction, surface
 from kafkascope_spark.stories.recoveries.reactions_any import ANY
 from kafkascope_spark.stories.recoveries.reactions_broker import BROKER
-from kafkascope_spark.stories.recoveries.reactions_java import JAVA
-from kafkascope_spark.stories.recoveries.reactions_librdkafka import LIBRDKAFKA
 
 OTHER = surface("none known: surface it")
 """The reaction to an error that is in no table: a code of a newer release of Kafka."""
-BY_LIBRARY = {"java": JAVA, "librdkafka": LIBRDKAFKA, "broker": BROKER}
-"""Library -> API (`Name`, or `Name/transactional` for a producer with a transactional id) -> error -> reaction."""
 
 
 def reaction_to(
@@ -24,12 +21,11 @@ def reaction_to(
 ) -> Reaction:
     """The reaction that is expected of a client to an error in a response.
 
-    api_key: API of the response; None for a failure without a response. library: one of
-    identity.library_profiles.LIBRARIES, or `broker` for a broker that sends requests to another one. transactional:
-    whether the client has a transactional id.
+    api_key: API of the response; None for a failure without a response. library: its name, or `broker` for a broker
+    that sends requests to another one. transactional: whether the client has a transactional id.
     """
-    own = BY_LIBRARY.get(library)
-    if own is not None and api_key is not None:
+    own = BROKER if library == "broker" else registry.library(library).reactions
+    if api_key is not None:
         api = api_name(api_key)
         for name in (f"{api}/transactional", api) if transactional else (api,):
             reaction = own.get(name, {}).get(error_name)

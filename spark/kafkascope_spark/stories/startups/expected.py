@@ -1,4 +1,4 @@
-"""The expected sequences of steps by which each kind of client starts, and where the libraries differ.
+"""The expected sequences of steps by which each kind of client starts. Where a library differs is a part of it.
 
 A sequence is a line of steps in order. `step` is required; `step?` depends on versions, security or settings; a
 step that is not in the line is extra. AFTER names the steps that must have succeeded before a step is first taken. Two
@@ -15,6 +15,7 @@ from functools import cache
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.kinds import Kind
+from kafkascope_spark.stories.libraries import registry
 
 _OPEN = "dns? tcp_connect tls_handshake? api_versions sasl_handshake? sasl_authenticate? metadata"
 _READ = "list_offsets? offset_for_leader_epoch? first_fetch? first_records"
@@ -52,22 +53,6 @@ SEQUENCES = {
         "find_coordinator_txn? find_coordinator_share? admin_request?"
     ),
 }
-
-LIBRARY_CHANGES: dict[str, dict[str, str]] = {
-    library: {"api_versions": "api_versions?"} for library in ("unknown", "librdkafka", "sarama", "kafka-python")
-}
-"""Library -> step -> its replacement in every sequence of that library. ApiVersions depends on a setting in librdkafka
-(api.version.request) and kafka-python (api_version); sarama sends none before its release 1.30."""
-
-TAKEN_AGAIN: dict[str, frozenset[str]] = {
-    "librdkafka": frozenset({"find_coordinator_group"}),
-    "sarama": frozenset({"find_coordinator_group", "offset_fetch"}),
-    "kafkajs": frozenset({"offset_fetch"}),
-}
-"""Library -> steps that it takes more than once without a failure: librdkafka sends FindCoordinator again by its query
-timer (rd_kafka_cgrp_coord_query) until the coordinator's connection is up; sarama's offset manager sends its own
-FindCoordinator beside the group's, and fetches offsets per partition; kafkajs fetches them per consumer run and
-topic."""
 
 KEPT = frozenset(
     {
@@ -150,9 +135,8 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
 @cache
 def sequence_of(name: str, library: str, *, is_first: bool = True) -> Sequence:
     """The sequence of that name for the library. is_first: whether the client has not started before."""
-    changes = LIBRARY_CHANGES.get(library, {})
-    named = [changes.get(word, word) for word in SEQUENCES[name].split()]
+    of_library = registry.library(library)
+    named = [f"{word}?" if word in of_library.optional_steps else word for word in SEQUENCES[name].split()]
     required = [w for w in named if not w.endswith("?") and (is_first or w not in KEPT)]
     usual = frozenset(w.removesuffix("?") for w in named)
-    again = TAKEN_AGAIN.get(library, frozenset())
-    return Sequence(f"{name}/{library}", tuple(required), usual, again, is_first)
+    return Sequence(f"{name}/{library}", tuple(required), usual, of_library.repeated_steps, is_first)

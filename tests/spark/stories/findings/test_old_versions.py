@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafkascope_spark.stories.clients.identity.library_profiles import LIBRARIES
-from kafkascope_spark.stories.findings.rules.old_versions import DETECTOR, RULE, UPGRADES
+from kafkascope_spark.stories.findings.rules.old_versions import DETECTOR, RULE
 
 
 def advice(name: str | None, version: str | None = None, **more: object) -> str:
@@ -55,10 +54,6 @@ def test_an_unknown_library_gets_all_of_them() -> None:
     for text in (advice(None), RULE.advice):
         expected = ("(Java) 2.1", "librdkafka 1.8.2", "KafkaJS 1.15.0", "Sarama 1.30.1", "kafka-python 2.0.2")
         assert all(release in text for release in expected)
-
-
-def test_libraries_are_those_that_clients_can_have() -> None:
-    assert set(UPGRADES) <= set(LIBRARIES)
 
 
 def test_which_brokers_refuse_it() -> None:

@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_spark.stories.settings import JAVA, ORDER, SETTINGS
+from kafkascope_spark.stories.libraries.java import JAVA
+from kafkascope_spark.stories.libraries.registry import LIBRARIES
+from kafkascope_spark.stories.libraries.registry import library as library_called
 
 from .conftest import MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell
 
-JAVA_NAMES = {of_library[JAVA].name for of_library in SETTINGS.values() if JAVA in of_library}
+JAVA_NAMES = {setting.name for setting in JAVA.settings.values()}
 HOSTILE = 'it\'s $(reboot) `id`; rm -rf / && "x"\n| tee'
 
 
@@ -29,7 +31,7 @@ def silent_broker(state: MakeState) -> list[BrokerState]:
     return [*rows, state(1, 21, "serving", 0, 60)]
 
 
-@pytest.mark.parametrize("library", [library for library in ORDER if library not in ("java", "librdkafka")])
+@pytest.mark.parametrize("library", [each.name for each in LIBRARIES if each.name not in ("java", "librdkafka")])
 def test_no_java_setting_is_named_to_a_client_of_another_library(
     silent_broker: list[BrokerState],
     stall: MakeStall,
@@ -55,7 +57,7 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
         advice(clients=mine, uses=[use(21, "PLAINTEXT"), use(22, "TLS", served=True)]),
     ]
     words = {word.strip(".,;()") for text in texts for word in text.split()}
-    assert not words & (JAVA_NAMES - {setting[library].name for setting in SETTINGS.values() if library in setting})
+    assert not words & (JAVA_NAMES - {setting.name for setting in library_called(library).settings.values()})
     assert all(f"({library}" in text for text in texts)
 
 

@@ -1,14 +1,12 @@
 from kafkascope_analyzer.dataset.stories import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.kinds import Kind
-from kafkascope_spark.stories.clients.identity.library_profiles import LIBRARIES
+from kafkascope_spark.stories.libraries.registry import LIBRARIES
 from kafkascope_spark.stories.startups.comparison import compare
 from kafkascope_spark.stories.startups.expected import (
     AFTER,
     KEPT,
-    LIBRARY_CHANGES,
     SEQUENCES,
-    TAKEN_AGAIN,
     sequence_name,
     sequence_of,
 )
@@ -24,7 +22,7 @@ def test_sequences_are_made_of_known_steps_and_each_step_is_in_one() -> None:
     words = {w.removesuffix("?") for line in SEQUENCES.values() for w in line.split()}
     assert words == set(STARTUP_STEPS)
     assert set(AFTER) | {n for needed in AFTER.values() for n in needed} | KEPT <= words
-    assert set(LIBRARY_CHANGES) | set(TAKEN_AGAIN) <= set(LIBRARIES)
+    assert all(library.optional_steps | library.repeated_steps <= words for library in LIBRARIES)
 
 
 def test_every_kind_of_client_has_a_sequence() -> None:

@@ -3,9 +3,9 @@ all its connections (NetworkClient.correlation), so that the ids of two instance
 
 from kafkascope_spark.stories.clients.identity.candidate import InstanceCandidate
 from kafkascope_spark.stories.clients.identity.shared_counter import SharedCounter
+from kafkascope_spark.stories.libraries.registry import library_of_software
 from kafkascope_spark.stories.model import Connection
 
-JAVA = "apache-kafka-java"
 LOOK_BACK = 64
 """Ended candidates, the last ones, with which a connection is compared when it fits none that goes on."""
 MIN_IDS, COMPARED_IDS = 3, 16
@@ -23,7 +23,7 @@ def counts_over_connections(members: list[Connection]) -> bool:
     """
     software = {c.software_name for c in members} - {None}
     if software:
-        return JAVA in software
+        return any(library_of_software(name).counts_over_connections for name in software)
     consecutive = [is_consecutive(c) for c in members if len(c.ids) >= MIN_IDS]
     return bool(consecutive) and 2 * sum(consecutive) < len(consecutive)
 

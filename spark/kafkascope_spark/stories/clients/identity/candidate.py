@@ -12,6 +12,7 @@ The rules hold for the Java client, librdkafka, franz-go, sarama, kafkajs, kafka
 from collections.abc import Callable, Iterable
 
 from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.libraries.registry import library_of_software
 from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 
 TOGETHER_NS = 20_000_000
@@ -35,8 +36,6 @@ CONSUMER_APIS = frozenset(
     | {api_keys.SHARE_FETCH, api_keys.SHARE_ACKNOWLEDGE, api_keys.OFFSET_FOR_LEADER_EPOCH}
     | api_keys.GROUP_HEARTBEATS
 )
-SEEDED = frozenset({"sarama", "kgo"})
-"""Clients that use a separate first connection for discovering the cluster, and other connections for their work."""
 MEMBER_APIS = api_keys.GROUP_APIS - {api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH}
 Span = tuple[int, int]
 _EXCLUSIVE: tuple[Callable[[Connection], set[str]], ...] = (
@@ -127,7 +126,9 @@ class InstanceCandidate:
     def lacks_bootstrap(self) -> bool:
         """Whether the client must have another connection, because these lack its first one."""
         return all(
-            c.software_name in SEEDED and c.syn_ns is not None and bool(c.apis - BOOTSTRAP_APIS)
+            c.syn_ns is not None
+            and bool(c.apis - BOOTSTRAP_APIS)
+            and library_of_software(c.software_name).has_seed_connection
             for c in self.connections
         )
 

@@ -21,7 +21,7 @@ class Instance:
     group: Group
     connections: list[Connection] = field(default_factory=list)
     library: str = field(init=False)
-    """The client library: one of library_profiles.LIBRARIES."""
+    """The name of the client library (libraries/registry.py)."""
 
     def __post_init__(self) -> None:
         self.library = library_of(self.connections)

@@ -1,7 +1,7 @@
 """Recognises the client library of a client: by the software name that it sends (KIP-511), else by its behaviour.
 
 Behaviour decides by elimination: a library is excluded where anything that was observed contradicts all its profiles
-(library_profiles.py). The answer is the only library that is left, else `unknown`. What is compared: the versions of
+(libraries/). The answer is the only library that is left, else `unknown`. What is compared: the versions of
 the requests, the request with which connections begin, the first correlation ids, and whether one counter numbers the
 requests of all connections.
 """
@@ -15,19 +15,13 @@ from kafkascope_spark.stories.clients.identity.by_counter import (
     counts_over_connections,
     is_consecutive,
 )
-from kafkascope_spark.stories.clients.identity.library_profiles import (
-    APIS,
-    BUT_FIRST,
-    EVERY,
-    NEVER,
-    PROFILES,
-    SOFTWARE_PREFIXES,
-    WITHOUT_TOPIC_IDS,
-    Profile,
-)
+from kafkascope_spark.stories.libraries import registry
+from kafkascope_spark.stories.libraries.java import JAVA
+from kafkascope_spark.stories.libraries.library import BUT_FIRST, EVERY, NEVER, Profile
+from kafkascope_spark.stories.libraries.registry import UNKNOWN
+from kafkascope_spark.stories.libraries.versions import APIS, WITHOUT_TOPIC_IDS
 from kafkascope_spark.stories.model import Connection
 
-UNKNOWN, JAVA = "unknown", "java"
 MIN_VERSIONS = 2
 """APIs, ApiVersions among them, whose versions must be known: one alone says nothing about libraries that have no
 profile."""
@@ -35,18 +29,17 @@ _COLUMN = {api: column for column, api in enumerate(APIS)}
 
 
 def library_named(software_name: str | None) -> str:
-    """The library that sends this software name: one of LIBRARIES."""
-    name = software_name or ""
-    return next((library for prefix, library in SOFTWARE_PREFIXES if name.startswith(prefix)), UNKNOWN)
+    """The name of the library that sends this software name."""
+    return registry.library_of_software(software_name).name
 
 
 def software_name_of(library: str) -> str | None:
     """The software name that the library sends; None for an unknown one."""
-    return next((prefix for prefix, each in SOFTWARE_PREFIXES if each == library), None)
+    return next(iter(registry.library(library).software_names), None)
 
 
 def library_of(connections: Sequence[Connection]) -> str:
-    """The library of a client with these connections: one of LIBRARIES."""
+    """The name of the library of a client with these connections."""
     name = next((c.software_name for c in connections if c.software_name), None)
     return library_by_behaviour(connections) if name is None else library_named(name)
 
@@ -55,12 +48,16 @@ def library_by_behaviour(connections: Sequence[Connection]) -> str:
     """The only library whose behaviour these connections, which name no software, show."""
     ordered = sorted(connections, key=lambda c: (c.begin_ns, c.conn_id))
     if any(c.has_reserved_ids for c in ordered) or (len(ordered) > 1 and counts_over_connections(ordered)):
-        return JAVA
+        return JAVA.name
     versions = _versions(ordered)
     if len(versions) < MIN_VERSIONS:
-        return UNKNOWN
-    fitting = {p.library for p in PROFILES if _sends(p, versions) and not _is_contradicted(p, ordered)}
-    return fitting.pop() if len(fitting) == 1 else UNKNOWN
+        return UNKNOWN.name
+    fitting = [
+        library.name
+        for library in registry.LIBRARIES
+        if any(_sends(p, versions) and not _is_contradicted(p, ordered) for p in library.profiles)
+    ]
+    return fitting[0] if len(fitting) == 1 else UNKNOWN.name
 
 
 def _versions(connections: Sequence[Connection]) -> dict[int, set[int]]:
@@ -108,8 +105,8 @@ def _may_greet(profile: Profile, connection: Connection, *, is_first: bool) -> b
     """Whether a connection of the library may begin with the request that this one begins with."""
     first_api, version = next(iter(connection.versions.items()))
     if first_api == api_keys.API_VERSIONS:
-        if profile.library == JAVA and connection.sasl_mechanism is not None:
-            return version == 0  # SaslClientAuthenticator
+        if profile.sasl_greeting is not None and connection.sasl_mechanism is not None:
+            return version == profile.sasl_greeting
         return version in profile.greetings
     return profile.greets == NEVER or (profile.greets != EVERY and is_first == (profile.greets == BUT_FIRST))
 

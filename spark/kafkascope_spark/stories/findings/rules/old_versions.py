@@ -1,16 +1,13 @@
 """`old_versions`: a client uses versions of requests that Kafka 4.0 removed (KIP-896)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from kafkascope_parsers.schema.releases import api_releases
 from kafkascope_parsers.versions import parse_software_version
-from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings.read import Read
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists, sorted_set
 from kafkascope_spark.stories.findings.wording import client, listed, times
+from kafkascope_spark.stories.libraries.registry import LIBRARIES, library_of_software
 
 LEAST = {
     key: api.spoken["4.0"].low
@@ -20,31 +17,6 @@ LEAST = {
 """API key -> lowest version that Kafka 4.0 speaks, where it removed some. What only brokers send is not in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """What to change in a library. title: its name; least: its first release that speaks what Kafka 4.0 does (KIP-896),
-    None where that does not say; setting: what makes a new release use old versions all the same, None where nothing
-    does.
-    """
-
-    title: str
-    least: tuple[int, ...] | None
-    setting: str | None
-
-
-UPGRADES: Mapping[str, Upgrade] = {
-    "java": Upgrade("kafka-clients (Java)", (2, 1), None),
-    "librdkafka": Upgrade(
-        "librdkafka",
-        (1, 8, 2),
-        "leave api.version.request at true, and broker.version.fallback out",
-    ),
-    "kafkajs": Upgrade("KafkaJS", (1, 15, 0), None),
-    "sarama": Upgrade("Sarama", (1, 30, 1), "set Version of its Config to the release of the brokers"),
-    "kafka-python": Upgrade("kafka-python", (2, 0, 2), "leave api_version out, so that it asks the brokers"),
-    "aiokafka": Upgrade("aiokafka", None, "leave api_version at auto"),
-}
-"""By library (library_profiles.LIBRARIES)."""
 MOST_USES = 5
 """Versions that a sentence lists before it counts the rest."""
 _IS_OLD = " or ".join(f"(api_key = {key} and api_version < {least})" for key, least in LEAST.items())
@@ -95,7 +67,7 @@ def _advice(f: Facts) -> str:
 
 def _what_to_change(f: Facts) -> str:
     """The release to upgrade to, or the setting to change, in the library that the client uses."""
-    upgrade = UPGRADES.get(library_named(f.software_name))
+    upgrade = library_of_software(f.software_name).upgrade
     if upgrade is None:
         return RULE.advice
     if upgrade.least is None:
@@ -144,8 +116,9 @@ def _uses(f: Facts) -> list[str]:
 
 
 _TO_2_1 = "to a release that speaks the protocol of Kafka 2.1 or newer"
-_RELEASES = ", ".join(f"{u.title} {'.'.join(map(str, u.least))}" for u in UPGRADES.values() if u.least)
-_SETTINGS = "; ".join(f"{u.title}: {u.setting}" for u in UPGRADES.values() if u.setting)
+_UPGRADES = [library.upgrade for library in LIBRARIES if library.upgrade is not None]
+_RELEASES = ", ".join(f"{u.title} {'.'.join(map(str, u.least))}" for u in _UPGRADES if u.least)
+_SETTINGS = "; ".join(f"{u.title}: {u.setting}" for u in _UPGRADES if u.setting)
 DETECTOR = Detector(
     reads={"old_usage": Read(USAGE, _IS_OLD)},
     query=_QUERY,

@@ -6,7 +6,8 @@ from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
-from kafkascope_spark.stories.settings import ORDER, settings
+from kafkascope_spark.stories.libraries import registry
+from kafkascope_spark.stories.settings import settings
 
 BY_STATES = "states of the broker, from the packets of its connections"
 BY_ERRORS = "error codes"
@@ -60,9 +61,9 @@ def lower(concepts: Collection[str], libraries: Collection[str], gain: str, obse
 def faster(observed: Observed) -> str:
     """How clients notice a broker that is silent sooner, and after what time they did."""
     gave_up = [
-        f"{'Java' if library == 'java' else library} clients after {duration(waited * 1_000_000)}"
-        for library in ORDER
-        if (waited := observed.given_up_ms(library)) is not None
+        f"{library.shown} clients after {duration(waited * 1_000_000)}"
+        for library in registry.LIBRARIES
+        if (waited := observed.given_up_ms(library.name)) is not None
     ]
     seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
     return lower(

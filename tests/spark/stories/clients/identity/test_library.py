@@ -13,13 +13,8 @@ from kafkascope_spark.stories.clients.identity.library import (
     library_of,
     software_name_of,
 )
-from kafkascope_spark.stories.clients.identity.library_profiles import (
-    APIS,
-    LIBRARIES,
-    PROFILES,
-    RELEASES,
-    SOFTWARE_PREFIXES,
-)
+from kafkascope_spark.stories.libraries.registry import LIBRARIES
+from kafkascope_spark.stories.libraries.versions import APIS, RELEASES
 from kafkascope_spark.stories.model import Connection
 
 MS = 1_000_000
@@ -112,9 +107,8 @@ def test_the_name_decides_where_there_is_one(connection: Make) -> None:
 
 
 def test_every_library_has_a_profile_and_a_name() -> None:
-    assert {profile.library for profile in PROFILES} | {"unknown"} == set(LIBRARIES)
-    assert {library for _, library in SOFTWARE_PREFIXES} | {"unknown"} == set(LIBRARIES)
-    assert all(library_named(software_name_of(library)) == library for library in LIBRARIES)
+    assert all(library.profiles and library.software_names for library in LIBRARIES)
+    assert all(library_named(software_name_of(library.name)) == library.name for library in LIBRARIES)
     assert software_name_of("librdkafka") == "librdkafka", "which of its wrappers a client uses is not known"
     assert all(len(release) == len(APIS) for release in RELEASES)
     for older, newer in itertools.pairwise(RELEASES):

@@ -1,9 +1,12 @@
-"""What librdkafka (and confluent-kafka, kcat on it) does about an error, by API.
+"""librdkafka, and confluent-kafka and kcat on it.
 
-Source: rdkafka_request.c (rd_kafka_err_action), rdkafka_fetcher.c, rdkafka_cgrp.c, rdkafka_idempotence.c,
-rdkafka_txnmgr.c, rdkafka_offset.c of librdkafka 2.15.
+Source: rdkafka_broker.c and rdkafka_request.c of librdkafka 1.0, 1.9 and 2.16 for the profiles; CONFIGURATION.md (2.16)
+for the settings; rdkafka_request.c (rd_kafka_err_action), rdkafka_fetcher.c, rdkafka_cgrp.c, rdkafka_idempotence.c,
+rdkafka_txnmgr.c and rdkafka_offset.c (2.15) for the reactions.
 """
 
+from kafkascope_spark.stories.libraries.library import EVERY, NEVER, Library, Profile, Setting, Upgrade
+from kafkascope_spark.stories.libraries.versions import only, up_to
 from kafkascope_spark.stories.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, surface
 
 _COORDINATOR = "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE"
@@ -36,7 +39,7 @@ _TXN = {
     **each("UNKNOWN_PRODUCER_ID INVALID_PRODUCER_ID_MAPPING", _ABORT),
 }
 
-LIBRDKAFKA: dict[str, dict[str, Reaction]] = {
+_REACTIONS: dict[str, dict[str, Reaction]] = {
     "Produce": {
         **each(
             "NOT_LEADER_OR_FOLLOWER LEADER_NOT_AVAILABLE REPLICA_NOT_AVAILABLE BROKER_NOT_AVAILABLE "
@@ -130,3 +133,65 @@ LIBRDKAFKA: dict[str, dict[str, Reaction]] = {
     },
     "EndTxn": _TXN,
 }
+
+# fmt: off
+_PROFILES = (
+    Profile(greets=EVERY, greetings=frozenset({3}), first_id=1,
+            versions=up_to(10, 16, 7, 13, 9, 9, 2, 5, 3, 1, 3, 4, 1, 1)),
+    Profile(greets=EVERY, greetings=frozenset({3}), first_id=1,
+            versions=up_to(7, 11, 2, 4, 7, 7, 2, 5, 3, 1, 3, 4, 1, 1)),
+    Profile(greets=EVERY, greetings=frozenset({0}), first_id=1, releases=(),
+            versions=only(7, 4, 0, 2, 1, 1, 0, 2, 0, 0, 0, None, 1, None)),
+    Profile(greets=NEVER, first_id=1, releases=(),  # api.version.request=false
+            versions=only(1, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, None, 0, None)),
+)
+# fmt: on
+_SETTINGS = {
+    "bootstrap": Setting("bootstrap.servers"),
+    "session_timeout": Setting("session.timeout.ms", "45000"),
+    "heartbeat_interval": Setting("heartbeat.interval.ms", "3000"),
+    "poll_interval": Setting("max.poll.interval.ms", "300000"),
+    "request_timeout": Setting("socket.timeout.ms", "60000"),
+    "connect_timeout": Setting("socket.connection.setup.timeout.ms", "30000"),
+    "delivery_timeout": Setting("message.timeout.ms", "300000"),
+    "metadata_age": Setting("topic.metadata.refresh.interval.ms", "300000"),
+    "retry_backoff": Setting("retry.backoff.ms", "100"),
+    "reconnect_backoff": Setting("reconnect.backoff.max.ms", "10000"),
+    "max_idle": Setting("connections.max.idle.ms", "0: off"),
+    "linger": Setting("linger.ms", "5"),
+    "batch_size": Setting("batch.size", "1000000"),
+    "request_size": Setting("message.max.bytes", "1000000"),
+    "compression": Setting("compression.type", "none"),
+    "in_flight": Setting("max.in.flight.requests.per.connection", "1000000; 5 with enable.idempotence"),
+    "acks": Setting("acks=all", "all"),
+    "transaction_timeout": Setting("transaction.timeout.ms", "60000"),
+    "transactional_id": Setting("transactional.id"),
+    "instance_id": Setting("group.instance.id"),
+    "cooperative": Setting("partition.assignment.strategy=cooperative-sticky"),
+    "group_protocol": Setting("group.protocol=consumer"),
+    "commit_interval": Setting("auto.commit.interval.ms", "5000"),
+    "fetch_wait": Setting("fetch.wait.max.ms", "500"),
+    "fetch_min": Setting("fetch.min.bytes", "1"),
+    "fetch_max": Setting("fetch.max.bytes"),
+    "offset_reset": Setting("auto.offset.reset"),
+    "security": Setting("security.protocol"),
+    "mechanism": Setting("sasl.mechanism"),
+    "credentials": Setting("sasl.username and sasl.password"),
+}
+
+LIBRDKAFKA = Library(
+    name="librdkafka",
+    software_names=(
+        "librdkafka",
+        "confluent-kafka",
+    ),
+    profiles=_PROFILES,
+    settings=_SETTINGS,
+    commit_ms=5_000,
+    # ApiVersions depends on api.version.request.
+    optional_steps=frozenset({"api_versions"}),
+    # FindCoordinator comes again by a timer (rd_kafka_cgrp_coord_query) until the coordinator's connection is up.
+    repeated_steps=frozenset({"find_coordinator_group"}),
+    reactions=_REACTIONS,
+    upgrade=Upgrade("librdkafka", (1, 8, 2), "leave api.version.request at true, and broker.version.fallback out"),
+)

@@ -1,10 +1,14 @@
-"""What Kafka's Java clients do about an error, by API, where it is more exact than reactions_any.
+"""The Java client of Apache Kafka (kafka-clients), and what runs on it: Connect, Streams, MirrorMaker.
 
-Source: Sender, TransactionManager, AbstractFetch, FetchCollector, OffsetFetcherUtils, AbstractCoordinator,
-ConsumerCoordinator, AbstractHeartbeatRequestManager, CommitRequestManager, ShareConsumeRequestManager,
-KafkaAdminClient of org.apache.kafka.clients.
+Source: the clients' NetworkClient and SaslClientAuthenticator for the profiles, ProducerConfig, ConsumerConfig and
+CommonClientConfigs (4.3) for the settings; Sender, TransactionManager, AbstractFetch, FetchCollector,
+OffsetFetcherUtils, AbstractCoordinator, ConsumerCoordinator, AbstractHeartbeatRequestManager, CommitRequestManager,
+ShareConsumeRequestManager and KafkaAdminClient of org.apache.kafka.clients for the reactions, which are those that are
+more exact than reactions_any.
 """
 
+from kafkascope_spark.stories.libraries.library import EVERY, Library, Profile, Setting, Upgrade
+from kafkascope_spark.stories.libraries.versions import RELEASES
 from kafkascope_spark.stories.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, surface
 
 _COORDINATOR = "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE"
@@ -176,7 +180,7 @@ _ADMIN = {
     "THROTTLING_QUOTA_EXCEEDED": back_off("the same again after the throttle time", not_ready=True),
 }
 
-JAVA: dict[str, dict[str, Reaction]] = {
+_REACTIONS: dict[str, dict[str, Reaction]] = {
     "Produce": _PRODUCE,
     "Produce/transactional": _PRODUCE_IN_TRANSACTION,
     "Fetch": _FETCH,
@@ -206,3 +210,59 @@ JAVA: dict[str, dict[str, Reaction]] = {
     "EndTxn": _TXN,
     **dict.fromkeys(("CreateTopics", "DeleteTopics", "CreatePartitions"), _ADMIN),
 }
+
+# fmt: off
+_PROFILES = (
+    Profile(greets=EVERY, greetings=frozenset({0}), first_id=None, sasl_greeting=0, releases=RELEASES[:3]),
+    Profile(greets=EVERY, greetings=frozenset({1}), first_id=None, sasl_greeting=0, releases=RELEASES[:6]),
+    Profile(greets=EVERY, greetings=frozenset({2}), first_id=None, sasl_greeting=0, releases=RELEASES[:10]),
+    Profile(greets=EVERY, greetings=frozenset({3, 4}), first_id=None, sasl_greeting=0, releases=RELEASES),
+)
+# fmt: on
+_SETTINGS = {
+    "bootstrap": Setting("bootstrap.servers"),
+    "session_timeout": Setting("session.timeout.ms", "45000"),
+    "heartbeat_interval": Setting("heartbeat.interval.ms", "3000"),
+    "poll_interval": Setting("max.poll.interval.ms", "300000"),
+    "poll_records": Setting("max.poll.records", "500"),
+    "request_timeout": Setting("request.timeout.ms", "30000"),
+    "connect_timeout": Setting("socket.connection.setup.timeout.ms", "10000"),
+    "delivery_timeout": Setting("delivery.timeout.ms", "120000"),
+    "metadata_age": Setting("metadata.max.age.ms", "300000"),
+    "retry_backoff": Setting("retry.backoff.ms", "100"),
+    "reconnect_backoff": Setting("reconnect.backoff.max.ms", "1000"),
+    "max_idle": Setting("connections.max.idle.ms", "540000"),
+    "linger": Setting("linger.ms", "5; 0 before Kafka 4.0"),
+    "batch_size": Setting("batch.size", "16384"),
+    "request_size": Setting("max.request.size", "1048576"),
+    "compression": Setting("compression.type", "none"),
+    "in_flight": Setting("max.in.flight.requests.per.connection", "5"),
+    "acks": Setting("acks=all", "all"),
+    "transaction_timeout": Setting("transaction.timeout.ms", "60000"),
+    "transactional_id": Setting("transactional.id"),
+    "instance_id": Setting("group.instance.id"),
+    "cooperative": Setting(
+        "partition.assignment.strategy with org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    ),
+    "group_protocol": Setting("group.protocol=consumer"),
+    "commit_interval": Setting("auto.commit.interval.ms", "5000"),
+    "fetch_wait": Setting("fetch.max.wait.ms", "500"),
+    "fetch_min": Setting("fetch.min.bytes", "1"),
+    "fetch_max": Setting("fetch.max.bytes"),
+    "offset_reset": Setting("auto.offset.reset"),
+    "security": Setting("security.protocol"),
+    "mechanism": Setting("sasl.mechanism"),
+    "credentials": Setting("sasl.jaas.config"),
+}
+
+JAVA = Library(
+    name="java",
+    software_names=("apache-kafka-java",),
+    profiles=_PROFILES,
+    settings=_SETTINGS,
+    title="Java",
+    counts_over_connections=True,
+    commit_ms=5_000,
+    reactions=_REACTIONS,
+    upgrade=Upgrade("kafka-clients (Java)", (2, 1)),
+)

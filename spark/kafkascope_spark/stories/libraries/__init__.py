@@ -1,0 +1,1 @@
+"""Client libraries: each is the object at the end of its module."""
