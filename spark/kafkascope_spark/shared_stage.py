@@ -26,21 +26,20 @@ from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
 from kafkascope_spark.stories.clients.passed_on import FAILED_START
 from kafkascope_spark.stories.event_decoder import shared_event
-from kafkascope_spark.stories.flow.machine import FLOW, Partitions
+from kafkascope_spark.stories.flow.machine import FLOW, Partition
 from kafkascope_spark.stories.groups.stories import Group, GroupRow
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.stories.keyed import Keyed
-from kafkascope_spark.stories.keyed_machine import KeyedMachine
 from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.recoveries.causes import Causes
 from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
-from kafkascope_spark.stories.servers.machine import BrokerStates
+from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.clients import GROUP, SERVICE
-from kafkascope_spark.stories.stalls.machine import Stalls
+from kafkascope_spark.stories.stalls.machine import ClientService
 from kafkascope_spark.stories.stalls.stall import STALL
 from kafkascope_spark.stories.transactions.machine import Transactions
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
@@ -76,29 +75,24 @@ class SharedMachines:
         covered = run.uncovered.covered(capture_ns)
         groups = Keyed("group", lambda group_id: Group(group_id, limits), failed)
         ids = Keyed("transactional id", lambda name: Transactions(name, capture_ns[1]), failed)
+        services = Keyed("stalls of client", lambda _: ClientService(limits), failed)
+        servers = Keyed("broker states of", lambda _: Server(covered), failed)
+        partitions = Keyed("flow of topic-partition", lambda _: Partition(), failed)
         self._keyed: dict[str, tuple[Keyed[Any], Callable[[Iterable[Any]], None]]] = {
             GROUP: (groups, self._take_of_groups),
             "transaction": (ids, self._take_transactions),
-        }
-        stalls = KeyedMachine("stalls of client", lambda: Stalls(limits), self._take_stalls, failed)
-        servers = KeyedMachine("broker states of", lambda: BrokerStates(covered), self._take_broker_states, failed)
-        flow = KeyedMachine("flow of topic-partition", Partitions, self._take_flow, failed)
-        self._machines: dict[str, KeyedMachine[Any]] = {
-            SERVICE: stalls,
-            "server": servers,
-            FLOW: flow,
+            SERVICE: (services, self._take_stalls),
+            "server": (servers, self._take_broker_states),
+            FLOW: (partitions, self._take_flow),
         }
         self._found: list[Row] = []
 
     def feed(self, batch: pa.RecordBatch) -> None:
         """Take a batch of rows (client_stage.SHARED), sorted by SHARED_ORDER."""
         for (key_kind, key), rows in groupby(rows_of(batch), key=itemgetter("key_kind", "key")):
-            machine = self._machines.get(key_kind)
             if key_kind in self._keyed:
                 keyed, take = self._keyed[key_kind]
                 take(keyed.feed(key, rows))
-            elif machine is not None:
-                machine.feed(key, list(rows))
             else:
                 self._feeders[key_kind](self, rows)
 
@@ -112,8 +106,6 @@ class SharedMachines:
         """End the last key of each kind, and write what is left."""
         for keyed, take in self._keyed.values():
             take(keyed.finish())
-        for machine in self._machines.values():
-            machine.finish()
         self._feed_written(self._writer.close())
 
     def _feed_stalls(self, rows: Iterable[Row]) -> None:

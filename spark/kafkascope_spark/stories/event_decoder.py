@@ -6,10 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
 from kafkascope_spark.event_reader import values_of
+from kafkascope_spark.stories.flow.events import FLOW_EVENTS
 from kafkascope_spark.stories.model import ErrorRun, Lookup, PartitionAccess, Request, Row
+from kafkascope_spark.stories.servers.events import SERVER_EVENTS
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
+from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
 
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""
@@ -47,9 +51,22 @@ def _values(kind: str, row: Row) -> Values:
     return tuple(row[kind].get(name) for name in KINDS[kind].names)
 
 
-def shared_event(kind: str, values: Values) -> Row:
-    """The struct of an event that the machines over clients pass on."""
-    return dict(zip(KINDS[kind].names, values, strict=True))
+def shared_event(kind: str, values: Values) -> Any:
+    """An event that the machines over clients pass on: an object of SHARED_EVENTS, or the struct as a dict."""
+    make = _SHARED.get(kind)
+    return dict(zip(KINDS[kind].names, values, strict=True)) if make is None else make(values)
+
+
+def _shared_object_of(kind: str, make: Callable[..., Any]) -> Callable[[Values], Any]:
+    """A function that makes an object of the values of a struct; fields with defaults are no part of it."""
+    names = KINDS[kind].names
+    in_order = itemgetter(*(names.index(name) for name in column_fields(make)))
+    return lambda values: make(*in_order(values))
+
+
+SHARED_EVENTS: dict[str, Callable[..., Any]] = {**FLOW_EVENTS, **SERVER_EVENTS, **SERVICE_EVENTS}
+"""What the events of a kind become."""
+_SHARED = {kind: _shared_object_of(kind, make) for kind, make in SHARED_EVENTS.items()}
 
 
 Decoder = Callable[[str, int, Values], Any]

@@ -1,45 +1,18 @@
-"""The state machine over topic-partitions: slices of connections in, rows of `partition_flow` out.
+"""The state machine over a topic-partition: slices of connections in, rows of `partition_flow` out.
 
-Rows come sorted by topic-partition and time (client_stage.SHARED_ORDER). Memory is that of one topic-partition: how far
-each of its readers is, and the slice that is being added up.
+Rows come sorted by time. Memory is how far each reader is, and the slice that is being added up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
+from kafkascope_spark.stories.flow.events import CommitSlice, FetchSlice, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 from kafkascope_spark.stories.model import Row
 
 FLOW = "flow"
 """Key kind of the events."""
-PRODUCE_SLICE, COMMIT_SLICE = "produce_slice", "commit_slice"
-
-
-def reader_of(row: Row) -> Reader:
-    """Who reads on the connection of a row: its group if there is one, else its client."""
-    return Reader(row["group_id"], None) if row["group_id"] is not None else Reader(None, row["client_instance_id"])
-
-
-class Partitions:
-    """Follows topic-partitions one after the other."""
-
-    def __init__(self) -> None:
-        self._key: str | None = None
-        self._partition = Partition()
-
-    def feed(self, rows: Iterable[Row]) -> Iterator[PartitionFlow]:
-        """Rows of `partition_flow` of the slices that end. Rows are sorted (client_stage.SHARED_ORDER)."""
-        for row in rows:
-            if self._key != row["key"]:
-                yield from self.finish()
-                self._key = row["key"]
-            yield from self._partition.take(row)
-
-    def finish(self) -> Iterator[PartitionFlow]:
-        """Rows of the last slice of the last topic-partition."""
-        yield from self._partition.finish()
-        self._partition = Partition()
 
 
 @dataclass(slots=True)
@@ -53,28 +26,25 @@ class Partition:
 
     def take(self, row: Row) -> Iterator[PartitionFlow]:
         """Rows of the slice that the next row ends."""
-        body = row[row["kind"]]
+        event: ProduceSlice | FetchSlice | CommitSlice = row[row["kind"]]
         if self.place is None or self.place.ts_ns != row["ts_ns"]:
-            yield from self._end_slice()
-            self.place = Place(body["topic"], body["partition"], row["ts_ns"], body["slice_ms"])
-        self._add(row)
+            yield from self.finish()
+            self.place = Place(event.topic, event.partition, row["ts_ns"], event.slice_ms)
+        if isinstance(event, CommitSlice):
+            self._read(Reader(event.group_id, None)).commit(event)
+            return
+        self.end_offset = highest(self.end_offset, event.end_offset)
+        if isinstance(event, ProduceSlice):
+            self.produced.add(event)
+        else:
+            is_of_group = row["group_id"] is not None
+            reader = Reader(row["group_id"], None) if is_of_group else Reader(None, row["client_instance_id"])
+            self._read(reader).add(event)
+
+    def _read(self, reader: Reader) -> Read:
+        return self.readers.setdefault(reader, Read())
 
     def finish(self) -> Iterator[PartitionFlow]:
-        """Rows of the last slice."""
-        yield from self._end_slice()
-
-    def _add(self, row: Row) -> None:
-        body = row[row["kind"]]
-        if row["kind"] == COMMIT_SLICE:
-            self.readers.setdefault(Reader(body["group_id"], None), Read()).commit(body)
-            return
-        self.end_offset = highest(self.end_offset, body["end_offset"])
-        if row["kind"] == PRODUCE_SLICE:
-            self.produced.add(body)
-        else:
-            self.readers.setdefault(reader_of(row), Read()).add(body)
-
-    def _end_slice(self) -> Iterator[PartitionFlow]:
         """Rows of the slice: one for each reader so far for whom something was there."""
         if self.place is None:
             return

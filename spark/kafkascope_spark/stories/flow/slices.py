@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, histogram_of, percentile_us
 from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.flow.events import CommitSlice, FetchSlice, ProduceSlice
 
 
 class Reader(NamedTuple):
@@ -51,12 +51,12 @@ class Produced:
     latencies: Counter[int] = field(default_factory=Counter)
     leader: tuple[int, int | None] = (0, None)
 
-    def add(self, body: Row) -> None:
-        """The slice of one connection (flow_events: produce_slice)."""
-        self.n_records += body["n_records"]
-        self.record_bytes += body["record_bytes"]
-        self.latencies += added_up([body["latencies"]])
-        self.leader = _latest(self.leader, (body["last_ns"], body["node_id"]))
+    def add(self, body: ProduceSlice) -> None:
+        """The slice of one connection."""
+        self.n_records += body.n_records
+        self.record_bytes += body.record_bytes
+        self.latencies += added_up([body.latencies])
+        self.leader = _latest(self.leader, (body.last_ns, body.node_id))
 
     def accepted(self) -> Accepted:
         """The sums of the slice."""
@@ -81,25 +81,25 @@ class Read:
     position: tuple[int, int] | None = None
     committed: tuple[int, int] | None = None
 
-    def commit(self, body: Row) -> None:
-        """What was committed on one connection in the slice (flow_events: commit_slice)."""
-        committed = (body["last_ns"], body["committed_offset"])
+    def commit(self, body: CommitSlice) -> None:
+        """What was committed on one connection in the slice."""
+        committed = (body.last_ns, body.committed_offset)
         self.committed = max(self.committed or committed, committed)
 
-    def add(self, body: Row) -> None:
-        """The slice of one connection (flow_events: fetch_slice)."""
-        self.n_records += body["n_records"]
-        self.record_bytes += body["record_bytes"]
-        self.latencies += added_up([body["latencies"]])
-        self.node = _latest(self.node, (body["last_ns"], body["node_id"]))
-        self.high_watermark = highest(self.high_watermark, body["end_offset"])
-        self.lag_max = highest(self.lag_max, body["lag_max"])
-        if body["lag_first"] is not None:
-            first, last = (body["first_ns"], body["lag_first"]), (body["last_ns"], body["lag_last"])
+    def add(self, body: FetchSlice) -> None:
+        """The slice of one connection."""
+        self.n_records += body.n_records
+        self.record_bytes += body.record_bytes
+        self.latencies += added_up([body.latencies])
+        self.node = _latest(self.node, (body.last_ns, body.node_id))
+        self.high_watermark = highest(self.high_watermark, body.end_offset)
+        self.lag_max = highest(self.lag_max, body.lag_max)
+        if body.lag_first is not None and body.lag_last is not None:
+            first, last = (body.first_ns, body.lag_first), (body.last_ns, body.lag_last)
             self.lag_first = min(self.lag_first or first, first)
             self.lag_last = max(self.lag_last or last, last)
-        if body["next_offset"] is not None:
-            reached = (body["last_ns"], body["next_offset"])
+        if body.next_offset is not None:
+            reached = (body.last_ns, body.next_offset)
             self.position = max(self.position or reached, reached)
 
     @property

@@ -50,7 +50,7 @@ class UnreadPartitions:
             self._of_place[unread.place].append(unread)
         runs: dict[str, list[tuple[int, int, None]]] = defaultdict(list)
         for run in service.fetched():
-            runs[run["client_instance_id"]].append((run["first_ns"], run["last_ns"], None))
+            runs[run.client_instance_id].append((run.first_ns, run.last_ns, None))
         self._reads = {client: Stretches(times) for client, times in runs.items()}
         """Client instance -> when it brought records."""
 

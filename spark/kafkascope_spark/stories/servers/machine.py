@@ -1,4 +1,4 @@
-"""The state machine over servers: events of one server in, rows of `broker_states` out.
+"""The state machine over a server: its events in, rows of `broker_states` out.
 
 down       its connections ended within moments, new ones are refused, and nobody is served (down)
 silent     no packet comes while the host waits for one (silent)
@@ -8,43 +8,59 @@ frozen     packets come, and nothing of the process, while somebody waits for it
 slow       responses come, on several connections at once much later than usual (slow)
 serving, unknown   the rest (rows)
 
-Memory is that of one server's events, which are few: only those of times in which somebody waited for it.
+Memory is that of the server's events, which are few: only those of times in which somebody waited for it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_spark.stories.servers.parts import ServerParts
+from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.servers.events import ServerHost
+from kafkascope_spark.stories.servers.record import ServerEvent, ServerRecord
+from kafkascope_spark.stories.servers.rows import states_of
 
-Row = dict[str, Any]
-_ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
-
-class BrokerStates:
-    """Follows servers one after the other. covered: begin and end of each time of the capture that its files cover: no
-    state goes on from one to the next."""
+class Server:
+    """One server, in each of the times of the capture that its files cover: nothing is known of it in between, so that
+    no state goes on from one to the next. covered: begin and end of each time, in order."""
 
     def __init__(self, covered: Sequence[tuple[int, int]]) -> None:
-        self._covered = covered
-        self._server: ServerParts | None = None
-        self._last: tuple[Any, ...] = ()
+        self._parts = [ServerRecord(times) for times in covered]
 
-    def feed(self, rows: Iterable[Row]) -> Iterator[BrokerState]:
-        """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER); ValueError when
-        they are not."""
-        for row in rows:
-            place = tuple(row[name] for name in _ORDER)
-            if place < self._last:
-                raise ValueError(f"events of servers out of order: {place} after {self._last}")
-            self._last = place
-            if self._server is None or self._server.key != row["key"]:
-                yield from self.finish()
-                self._server = ServerParts(row["key"], self._covered)
-            self._server.take(row)
+    def take(self, row: Row) -> None:
+        """Takes the next event: that of a host concerns all parts, others the part in which they began; a connection
+        that in which it ended."""
+        event: ServerEvent = row[row["kind"]]
+        if isinstance(event, ServerHost):
+            for part in self._parts:
+                part.take(row["packet_no"], row["conn_id"], _host_in(part, event))
+        else:
+            at = bisect_right(self._parts, event.part_ns, key=_begin_ns) - 1
+            self._parts[max(at, 0)].take(row["packet_no"], row["conn_id"], event)
 
     def finish(self) -> Iterator[BrokerState]:
-        """States of the last server."""
-        if self._server is not None:
-            yield from self._server.states()
-            self._server = None
+        """The states of all parts. One that lasts to the end of its part ends there, but for the last one."""
+        for part in self._parts[:-1]:
+            for state in states_of(part):
+                state.to_ns = to_ns = state.to_ns or part.capture_ns[1]
+                if state.from_ns < to_ns:
+                    yield state
+        yield from states_of(self._parts[-1])
+
+
+def _begin_ns(part: ServerRecord) -> int:
+    return part.capture_ns[0]
+
+
+def _host_in(part: ServerRecord, event: ServerHost) -> ServerHost:
+    """What is known of a host in a part: packets of the server to it go from the begin of the part on where they began
+    before it, and none where they begin after it or end before it."""
+    begin_ns, end_ns = part.capture_ns
+    first_ns, last_ns = event.first_ns, event.last_ns
+    if first_ns is None or begin_ns <= first_ns <= end_ns:
+        return event
+    if first_ns > end_ns or (last_ns or 0) < begin_ns:
+        return replace(event, first_ns=None)
+    return replace(event, first_ns=begin_ns)

@@ -4,24 +4,28 @@ sent packets. Events in, lists in order of time out."""
 import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, takewhile
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.stories.broker_states import HostKind
+from kafkascope_spark.stories.servers.events import (
+    LifeSign,
+    Moment,
+    ServerConnection,
+    ServerHost,
+    ServerWait,
+    first_of,
+    last_of,
+    moment_of,
+)
 
-Row = dict[str, Any]
+ServerEvent = ServerHost | ServerConnection | ServerWait | LifeSign
 ANYBODY = ""
 """As a host: all of them together."""
-
-
-class Moment(NamedTuple):
-    """A packet and its time; packet_no 0 where there is none."""
-
-    ts_ns: int
-    packet_no: int
 
 
 class Run(NamedTuple):
@@ -93,7 +97,7 @@ class Runs:
         """Takes the next run; it begins after the one before."""
         self._runs.append(run)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
 
     def __bool__(self) -> bool:
@@ -138,7 +142,6 @@ class ServerRecord:
     lost: in order of when they ended. last_seen_ns: by host, when packets of either last went. runs: by scope, layer
     and host."""
 
-    key: str
     capture_ns: tuple[int, int]
     server_ip: str = ""
     server_port: int = 0
@@ -150,13 +153,16 @@ class ServerRecord:
     last_seen_ns: dict[str, int] = field(default_factory=dict)
     _runs: dict[tuple[str, str, str], Runs] = field(default_factory=lambda: defaultdict(Runs))
 
-    def take(self, row: Row) -> None:
-        """Takes the next event of the server (client_stage.SHARED_ORDER)."""
-        event = row[row["kind"]]
-        if row["kind"] == "server_host":
-            self._take_host(row["packet_no"], event)
+    def take(self, packet_no: int, conn_id: str, event: ServerEvent) -> None:
+        """Takes the next event of the server. packet_no, conn_id: as its row has them."""
+        if isinstance(event, ServerHost):
+            self._take_host(packet_no, event)
+        elif isinstance(event, ServerConnection):
+            self._take_connection(conn_id, event)
+        elif isinstance(event, ServerWait):
+            self._take_wait(conn_id, event)
         else:
-            _TAKE[row["kind"]](self, row["conn_id"], event)
+            self._take_sign(event)
 
     def runs(self, scope: str, layer: str, host: str = ANYBODY) -> Runs:
         """When the server sent packets; scope and layer as in the event life_sign."""
@@ -196,60 +202,44 @@ class ServerRecord:
     def _last_asked(self) -> list[tuple[Moment, str]]:
         return sorted((wait.last_asked, wait.host) for wait in self.waits if wait.layer == "packet")
 
-    def _take_host(self, packet_no: int, event: Row) -> None:
-        self.server_ip, self.server_port, self.node_id = event["server_ip"], event["server_port"], event["node_id"]
-        self.is_client = bool(event["is_client"])
-        first = None if event["first_ns"] is None else Moment(event["first_ns"], packet_no)
-        self.hosts[event["host"]] = Host(event["host"], event["host_kind"], first)
-        self._note_seen(event["host"], event["last_ns"] or 0)
+    def _take_host(self, packet_no: int, event: ServerHost) -> None:
+        self.server_ip, self.server_port, self.node_id = event.server_ip, event.server_port, event.node_id
+        self.is_client = bool(event.is_client)
+        first = None if event.first_ns is None else Moment(event.first_ns, packet_no)
+        self.hosts[event.host] = Host(event.host, event.host_kind, first)
+        self._note_seen(event.host, event.last_ns or 0)
 
-    def _take_connection(self, conn_id: str, event: Row) -> None:
-        began, ended = _some(event, "first"), _some(event, "last")
-        kind, served, accepted = event["close_kind"], bool(event["served"]), _moment(event, "accepted")
-        self._note_seen(event["host"], ended.ts_ns)
-        self.lost.append(Lost(event["host"], conn_id, kind, served, event["idle_ms"], began, accepted, ended))
+    def _take_connection(self, conn_id: str, event: ServerConnection) -> None:
+        began, ended = first_of(event), last_of(event)
+        accepted = None if event.accepted_ns is None else moment_of(event.accepted_ns, event.accepted_packet_no)
+        self._note_seen(event.host, ended.ts_ns)
+        served = bool(event.served)
+        self.lost.append(Lost(event.host, conn_id, event.close_kind, served, event.idle_ms, began, accepted, ended))
 
-    def _take_wait(self, conn_id: str, event: Row) -> None:
-        self._note_seen(event["host"], event["last_ns"])
+    def _take_wait(self, conn_id: str, event: ServerWait) -> None:
+        self._note_seen(event.host, event.last_ns)
         self.waits.append(
             Wait(
-                event["host"],
+                event.host,
                 conn_id,
-                event["layer"],
-                event["request_id"],
-                bool(event["is_proof"]),
-                bool(event["is_slow"]),
-                _some(event, "first"),
-                _some(event, "last"),
-                event["due_ns"],
-                _moment(event, "until"),
-                event["ended_by"],
+                event.layer,
+                event.request_id,
+                bool(event.is_proof),
+                bool(event.is_slow),
+                first_of(event),
+                last_of(event),
+                event.due_ns,
+                None if event.until_ns is None else moment_of(event.until_ns, event.until_packet_no),
+                event.ended_by,
             )
         )
 
     def _note_seen(self, host: str, ts_ns: int) -> None:
         self.last_seen_ns[host] = max(ts_ns, self.last_seen_ns.get(host, 0))
 
-    def _take_sign(self, _conn_id: str, event: Row) -> None:
-        run = Run(_some(event, "first"), _some(event, "last"))
-        self._runs[event["scope"], event["layer"], event["host"] or ANYBODY].add(run)
-
-
-_TAKE = {
-    "server_connection": ServerRecord._take_connection,
-    "server_wait": ServerRecord._take_wait,
-    "life_sign": ServerRecord._take_sign,
-}
+    def _take_sign(self, event: LifeSign) -> None:
+        self._runs[event.scope, event.layer, event.host or ANYBODY].add(Run(first_of(event), last_of(event)))
 
 
 def _ended_ns(lost: Lost) -> int:
     return lost.ended.ts_ns
-
-
-def _moment(event: Row, name: str) -> Moment | None:
-    """A moment of an event that may be missing."""
-    return None if event[f"{name}_ns"] is None else Moment(event[f"{name}_ns"], event[f"{name}_packet_no"] or 0)
-
-
-def _some(event: Row, name: str) -> Moment:
-    return Moment(event[f"{name}_ns"], event[f"{name}_packet_no"] or 0)

@@ -3,7 +3,8 @@ reached the host, as it acknowledged nothing while other connections had packets
 
 from collections import defaultdict
 
-from kafkascope_spark.stories.servers.record import Gap, Moment, ServerRecord, Wait
+from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.record import Gap, ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 
 _SCOPES = {"packet": "host", "delivery": "from_host"}

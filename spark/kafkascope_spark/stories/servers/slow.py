@@ -6,7 +6,8 @@ Responses that the server could have given by itself show that it was slow. Othe
 
 from collections import defaultdict
 
-from kafkascope_spark.stories.servers.record import Moment, ServerRecord, Wait
+from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, times_of
 
 _LEAST_CONNECTIONS = 2

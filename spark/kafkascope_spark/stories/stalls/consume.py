@@ -3,10 +3,11 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
-from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.stalls.clients import ServiceClient
+from kafkascope_spark.stories.stalls.events import FetchRun
 from kafkascope_spark.stories.stalls.stall import Wait
 
 SOON_NS = 1_000_000_000
@@ -19,11 +20,11 @@ not respond or the process hangs, is a stall like any other that is so severe.""
 
 
 class Reads:
-    """When each client of a group brought records of any topic-partition. runs: structs of fetch_run of the group."""
+    """When each client of a group brought records of any topic-partition. runs: those of the group."""
 
-    def __init__(self, runs: Iterable[Row]) -> None:
+    def __init__(self, runs: Iterable[FetchRun]) -> None:
         self._firsts: dict[str, list[int]] = defaultdict(list)
-        times = sorted((run["first_ns"], run["last_ns"], run["client_instance_id"]) for run in runs)
+        times = sorted((run.first_ns, run.last_ns, run.client_instance_id) for run in runs)
         lasts: dict[str, list[int]] = defaultdict(list)
         for first_ns, last_ns, client_instance_id in times:
             self._firsts[client_instance_id].append(first_ns)
@@ -37,8 +38,8 @@ class Reads:
         return n > 0 and self._latest[client_instance_id][n - 1] > after_ns
 
 
-def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
-    """The waits. events: structs of fetch_run of all members. The group waits from when the first record that no member
+def consume_waits(events: Sequence[FetchRun], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
+    """The waits. events: runs of all members. The group waits from when the first record that no member
     has is there, but not from before its last progress, until a member gets later records, or until its last member has
     closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
@@ -47,8 +48,8 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads
     was closing, and had committed less. A receiver that goes on reading elsewhere had read it: then the record is read
     twice, and did not wait. Members of a share group get the same batch several times, each with other records of it
     to process."""
-    runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
-    latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
+    runs = sorted(events, key=lambda run: (run.first_ns, run.next_offset))
+    latest, lowest, progress_ns = runs[0], runs[0].first_offset, runs[0].last_ns
     shares = any(member.shares for member in members)
     earlier_ns = 0
     """Progress before the latest run."""
@@ -56,88 +57,88 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads
         is_again = not shares and (_reads_again(run, latest) or _was_closing(run, latest, members))
         is_lost = is_again and not _lives_on(run, latest, reads)
         if is_lost and not any(_goes_on(later, latest, run) for later in runs):
-            undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
-            yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)
-            earlier_ns, latest = max(earlier_ns, latest["before_last_ns"]), max(latest, run, key=_end)
-            progress_ns = max(progress_ns, run["last_ns"])
+            undone = replace(latest, next_accepted_ns=latest.last_answer_accepted_ns)
+            yield from _wait(undone, max(earlier_ns, latest.before_last_ns), run, members)
+            earlier_ns, latest = max(earlier_ns, latest.before_last_ns), max(latest, run, key=_end)
+            progress_ns = max(progress_ns, run.last_ns)
             continue
-        is_reset = run["next_offset"] <= latest["next_offset"] and run["first_offset"] <= lowest
-        if run["next_offset"] <= latest["next_offset"] and not is_reset:
+        is_reset = run.next_offset <= latest.next_offset and run.first_offset <= lowest
+        if run.next_offset <= latest.next_offset and not is_reset:
             continue
         yield from _wait(latest, progress_ns, run, members)
         earlier_ns = progress_ns
-        latest, lowest = run, min(lowest, run["first_offset"])
-        progress_ns = max(progress_ns, run["last_ns"])
+        latest, lowest = run, min(lowest, run.first_offset)
+        progress_ns = max(progress_ns, run.last_ns)
     if any(member.group_id is not None for member in members):
         yield from _wait(latest, progress_ns, None, members)
 
 
-def _reads_again(run: Row, latest: Row) -> bool:
+def _reads_again(run: FetchRun, latest: FetchRun) -> bool:
     """Whether a member begins with the records of the latest response, after it."""
-    if latest["last_answer_accepted_ns"] is None:
+    if latest.last_answer_accepted_ns is None:
         return False
-    return bool(run["first_offset"] == latest["last_answer_offset"] and run["first_ns"] > latest["last_ns"])
+    return bool(run.first_offset == latest.last_answer_offset and run.first_ns > latest.last_ns)
 
 
-def _was_closing(run: Row, latest: Row, members: Sequence[ServiceClient]) -> bool:
+def _was_closing(run: FetchRun, latest: FetchRun, members: Sequence[ServiceClient]) -> bool:
     """Whether the latest response came to a member that was about to close, and another begins with it or before it.
     Who closes commits what it has read, and the next member goes on from there."""
-    if latest["last_answer_accepted_ns"] is None or run["first_offset"] > latest["last_answer_offset"]:
+    if latest.last_answer_accepted_ns is None or run.first_offset > (latest.last_answer_offset or 0):
         return False
-    receiver = next((m for m in members if m.client_instance_id == latest["client_instance_id"]), None)
+    receiver = next((m for m in members if m.client_instance_id == latest.client_instance_id), None)
     if receiver is None or not receiver.closed or receiver.left_ns is None:
         return False
-    return bool(latest["last_ns"] <= receiver.left_ns <= min(latest["last_ns"] + SOON_NS, run["first_ns"]))
+    return bool(latest.last_ns <= receiver.left_ns <= min(latest.last_ns + SOON_NS, run.first_ns))
 
 
-def _lives_on(run: Row, latest: Row, reads: Reads) -> bool:
+def _lives_on(run: FetchRun, latest: FetchRun, reads: Reads) -> bool:
     """Whether another client than the one that begins again got the latest response, and goes on reading with the rest
     of the group."""
-    receiver = latest["client_instance_id"]
-    if receiver == run["client_instance_id"]:
+    receiver = latest.client_instance_id
+    if receiver == run.client_instance_id:
         return False
-    since_ns = max(latest["last_ns"], run["first_ns"] - SOON_NS)
-    return reads.any_of(receiver, since_ns, run["first_ns"] + SOON_NS)
+    since_ns = max(latest.last_ns, run.first_ns - SOON_NS)
+    return reads.any_of(receiver, since_ns, run.first_ns + SOON_NS)
 
 
-def _goes_on(later: Row, latest: Row, run: Row) -> bool:
+def _goes_on(later: FetchRun, latest: FetchRun, run: FetchRun) -> bool:
     """Whether the member before goes on after its latest response and gets further than another one: then it read that
     response, and the other one is a member that was thrown out and does not know."""
-    if run["client_instance_id"] == latest["client_instance_id"]:
+    if run.client_instance_id == latest.client_instance_id:
         return False
-    is_same = later["client_instance_id"] == latest["client_instance_id"] and later["first_ns"] > run["first_ns"]
-    return bool(
-        is_same and later["first_offset"] == latest["next_offset"] and later["next_offset"] > run["next_offset"]
-    )
+    is_same = later.client_instance_id == latest.client_instance_id and later.first_ns > run.first_ns
+    return bool(is_same and later.first_offset == latest.next_offset and later.next_offset > run.next_offset)
 
 
-def _end(run: Row) -> tuple[int, int]:
+def _end(run: FetchRun) -> tuple[int, int]:
     """Order of runs by how far they got; of two that got equally far the later one."""
-    return run["next_offset"], run["first_ns"]
+    return run.next_offset, run.first_ns
 
 
-def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:
+def _wait(
+    latest: FetchRun, progress_ns: int, following: FetchRun | None, members: Sequence[ServiceClient]
+) -> Iterator[Wait]:
     """The wait after a run, until the following one, which brings later records."""
-    since_ns = latest["next_accepted_ns"]
+    since_ns = latest.next_accepted_ns
     if since_ns is None:
         return
     from_ns = max(since_ns, progress_ns)
-    to_ns = following["first_ns"] if following is not None else _end_of_group(members)
+    to_ns = following.first_ns if following is not None else _end_of_group(members)
     void_ns = _without_members_ns(members, from_ns)
     if void_ns is not None and (to_ns is None or void_ns < to_ns):
         to_ns = void_ns
     if to_ns is not None and (to_ns <= from_ns or _is_closing(members, from_ns, to_ns)):
         return
-    requests = [(latest["last_ns"], latest["last_request_id"])]
-    served = following is not None and to_ns == following["first_ns"]
+    requests = [(latest.last_ns, latest.last_request_id)]
+    served = following is not None and to_ns == following.first_ns
     if following is not None and served:
-        requests.append((following["first_ns"], following["request_id"]))
+        requests.append((following.first_ns, following.request_id))
     reader = following or latest
     yield Wait(
         from_ns,
         to_ns,
-        reader["client_instance_id"],
-        latest["node_id"],
+        reader.client_instance_id,
+        latest.node_id,
         requests=tuple(requests),
         progress_ns=progress_ns,
         served=served,

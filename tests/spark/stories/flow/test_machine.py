@@ -1,11 +1,18 @@
 """Rows of partition_flow from hand-made slices of connections."""
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass
-from kafkascope_spark.stories.flow.machine import Partitions
+from kafkascope_analyzer.dataset.tables.events import KINDS
+from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.flow.machine import Partition
+from kafkascope_spark.stories.keyed import Keyed
 
 S = 1_000_000_000
+FIRST = {"section": 1, "rank": 0, "packet_no": 0, "conn_id": "", "seq": 0}
 
 
 def place(second, node, n, latencies, end):
@@ -28,7 +35,7 @@ def row(kind, second, body, key="t-3", group=None, client=None):
         "kind": kind,
         "key": key,
         "ts_ns": second * S,
-        kind: body,
+        kind: shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names)),
         "group_id": group,
         "client_instance_id": client,
     }
@@ -62,8 +69,9 @@ MEMBER = Consumer()
 
 
 def flow(*rows):
-    machine = Partitions()
-    return [*machine.feed(rows), *machine.finish()]
+    partitions = Keyed("topic-partition", lambda _: Partition(), FailedParts())
+    of_keys = groupby((FIRST | each for each in rows), key=itemgetter("key"))
+    return [*(made for key, of_key in of_keys for made in partitions.feed(key, of_key)), *partitions.finish()]
 
 
 def shown(rows, *names):
@@ -125,7 +133,7 @@ def test_where_nothing_happens_there_is_no_row():
 
 def test_the_leader_is_who_accepted_last():
     first = produced(0, 1, 1, node=1)
-    first["produce_slice"]["last_ns"] = S // 4
+    first["produce_slice"].last_ns = S // 4
     (found,) = flow(first, produced(0, 1, 2, node=2), Consumer(node=3).fetched(0, 2, 2, 0))
     assert found.leader_id == 2
     (found,) = flow(Consumer(node=3).fetched(0, 2, 2, 0))

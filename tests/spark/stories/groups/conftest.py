@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.tables.events import RANKS
+from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
+from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient
+from kafkascope_spark.stories.stalls.machine import FETCH_RUN
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
@@ -71,7 +73,7 @@ class Trace:
         assert not more, more
         self._event(at, client, "group_request", request)
 
-    def _event(self, at: int, client: str, kind: str, body: Row) -> None:
+    def _event(self, at: int, client: str, kind: str, body: Any) -> None:
         keys = {"key": "g", "ts_ns": at * MS, "packet_no": 0, "conn_id": f"conn-{client}", "seq": len(self.rows)}
         keys |= {"section": GROUP_SECTIONS.get(kind, 0), "rank": RANKS.get(kind, 0)}
         self.rows.append(keys | {"kind": kind, "client_instance_id": f"ci-{client}", kind: body})
@@ -168,7 +170,7 @@ class Trace:
         run |= {"last_answer_offset": None, "last_answer_accepted_ns": None, "before_last_ns": 0}
         run |= {"request_id": f"fetch-{who}-{at}", "last_request_id": f"fetch-{who}-{until}"}
         assert not more, more
-        self._event(at, who, "fetch_run", run)
+        self._event(at, who, FETCH_RUN, shared_event(FETCH_RUN, tuple(map(run.get, KINDS[FETCH_RUN].names))))
         return self
 
     def epoch(

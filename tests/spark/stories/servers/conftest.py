@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.tables.events import RANKS
-from kafkascope_spark.stories.servers.machine import BrokerStates
+from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
+from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.servers.machine import Server
 
 S = 1_000_000_000
 KEY = "10.0.0.1:9092"
@@ -73,7 +74,8 @@ class Trace:
             "rank": RANKS[kind],
             "packet_no": int(packet * 10),
         }
-        self.rows.append({**keys, "conn_id": f"c{len(self.rows):03}", "seq": 0, "kind": kind, kind: body})
+        event = shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names))
+        self.rows.append({**keys, "conn_id": f"c{len(self.rows):03}", "seq": 0, "kind": kind, kind: event})
 
     def states(self) -> list[tuple[str, str, float, float | None]]:
         """(host, state, from, to) of the server's rows."""
@@ -84,9 +86,10 @@ class Trace:
     def table(self) -> list[BrokerState]:
         """The server's rows."""
         order = ("section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
-        machine = BrokerStates(self.covered or [(0, int(self.end * S))])
-        rows = sorted(self.rows, key=lambda row: [row[name] for name in order])
-        return [*machine.feed(rows), *machine.finish()]
+        machine = Server(self.covered or [(0, int(self.end * S))])
+        for row in sorted(self.rows, key=lambda row: [row[name] for name in order]):
+            machine.take(row)
+        return list(machine.finish())
 
 
 def _span(first: float, last: float) -> Row:

@@ -3,8 +3,9 @@
 import random
 from statistics import median
 
+from kafkascope_spark.stories.servers.events import Moment
 from kafkascope_spark.stories.servers.frozen import _LEAST_NS, _median_without, _waits_for_packets
-from kafkascope_spark.stories.servers.record import Moment, ServerRecord, Wait
+from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 
 TIMES = range(0, 20 * _LEAST_NS, _LEAST_NS // 4)
 
@@ -22,7 +23,7 @@ def test_the_median_of_the_others() -> None:
 def test_whether_a_host_waited_for_packets_in_a_time() -> None:
     choice = random.Random(4)
     for _ in range(300):
-        server = ServerRecord("s", (0, TIMES[-1]))
+        server = ServerRecord((0, TIMES[-1]))
         server.waits = [_wait(*sorted(choice.sample(TIMES, 2)), choice) for _ in range(choice.randrange(4))]
         from_ns, to_ns = sorted(choice.sample(TIMES, 2))
         if to_ns - from_ns < _LEAST_NS:

@@ -1,14 +1,19 @@
 """States of real brokers against what was done to them (the captures' truth)."""
 
 import json
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_spark.stories.servers.machine import BrokerStates
+from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.keyed import Keyed
+from kafkascope_spark.stories.servers.machine import Server
 
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
 ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
@@ -25,8 +30,12 @@ def states_in(dataset: Path) -> list[BrokerState]:
     table = pq.read_table(dataset / "events", partitioning=None)
     rows = table.filter(pc.equal(table["key_kind"], "server")).to_pylist()
     captures = pq.read_table(dataset / "captures")
-    machine = BrokerStates([(pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py())])
-    return [*machine.feed(sorted(rows, key=lambda row: [row[key] for key in ORDER])), *machine.finish()]
+    covered = [(pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py())]
+    servers = Keyed("server", lambda _: Server(covered), FailedParts())
+    for row in rows:
+        row[row["kind"]] = shared_event(row["kind"], tuple(row[row["kind"]].values()))
+    in_order = groupby(sorted(rows, key=itemgetter(*ORDER)), key=itemgetter("key"))
+    return [*(state for key, of_key in in_order for state in servers.feed(key, of_key)), *servers.finish()]
 
 
 def times_of(name: str, *kinds: str) -> list[int]:

@@ -458,16 +458,6 @@ def test_a_broker_that_serves_on_another_port_is_back_where_nobody_tries_this_on
     ]
 
 
-def test_events_out_of_order_are_refused(trace):
-    trace.host("a")
-    trace.host("b", first=1.0)
-    trace.rows.reverse()
-    from kafkascope_spark.stories.servers.machine import BrokerStates
-
-    with pytest.raises(ValueError, match="out of order"):
-        list(BrokerStates([(0, 1)]).feed(trace.rows))
-
-
 def test_a_host_that_was_down_itself_was_not_served_meanwhile(trace):
     """Two brokers are killed, one second apart. The first asks the second again 25 s later, when it is back."""
     for host, kind in (("a", "client"), ("b", "client"), ("other", "broker")):

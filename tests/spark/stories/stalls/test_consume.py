@@ -6,6 +6,7 @@ import pytest
 
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.consume import AWAY_NS, Reads, consume_waits
+from kafkascope_spark.stories.stalls.events import FetchRun
 
 S = 1_000_000_000
 
@@ -22,20 +23,22 @@ def member(name="ci-1", first=0, left=None, closed=True, fetched=None, joined=No
 
 def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0)):
     """answer: first offset of the last response, since when that was there, and when the response before that came."""
-    return {
-        "client_instance_id": who,
-        "node_id": 1,
-        "request_id": f"{who}-{first}",
-        "last_request_id": f"{who}-{last}",
-        "first_ns": round(first * S),
-        "last_ns": round(last * S),
-        "first_offset": offsets[0],
-        "next_offset": offsets[1],
-        "next_accepted_ns": None if accepted is None else round(accepted * S),
-        "last_answer_offset": answer[0],
-        "last_answer_accepted_ns": None if answer[1] is None else round(answer[1] * S),
-        "before_last_ns": round(answer[2] * S),
-    }
+    return FetchRun(
+        topic="t",
+        partition=0,
+        node_id=1,
+        request_id=f"{who}-{first}",
+        last_request_id=f"{who}-{last}",
+        first_ns=round(first * S),
+        last_ns=round(last * S),
+        first_offset=offsets[0],
+        next_offset=offsets[1],
+        next_accepted_ns=None if accepted is None else round(accepted * S),
+        last_answer_offset=answer[0],
+        last_answer_accepted_ns=None if answer[1] is None else round(answer[1] * S),
+        before_last_ns=round(answer[2] * S),
+        client_instance_id=who,
+    )
 
 
 def waits_of(runs, members=None, elsewhere=()):

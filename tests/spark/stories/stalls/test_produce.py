@@ -1,8 +1,11 @@
 """When the records of a producer waited, from hand-made events."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafkascope_spark.stories.stalls.clients import ServiceClient
+from kafkascope_spark.stories.stalls.events import ProduceWait
 from kafkascope_spark.stories.stalls.produce import GIVE_UP_NS, produce_waits
 from kafkascope_spark.stories.stalls.stall import join_waits
 
@@ -27,26 +30,28 @@ def client(first_accepted=1, left=None):
 
 def wait(created, sent, accepted=None, ended=None, error=None, n=1, longest=None):
     at = lambda t: None if t is None else round(t * S)  # noqa: E731
-    return {
-        "client_instance_id": "ci-1",
-        "node_id": 3,
-        "request_id": f"r-{sent}",
-        "last_request_id": f"r-{sent}",
-        "n": n,
-        "created_ns": at(created),
-        "sent_ns": at(sent),
-        "last_sent_ns": at(sent),
-        "accepted_ns": at(accepted),
-        "longest_ns": at(
+    return ProduceWait(
+        topic="t",
+        partition=0,
+        node_id=3,
+        request_id=f"r-{sent}",
+        last_request_id=f"r-{sent}",
+        n=n,
+        created_ns=at(created),
+        sent_ns=at(sent),
+        last_sent_ns=at(sent),
+        accepted_ns=at(accepted),
+        longest_ns=at(
             accepted - created if longest is None and accepted is not None and created is not None else longest
         ),
-        "ended_ns": at(ended if ended is not None else accepted),
-        "error_name": error,
-    }
+        ended_ns=at(ended if ended is not None else accepted),
+        error_name=error,
+        client_instance_id="ci-1",
+    )
 
 
 def accepted_only(at):
-    return wait(None, None, at) | {"sent_ns": None, "last_sent_ns": None} if at else None
+    return wait(None, None, at)
 
 
 def spans(events, who=None):
@@ -62,7 +67,7 @@ def test_batches_that_overlap_are_a_stall_only_where_one_of_them_waits_for_long(
     """Recorded: 52 batches of one producer at once, each accepted within 0.8 s, the last 1.9 s after the first."""
     together = wait(10, 10, 11.9, n=52)
     busy, stalled = (
-        join_waits(produce_waits([together | {"longest_ns": longest}], client()), 60 * S, S)
+        join_waits(produce_waits([replace(together, longest_ns=longest)], client()), 60 * S, S)
         for longest in (round(0.8 * S), round(1.2 * S))
     )
     assert (len(busy), len(stalled)) == (0, 1)
