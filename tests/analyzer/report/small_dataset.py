@@ -30,6 +30,8 @@ def write_table(dataset: Path, table: Table, rows: list[dict[str, Any]]) -> None
         assert not unknown, f"{table.name} has no columns {unknown}"
     if table.name == "stalls":  # those that ended were served, where a row does not say otherwise
         rows = [{"served": True if row.get("to_ns") else None, **row} for row in rows]
+    if table.name == "incidents":  # whose families are no worse than they, where a row does not say otherwise
+        rows = [{"family_severity": row["severity"], **row} for row in rows]
     place = dataset / "stories" / table.name if table in STORY_TABLES else dataset / table.name
     place.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([(field.name, field.type) for field in table.schema])  # these rows leave out what is required

@@ -68,7 +68,8 @@ def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(da
 def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     first, second, _ = small.incident_rows("")["incidents"]
-    small.write_table(place, small.TABLES["incidents"], [second | {"root_incident_id": None}, first])
+    alone = second | {"root_incident_id": None, "severity": "error"}
+    small.write_table(place, small.TABLES["incidents"], [alone, first])
     found = model_of(place)
     assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {TITLE}, {NOT_OVER}."
     assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-1", "incident-2"]
@@ -160,11 +161,13 @@ def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
     assert ("No client stood still" in page) == (table != "stalls")
 
 
-def test_a_routine_incident_during_which_somebody_stood_still_is_none(calm: Path, small: ModuleType) -> None:
+def test_a_routine_incident_whose_family_is_worse_is_none(calm: Path, small: ModuleType) -> None:
+    """Somebody stood still because of what followed from it, or of itself."""
     rows = small.incident_rows("")
     stall = {**STALL, "from_ns": small.at(500), "to_ns": small.at(2000), "waited_ms": 1500, "incident_id": "incident-3"}
     small.write_table(calm, small.TABLES["incidents"], rows["incidents"][2:])
     assert model_of(calm)["headline"]["verdict"] == "none"
+    small.write_table(calm, small.TABLES["incidents"], [rows["incidents"][2] | {"family_severity": "warning"}])
     small.write_table(calm, small.TABLES["stalls"], [stall])
     model = model_of(calm)
     (incident,) = model["incidents"]["listed"]

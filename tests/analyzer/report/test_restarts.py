@@ -44,6 +44,7 @@ def down(node, begin, end, host="10.0.0.21"):
 def incident(name, kind, node, begin, end):
     subject = f"node {node} (10.0.0.{node}:9092)" if node else "orders-0"
     row = {"incident_id": name, "kind": kind, "node_id": node, "subject": subject, "severity": "info"}
+    row["family_severity"] = row["severity"]
     return {**row, "start_ns": int(begin * S), "end_ns": int(end * S), "clients": []}
 
 

@@ -40,6 +40,12 @@ class IncidentRow(StoryRow):
         "error: somebody stood still for 10 s or more, or was never served; warning: somebody stood still; info: "
         "nobody stood still",
     ]
+    family_severity: Annotated[
+        str,
+        SEVERITIES,
+        "the worst severity of the incident's family: of the incident that it followed from, and of all that followed "
+        "from that one",
+    ]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
     advice: Annotated[str, "what to change, with the values that were seen"]
     clients: Annotated[tuple[str, ...], "client instances that stood still or had to recover, sorted"]

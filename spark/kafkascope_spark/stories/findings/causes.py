@@ -33,7 +33,7 @@ class Cause(Row):
     node_id: int | None
     start_ns: int
     end_ns: int | None
-    severity: str
+    family_severity: str
     clients: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ class _Family:
         """Add an incident."""
         self.start_ns = min(self.start_ns, incident.start_ns)
         self.take_end(incident.end_ns)
-        self.severity = max(self.severity, SEVERITIES.index(incident.severity))
+        self.severity = SEVERITIES.index(incident.family_severity)
         self.kinds.add(incident.kind)
         self.clients.update(incident.clients)
         self.nodes.update([] if incident.node_id is None else [incident.node_id])

@@ -25,7 +25,7 @@ def incident_row(
 ) -> IncidentRow:
     """The row. observed: what the capture shows of its clients and brokers; identity: incident_id, for each failure
     once; start_ns: start of the capture."""
-    stalls = failure.stalls
+    stalls, severity = failure.stalls, severity_of(failure)
     return IncidentRow(
         incident_id=identity(failure),
         kind=failure.kind.name,
@@ -36,7 +36,8 @@ def incident_row(
         start_ns=failure.start_ns,
         end_ns=end_ns(failure),
         root_incident_id=identity(failure.root) if failure.root is not None else None,
-        severity=severity_of(failure),
+        severity=severity,
+        family_severity=severity,
         sentence=sentence_of(failure, end_ns(failure), start_ns),
         advice=advice_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),

@@ -4,7 +4,6 @@ Memory: what stood still or failed, and whom that concerns; never what went well
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -30,6 +29,7 @@ from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
@@ -132,11 +132,7 @@ class Incidents:
                 observed = Observed(failure, self._clients, serving)
                 rows[failure] = incident_row(failure, observed, identity, self._start_ns)
             self._is_complete &= not part.has_failed
-        known = {row.incident_id for row in rows.values()}
-        return {
-            failure: row if row.root_incident_id in known else replace(row, root_incident_id=None)
-            for failure, row in rows.items()
-        }
+        return with_families(rows)
 
     def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row | StoryRow]]:
         """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:

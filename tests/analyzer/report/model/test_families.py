@@ -30,6 +30,7 @@ def of(kind: type, /, **values: Any) -> Any:
 
 def incident(name: str, root: str | None = None, begin: int = 1, end: int | None = 5, **values: Any) -> Any:
     row = {"incident_id": name, "root_incident_id": root, "start_ns": begin * S, "severity": "info", "sentence": name}
+    row["family_severity"] = values.get("severity", "info")
     return of(IncidentRow, **row | {"end_ns": None if end is None else end * S} | values)
 
 
@@ -59,14 +60,14 @@ def test_incidents_that_name_each_other_are_a_family_and_no_endless_loop() -> No
     assert sorted(root_ids(found)) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("ms", "to", "severity"),
-    [(500, 9, "warning"), (10_000, 9, "error"), (9_999, 9, "warning"), (1, None, "error")],
-)
-def test_the_gravest_of_its_stalls_is_the_severity_of_a_family(ms: int, to: int | None, severity: str) -> None:
-    (family,) = families_of(facts([incident("a"), incident("b", "a")], [stall("s", "b", ms, to)]))
-    assert family.severity == severity
+@pytest.mark.parametrize("to", [9, None])
+def test_a_family_is_as_severe_as_its_column_says_and_lasts_as_long_as_its_stalls(to: int | None) -> None:
+    rows = [incident(name, root, family_severity="error") for name, root in (("a", None), ("b", "a"))]
+    found = facts(rows, [stall("s", "b", 500, to)])
+    (family,) = families_of(found)
+    assert family.severity == "error"
     assert family.end_ns == (None if to is None else to * S)
+    assert [each.severity for each in every_incident(found)] == ["error", "info"]
 
 
 def test_grave_families_come_first_then_the_early_ones() -> None:

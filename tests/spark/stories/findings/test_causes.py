@@ -66,9 +66,9 @@ def test_the_one_that_lasts_longest_during_it() -> None:
         ({}, {"client_instance_id": None}, {"node_ids": [2, None]}, False),
         ({"node_id": None}, {"client_instance_id": None}, {"node_ids": [None]}, False),
         ({"kind": "quota"}, {}, {}, False),
-        ({"severity": "warning"}, {"severity": "error"}, {}, False),
-        ({"severity": "info"}, {"severity": "info"}, {}, False),
-        ({"severity": "warning"}, {"severity": "info"}, {}, True),
+        ({"family_severity": "warning"}, {"severity": "error"}, {}, False),
+        ({"family_severity": "info"}, {"severity": "info"}, {}, False),
+        ({"family_severity": "warning"}, {"severity": "info"}, {}, True),
         ({"clients": ()}, {}, {}, False),
         ({}, {"first_ns": None}, {}, False),
         ({}, {"last_ns": None}, {}, True),
@@ -103,10 +103,11 @@ def test_a_rule_whose_findings_follow_from_nothing() -> None:
 def test_what_followed_from_an_incident_counts_as_that_incident() -> None:
     """The client, the kind and the end may be those of any of them; the finding names the first."""
     move = incident("move", 14, 16, kind="leader_move", root_incident_id="root", node_id=None)
-    root = incident("root", 10, 11, kind="path", severity="warning", clients=())
+    root = incident("root", 10, 11, kind="path", clients=())
     assert cause([move, root]) == "root"
     assert cause([move, root], {"first_ns": 16 * S, "severity": "error"}) == "root"
-    assert cause([replace(move, severity="info"), root], {"severity": "error"}) is None
+    milder = [replace(row, family_severity="warning") for row in (move, root)]
+    assert cause(milder, {"first_ns": 16 * S, "severity": "error"}) is None
 
 
 def test_the_groups_and_ends_of_an_incident_are_those_of_its_stalls() -> None:
@@ -141,7 +142,7 @@ def test_an_incident_explains_how_long_something_took_where_it_lasted_for_half_o
 def test_a_finding_about_an_incident_names_that_one_or_what_it_followed_from() -> None:
     rows = [incident("a", 12, 20), incident("b", 40, 41, root_incident_id="c"), incident("c", 39, 41)]
     assert cause(rows, incident_id="b") == "c"
-    assert cause([replace(row, severity="info") for row in rows], incident_id="b") is None
+    assert cause([replace(row, family_severity="info") for row in rows], incident_id="b") is None
 
 
 def test_a_stall_of_no_incident_decides_nothing() -> None:

@@ -8,7 +8,7 @@ from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.model.findings import severity_order
 from kafkascope_analyzer.report.model.incidents.load import Facts, stalls_by_incident
-from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, WARNING
+from kafkascope_analyzer.report.model.incidents.model import ERROR, WARNING
 
 
 @dataclass(slots=True)
@@ -16,13 +16,13 @@ class Family:
     """An incident with all that followed from it."""
 
     root: IncidentRow
-    members: list[IncidentRow] = field(default_factory=list)
+    members: list[IncidentRow]
+    severity: str
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
     """Stalls of other families that went on because of this one too."""
     clients: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
-    severity: str = INFO
     start_ns: int = 0
     end_ns: int | None = None
 
@@ -39,6 +39,8 @@ def families_of(facts: Facts) -> list[Family]:
     for row in facts.incidents:
         members.setdefault(roots[row.incident_id].incident_id, []).append(row)
     found = _made([(roots[identity], rows) for identity, rows in members.items()], facts)
+    for family in found:
+        family.severity = family.root.family_severity
     return sorted(found, key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
 
 
@@ -54,7 +56,7 @@ def _made(rooted: Iterable[tuple[IncidentRow, list[IncidentRow]]], facts: Facts)
     stalls, by_id = stalls_by_incident(facts), {stall.stall_id: stall for stall in facts.stalls}
     found = []
     for root, members in rooted:
-        family = Family(root, members, [stall for row in members for stall in stalls[row.incident_id]])
+        family = Family(root, members, root.severity, [stall for row in members for stall in stalls[row.incident_id]])
         _add_earlier(family, by_id)
         _complete(family)
         found.append(family)
@@ -87,9 +89,7 @@ def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
 
 
 def _complete(family: Family) -> None:
-    """Sets what is decided over all members and stalls: severity, times, clients, brokers."""
-    severities = [row.severity for row in family.members] + [stall_severity(stall) for stall in family.stalls]
-    family.severity = min(severities, key=severity_order)
+    """Sets what is decided over all members and stalls: times, clients, brokers."""
     family.start_ns = min(row.start_ns for row in family.members)
     ends = [row.end_ns for row in family.members] + [stall.to_ns for stall in family.stalls]
     family.end_ns = None if None in ends else max(end for end in ends if end is not None)

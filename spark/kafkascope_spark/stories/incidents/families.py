@@ -1,0 +1,33 @@
+"""Families of incidents: an incident that followed from no other, with all that followed from it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_spark.stories.incidents.failure import Failure
+
+
+def with_families(rows: Mapping[Failure, IncidentRow]) -> dict[Failure, IncidentRow]:
+    """The rows with the severities of their families. A failure without a row is no member of one, and nothing follows
+    from it. rows: by failure."""
+    roots = {failure: _root_of(failure, rows) for failure in rows}
+    worst: dict[Failure, str] = {}
+    for failure, root in roots.items():
+        severity = rows[failure].severity
+        worst[root] = max(worst.get(root, severity), severity, key=SEVERITIES.index)
+    return {
+        failure: replace(
+            row,
+            root_incident_id=None if roots[failure] is failure else row.root_incident_id,
+            family_severity=worst[roots[failure]],
+        )
+        for failure, row in rows.items()
+    }
+
+
+def _root_of(failure: Failure, rows: Mapping[Failure, IncidentRow]) -> Failure:
+    """The failure that it followed from in the end."""
+    while failure.root is not None and failure.root in rows:
+        failure = failure.root
+    return failure
