@@ -5,23 +5,9 @@ from kafkascope_analyzer.report.formatting import safe, span
 from kafkascope_analyzer.report.markdown.text import label
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause
-from kafkascope_analyzer.report.model.report import Report
 
 FIRST_STEPS, LAST_STEPS = 16, 8
 """Steps that are drawn of a long episode: how it began and how it ended."""
-
-
-def worst_episode(model: Report) -> tuple[Client, RecoveredCause] | None:
-    """(client, its recovery) of the episode that most needs a picture: what did not end well, then what took longest.
-    None where nothing broke, or no steps are known.
-    """
-    pairs = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
-    pairs.sort(key=lambda pair: (pair[1].start_ns, pair[1].recovery_id))
-    return min(pairs, key=lambda pair: _severity(pair[1]), default=None)
-
-
-def _severity(recovery: RecoveredCause) -> tuple[bool, int]:
-    return not recovery.is_unwell, -(recovery.time_to_recover_ms or recovery.n_errors)
 
 
 def sequence(client: Client, recovery: RecoveredCause) -> list[str]:

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from kafkascope_analyzer.report.formatting import clock, count, list_of, outcome_text, percent, size, span
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
-from kafkascope_analyzer.report.markdown.mermaid import sequence, worst_episode
+from kafkascope_analyzer.report.markdown.mermaid import sequence
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.report import Report
+from kafkascope_analyzer.report.model.worst_episode import worst_episode
 
 MOST_FILES = 6
 MOST_RESTARTS = 30
@@ -136,7 +137,7 @@ def _transactions(model: Report) -> Iterator[str]:
 
 
 def _worst(model: Report) -> Iterator[str]:
-    found = worst_episode(model)
+    found = worst_episode(model.clients)
     if found is None:
         return
     client, recovery = found

@@ -10,10 +10,11 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
-from kafkascope_analyzer.report.markdown.mermaid import FIRST_STEPS, LAST_STEPS, sequence, worst_episode
+from kafkascope_analyzer.report.markdown.mermaid import FIRST_STEPS, LAST_STEPS, sequence
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.model.worst_episode import worst_episode
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -101,7 +102,7 @@ def test_the_worst_episode_is_one_that_did_not_end_well_else_the_longest(report:
 
     def worst(*recoveries: RecoveredCause) -> str | None:
         client = replace(report.clients.listed[0], recoveries=recoveries)
-        found = worst_episode(replace(report, clients=replace(report.clients, listed=(client,))))
+        found = worst_episode(replace(report.clients, listed=(client,)))
         return found and found[1].recovery_id
 
     assert worst(short, well) == "long"

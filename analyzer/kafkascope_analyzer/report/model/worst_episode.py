@@ -1,0 +1,18 @@
+"""The episode of a capture that most needs a picture."""
+
+from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED
+from kafkascope_analyzer.report.model.clients import Client, Clients
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause
+
+
+def worst_episode(clients: Clients) -> tuple[Client, RecoveredCause] | None:
+    """(client, its recovery): what did not end well, then what took longest. None where nothing broke, or no steps are
+    known.
+    """
+    pairs = [(client, recovery) for client in clients.listed for recovery in client.recoveries if recovery.steps]
+    pairs.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].recovery_id))
+    return min(pairs, key=lambda pair: _severity(pair[1]), default=None)
+
+
+def _severity(recovery: RecoveredCause) -> tuple[bool, int]:
+    return recovery.outcome not in NOT_RECOVERED, -(recovery.time_to_recover_ms or recovery.n_errors)
