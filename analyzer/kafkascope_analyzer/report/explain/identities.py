@@ -18,7 +18,7 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
     TRANSACTIONS,
 )
-from kafkascope_analyzer.dataset.table_rows import has_table, rows
+from kafkascope_analyzer.dataset.table_rows import has_table, scan
 from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_parsers.errors import UsageError
@@ -95,9 +95,8 @@ def _ids(dataset: Dataset, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(id, kind) of everything; where two kinds share an id, the earlier kind counts."""
     for kind, table, column in reversed(_TABLES):
         if not kinds or kind in kinds:
-            for row in rows(dataset, table, [column]):
-                if row[column]:
-                    yield row[column], kind
+            for batch in scan(dataset, table, [column]):
+                yield from ((identity, kind) for identity in batch.column(column).to_pylist() if identity)
 
 
 def _begins(identity: str, name: str) -> bool:

@@ -8,14 +8,16 @@ one.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, REBALANCES, STALLS
-from kafkascope_analyzer.dataset.table_rows import one_of, rows, scan
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.client import explain_client
@@ -23,12 +25,36 @@ from kafkascope_analyzer.report.explain.identities import CLIENT, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.formatting import count, safe, visible
 from kafkascope_analyzer.report.model.chronology import Wanted, chronology
+from kafkascope_analyzer.report.model.client_names import NamedClient
+from kafkascope_analyzer.report.rows import read
 
 GROUP, TOPIC, NODE, RULE = "group", "topic", "node", "rule"
 KINDS = (CLIENT, GROUP, TOPIC, NODE, RULE)
 MOST_SHOWN = 40
 """Lines of what happened, or findings of a rule, that are shown."""
 _NODE = re.compile(r"(?:node[ -]?)?([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Server(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    node_id: int | None
+    server_ip: str | None
+    server_port: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _StallOfTopic(Row):
+    TABLE: ClassVar[Table] = STALLS
+    stall_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _FindingOfRule(Row):
+    TABLE: ClassVar[Table] = FINDINGS
+    finding_id: str
+    severity: str | None
+    sentence: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +80,9 @@ class Named:
 def names_of(dataset: Dataset, rules: Mapping[str, str]) -> Named:
     """The names in the dataset. rules: as in Named."""
     brokers: dict[str, int] = {}
-    for row in rows(dataset, CONNECTIONS, ["node_id", "server_ip", "server_port"]):
-        if row["node_id"] is not None:
-            brokers[str(row["node_id"])] = brokers[f"{row['server_ip']}:{row['server_port']}"] = row["node_id"]
+    for row in read(dataset, _Server):
+        if row.node_id is not None:
+            brokers[str(row.node_id)] = brokers[f"{row.server_ip}:{row.server_port}"] = row.node_id
     groups = _distinct(dataset, CLIENTS, "group_id") | _distinct(dataset, REBALANCES, "group_id")
     topics = _distinct(dataset, PARTITIONS, "topic") | _distinct(dataset, STALLS, "topic")
     client_ids = _distinct(dataset, CLIENTS, "client_id")
@@ -87,9 +113,7 @@ def explain_name(dataset: Dataset, name: str, named: Named) -> Explanation | Non
 
 
 def _client(dataset: Dataset, name: str, named: Named) -> Explanation:
-    ids = [
-        row["client_instance_id"] for row in rows(dataset, CLIENTS, ["client_instance_id"], one_of("client_id", [name]))
-    ]
+    ids = [row.client_instance_id for row in read(dataset, NamedClient, one_of("client_id", [name]))]
     if len(ids) == 1:
         return explain_client(dataset, Identity(CLIENT, ids[0]))
     shown = ", ".join(sorted(ids)[:MOST_SHOWN]) + (", ..." if len(ids) > MOST_SHOWN else "")
@@ -99,7 +123,7 @@ def _client(dataset: Dataset, name: str, named: Named) -> Explanation:
 
 
 def _group(dataset: Dataset, name: str, named: Named) -> Explanation:
-    members = [row["client_id"] for row in rows(dataset, CLIENTS, ["client_id"], one_of("group_id", [name]))]
+    members = [row.client_id for row in read(dataset, NamedClient, one_of("group_id", [name]))]
     some = ", ".join(safe(one) for one in sorted({one for one in members if one})[:MOST_SHOWN])
     sentences = [f"Group {safe(name)}: {count(len(members), 'client')}{some and f' ({some})'}."]
     sentences += _happened(dataset, Wanted(group_ids=frozenset([name])))
@@ -118,7 +142,7 @@ def _topic(dataset: Dataset, name: str, named: Named) -> Explanation:
         f"Topic {safe(name)}: {count(len(partitions), 'partition')} in the capture, which requests and responses name "
         f"{n_named:,} times, {n_errors:,} of them with an error."
     ]
-    stalls = [row["stall_id"] for row in rows(dataset, STALLS, ["stall_id"], one_of("topic", [name]))]
+    stalls = [row.stall_id for row in read(dataset, _StallOfTopic, one_of("topic", [name]))]
     if stalls:
         listed = ", ".join(stalls[:MOST_SHOWN]) + (", ..." if len(stalls) > MOST_SHOWN else "")
         sentences.append(f"{count(len(stalls), 'stall')} waited for it: {listed}.")
@@ -134,12 +158,11 @@ def _broker(dataset: Dataset, name: str, named: Named) -> Explanation:
 
 
 def _rule(dataset: Dataset, name: str, named: Named) -> Explanation:
-    columns = ["finding_id", "severity", "sentence"]
-    found = list(rows(dataset, FINDINGS, columns, one_of("rule", [name])))
+    found = list(read(dataset, _FindingOfRule, one_of("rule", [name])))
     sentences = [f"Rule {name}: {named.rules[name]}. {count(len(found), 'finding')} of it in this capture."]
-    sentences += [f"{row['severity']}: {visible(row['sentence'])} ({row['finding_id']})" for row in found[:MOST_SHOWN]]
+    sentences += [f"{row.severity}: {visible(row.sentence)} ({row.finding_id})" for row in found[:MOST_SHOWN]]
     sentences.append(f"kafkascope rules {name} says what it looks at and what to change.")
-    return _explained(RULE, name, sentences, "finding", [row["finding_id"] for row in found[:MOST_SHOWN]])
+    return _explained(RULE, name, sentences, "finding", [row.finding_id for row in found[:MOST_SHOWN]])
 
 
 def _happened(dataset: Dataset, wanted: Wanted) -> Iterator[str]:

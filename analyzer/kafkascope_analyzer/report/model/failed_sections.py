@@ -41,7 +41,7 @@ def failed_rows(parts: Iterable[FailedPart]) -> tuple[FailedPartRow, ...]:
     )
 
 
-def sections(failed_parts: FailedParts, model: type, made_by: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+def sections(failed_parts: FailedParts, model: type, made_by: Mapping[str, Callable[[], Any]]) -> Mapping[str, Any]:
     """Sections of a report by their names; empty ones of those that cannot be made. model: the dataclass of the report;
     made_by: the name of each section, and the function that makes it."""
     hints = get_type_hints(model)
