@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.servers.machine import Server
+from kafkascope_spark.stories.servers.record import ServerRecord
 
 S = 1_000_000_000
 KEY = "10.0.0.1:9092"
@@ -85,11 +86,21 @@ class Trace:
 
     def table(self) -> list[BrokerState]:
         """The server's rows."""
-        order = ("section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
         machine = Server(self.covered or [(0, int(self.end * S))])
-        for row in sorted(self.rows, key=lambda row: [row[name] for name in order]):
+        for row in self._in_order():
             machine.take(row)
         return list(machine.finish())
+
+    def record(self) -> ServerRecord:
+        """What the detectors of the states are asked about."""
+        record = ServerRecord((0, int(self.end * S)))
+        for row in self._in_order():
+            record.take(row["packet_no"], row["conn_id"], row[row["kind"]])
+        return record
+
+    def _in_order(self) -> list[Row]:
+        order = ("section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+        return sorted(self.rows, key=lambda row: [row[name] for name in order])
 
 
 def _span(first: float, last: float) -> Row:

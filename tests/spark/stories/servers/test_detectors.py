@@ -1,0 +1,171 @@
+"""What each detector of a state finds by itself, and that the states of any events follow on each other."""
+
+import random
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
+from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
+from kafkascope_spark.stories.servers.refusing import refusing_stretches
+from kafkascope_spark.stories.servers.rows import states_of
+from kafkascope_spark.stories.servers.silent import silent_stretches
+from kafkascope_spark.stories.servers.slow import slow_stretches
+from kafkascope_spark.stories.servers.stretch import Stretch, by_host, patience_ns, stretches_by_host, times_of
+
+from .conftest import Trace
+
+S = 1_000_000_000
+
+
+def spans(found: list[Stretch]) -> list[tuple[str, str, float, float | None]]:
+    ends = (None if each.end is None else each.end.ts_ns / S for each in found)
+    return [(each.host, each.state, each.begin.ts_ns / S, end) for each, end in zip(found, ends, strict=True)]
+
+
+def stopped(trace: Trace) -> None:
+    """Two hosts lose their connections at 10.1 s, one is refused at 12 s, both are served from 30 s on; a third had
+    left at 5 s."""
+    for host in "ab":
+        trace.host(host)
+        trace.signs((0.1, 10.0), (30.0, 59.0), host=host)
+        trace.lost(host, "fin_server", 0.0, 10.1)
+    trace.host("c", last=31.0)
+    trace.lost("a", "refused", 12.0, 12.0)
+    trace.payload((0.1, 10.0), (30.0, 59.0))
+
+
+def test_down_is_about_those_who_lost_something_and_idle_about_the_others(trace: Trace) -> None:
+    stopped(trace)
+    server = trace.record()
+    down = down_stretches(server)
+    assert spans(down) == [("a", "down", 10.1, 30.0), ("b", "down", 10.1, 30.0)]
+    assert spans(idle_stretches(server, down)) == [("c", "unknown", 10.1, 30.0)]
+    assert refusing_stretches(server, down) == [], "the refusal belongs to the time in which it was down"
+
+
+def test_a_refusal_while_another_host_is_served_is_of_that_host_alone(trace: Trace) -> None:
+    trace.host("a")
+    trace.host("b")
+    trace.payload((0.1, 59.0))
+    for at in (10.0, 12.0):
+        trace.lost("a", "refused", at, at)
+    trace.lost("a", "accepted", 14.0, 14.0, accepted_ns=14 * S, accepted_packet_no=140)
+    server = trace.record()
+    assert down_stretches(server) == []
+    (found,) = refusing_stretches(server, [])
+    assert spans([found]) == [("a", "refusing", 10.0, 14.0)]
+    assert found.n_waiting == 2
+
+
+def test_silence_ends_with_the_first_packet_and_is_no_part_of_what_was_down(trace: Trace) -> None:
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.5, 59.0), host="a")
+    trace.wait("a", 10.2, 20.5, last=20.0)
+    (found,) = silent_stretches(trace.record(), [])
+    assert spans([found]) == [("a", "silent", 10.0, 20.5)]
+    assert found.layers == {"packet"}
+    down = Stretch("a", "down", Moment(9 * S, 90), Moment(21 * S, 210), True, 1)
+    assert silent_stretches(trace.record(), [down]) == []
+
+
+def test_losses_one_after_the_other_make_a_path_lossy_and_take_a_short_silence_with_them(trace: Trace) -> None:
+    trace.host("a")
+    for asked, until in ((10.0, 10.9), (12.0, 12.9), (14.0, 14.9)):
+        trace.wait("a", asked, until, last=until - 0.01)
+    lossy = lossy_stretches(trace.record(), [])
+    assert spans(lossy) == [("a", "lossy", 10.0, 14.9)]
+    silent = Stretch("a", "silent", Moment(8 * S, 80), Moment(9 * S, 90), True, 1)
+    elsewhere = Stretch("b", "silent", Moment(8 * S, 80), Moment(9 * S, 90), True, 1)
+    assert list(without_lossy([silent, elsewhere], lossy)) == [elsewhere]
+    assert spans(lossy) == [("a", "lossy", 8.0, 14.9)]
+
+
+def test_late_responses_are_slow_on_two_connections_and_where_nothing_else_explains_them(trace: Trace) -> None:
+    trace.host("a")
+    for at in (10.0, 11.0):
+        trace.wait("a", at, at + 3.0, "request", is_proof=True, is_slow=True, request_id=f"r{at}")
+    server = trace.record()
+    (found,) = slow_stretches(server, [])
+    assert spans([found]) == [("a", "slow", 10.0, 14.0)]
+    assert [request for _, request in found.requests] == ["r10.0", "r11.0"]
+    frozen = Stretch("b", "frozen", Moment(9 * S, 90), Moment(20 * S, 200), True, 1)
+    assert slow_stretches(server, [frozen]) == []
+
+
+def test_stretches_by_time_and_host_are_those_that_a_look_at_all_of_them_finds() -> None:
+    choice = random.Random(5)
+    for _ in range(50):
+        made = []
+        for _ in range(choice.randrange(6)):
+            since, until = sorted(choice.sample(range(20), 2))
+            end = choice.choice([Moment(until, 0), None])
+            made.append(Stretch(choice.choice("ab"), "silent", Moment(since, 0), end, True, 0))
+        from_ns, to_ns = sorted(choice.sample(range(20), 2))
+        for host in "abc":
+            mine = [each for each in made if each.host == host]
+            assert by_host(made)[host] == mine
+            near = [each for each in mine if each.begin.ts_ns <= to_ns and _end_ns(each) >= from_ns]
+            found = [*times_of(mine).meeting(from_ns, to_ns)]
+            assert sorted(map(id, found)) == sorted(map(id, near))
+            assert [*map(id, stretches_by_host(made)[host].meeting(from_ns, to_ns))] == [*map(id, found)]
+
+
+def _end_ns(stretch: Stretch) -> int:
+    return FOREVER if stretch.end is None else stretch.end.ts_ns
+
+
+def test_a_stretch_goes_on_with_a_later_one_and_never_backwards() -> None:
+    first = Stretch("a", "silent", Moment(1, 1), Moment(5, 5), True, 2, layers={"packet"})
+    first.join(Stretch("a", "silent", Moment(6, 6), None, False, 1, layers={"delivery"}))
+    assert (first.begin, first.end, first.resumed, first.n_waiting) == (Moment(1, 1), None, False, 2)
+    assert first.layers == {"packet", "delivery"}
+    assert not first.goes_back
+    assert Stretch("a", "silent", Moment(5, 1), Moment(4, 2), True, 1).goes_back
+    assert patience_ns(0, S) == 3 * S
+    assert patience_ns(0, 4 * S) == 12 * S
+
+
+TIMES = st.integers(1, 590).map(lambda tenths: tenths / 10)
+HOSTS = st.sampled_from("ab")
+CLOSE_KINDS = st.sampled_from(["fin_server", "rst_server", "refused", "unanswered"])
+LAYERS = st.sampled_from(["packet", "delivery", "request", "payload"])
+SPANS = st.tuples(TIMES, TIMES).map(lambda pair: (min(pair), max(pair)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(HOSTS, st.sampled_from(["fin_server", "rst_server", "refused", "unanswered"]), SPANS), max_size=8
+    ),
+    st.lists(st.tuples(HOSTS, SPANS, st.sampled_from(["packet", "delivery", "request", "payload"]), st.booleans())),
+    st.lists(SPANS, max_size=4),
+)
+def test_the_states_of_a_host_follow_on_each_other(
+    lost: list[tuple[str, str, tuple[float, float]]],
+    waits: list[tuple[str, tuple[float, float], str, bool]],
+    payload: list[tuple[float, float]],
+) -> None:
+    trace = Trace()
+    for host in "ab":
+        trace.host(host)
+        trace.signs((0.1, 5.0), (50.0, 59.0), host=host)
+    runs: list[tuple[float, float]] = []
+    for begin, end in sorted(payload):
+        if not runs or begin > runs[-1][1] + 1:
+            runs.append((begin, end))
+    trace.payload(*runs)
+    for host, kind, (began, ended) in lost:
+        trace.lost(host, kind, began, ended)
+    for host, (asked, until), layer, is_proof in waits:
+        trace.wait(host, asked, until, layer, last=asked, is_proof=is_proof)
+    states = list(states_of(trace.record()))
+    for host in "ab":
+        mine = [state for state in states if state.host == host]
+        assert mine, "a host that had a packet of the server has a state"
+        assert all(one.until_ns == other.from_ns for one, other in pairwise(mine))
+        assert all(one.from_ns <= one.until_ns for one in mine)
+        assert mine[-1].state != "serving" or mine[-1].to_ns is None
