@@ -220,6 +220,7 @@ def _rewrite_stream(segments: list[_Segment], cluster_ids: Sequence[str], kept: 
 
 _PER_FILE = re.compile(r"packet|^community_id$|^capture_id$")
 """Names of what depends on the place in the file, or only on the addresses."""
+_STORY_ID = re.compile(r"\b(ci|rec|incident|rebalance|stall|cause|finding)-[0-9a-f]{16}")
 _ID = re.compile(r"[0-9a-f]{16}")
 _TWO = 2
 Row = Mapping[str, Any]
@@ -283,7 +284,7 @@ def _comparable(row: Row, ids: Mapping[str, str], cluster_ids: Sequence[str]) ->
     """What is compared of a row: the same for a row of the original and that of the second cluster."""
     kept = sorted((name, value) for name, value in row.items() if value is not None and not _is_left_out(name))
     text = repr([(name, _without_places(value)) for name, value in kept])
-    text = _ID.sub(lambda match: ids.get(match[0], match[0]), text)
+    text = _STORY_ID.sub(r"\1", _ID.sub(lambda match: ids.get(match[0], match[0]), text))
     for cluster_id in cluster_ids:
         text = text.replace(other_id(cluster_id), cluster_id)
     return _QUAD.sub(lambda match: min(match[0], _other_quad(match)), text.encode()).decode()

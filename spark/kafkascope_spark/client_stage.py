@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters, with_cluster
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows
 from kafkascope_spark.stories.model import Row
@@ -21,7 +22,6 @@ from kafkascope_spark.stories.stalls.clients import service_key
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 
-Batches = Iterable[pa.RecordBatch]
 Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
@@ -29,9 +29,10 @@ GC_OBJECTS = 200_000
 CLIENT, WRITTEN_FILE = "client", "file"
 PARTITION = "partition"
 """Key kinds of the events, and of what only this stage adds."""
-SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+SHARED_ORDER = ("cluster", "key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 SHARED = pa.schema(
     [
+        ("cluster", pa.string()),
         ("key_kind", pa.string()),
         ("key", pa.string()),
         ("section", pa.int8()),
@@ -59,14 +60,15 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
     def tell_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
         writer = StoryWriter(run, _WRITTEN)
-        stories = ClientStories(run.capture_ns, run.stall_limits, writer.failed_parts)
-        for batch in batches:
-            shared = list(_written(stories.feed(event_rows(batch)), writer))
-            passed_on = _passed_on(batch, stories.take_owners())
-            yield from (each for each in (passed_on, _batch(shared)) if each.num_rows)
-        shared = list(_written(stories.finish(), writer))
-        shared += [_row(PassedOn(WRITTEN_FILE, "", WRITTEN_FILE, file, "")) for file in writer.close()]
-        yield _batch(shared)
+        for cluster, of_cluster in clusters(batches):
+            stories = ClientStories(run.capture_ns, run.stall_limits, writer.failed_parts)
+            writer.begin_cluster(cluster)
+            for batch in of_cluster:
+                shared = list(_written(stories.feed(event_rows(batch)), writer))
+                passed_on = _passed_on(batch, stories.take_owners())
+                yield from (each for each in (passed_on, _batch(shared, cluster)) if each.num_rows)
+            yield _batch(list(_written(stories.finish(), writer)), cluster)
+        yield _batch([_row(PassedOn(WRITTEN_FILE, "", WRITTEN_FILE, file, "")) for file in writer.close()], NO_CLUSTER)
         pa.default_memory_pool().release_unused()
 
     return tell_clients
@@ -88,11 +90,11 @@ def _row(row: PassedOn) -> Row:
 
 
 _FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
-_FIRST |= {"conn_id": "", "client_ip": ""}
+_FIRST |= {"conn_id": "", "client_ip": "", "cluster": ""}
 
 
-def _batch(rows: list[Row]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, SHARED)
+def _batch(rows: list[Row], cluster: str) -> pa.RecordBatch:
+    return with_cluster(pa.RecordBatch.from_pylist(rows, SHARED), cluster)
 
 
 def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:

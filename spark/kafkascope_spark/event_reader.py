@@ -16,7 +16,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
 from kafkascope_spark.stories.stage_rows import BODY, packed
 
-KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
+KEYS = ("cluster", "key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 EVENT_ROWS = pa.schema([*(pa.field(name, EVENTS.column(name).type) for name in KEYS), (BODY, pa.binary())])
 """Rows that event_reader gives. body: the values of the fields of the event's struct, in their order; of an error run
 of several requests, which has the first of these too, followed by the values of that struct."""

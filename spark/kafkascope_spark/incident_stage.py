@@ -6,7 +6,7 @@ tables stalls, broker_states, incidents, recoveries and rebalances, and the rows
 not go well, each with the incident that it belongs to; and gives the files that all stages wrote.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.stories import (
     TRANSACTIONS,
 )
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.exchange import Batches, clusters
 from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -32,7 +33,6 @@ from kafkascope_spark.stories.stage_rows import BODY, StageRow, packed, unpacked
 from kafkascope_spark.stories.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 
-Batches = Iterable[pa.RecordBatch]
 FILES = pa.schema(list(FILE))
 _WRITTEN = (STALLS, BROKER_STATES, INCIDENTS, STARTUPS, RECOVERIES, REBALANCES, TRANSACTIONS)
 
@@ -54,6 +54,7 @@ FOUND_KINDS = (
 """Kinds of rows, in the order in which they are needed: clients come after everything that may name them."""
 FOUND = pa.schema(
     [
+        ("cluster", pa.string()),
         ("order", pa.int8()),
         ("ts_ns", pa.int64()),
         ("id", pa.string()),
@@ -63,7 +64,7 @@ FOUND = pa.schema(
 )
 """Rows that go from the second stage to the third. order: the place of the kind among FOUND_KINDS; id: makes the order
 total; body: the row (stage_rows)."""
-FOUND_ORDER = ("order", "ts_ns", "id")
+FOUND_ORDER = ("cluster", "order", "ts_ns", "id")
 
 
 def found(kind: str, ts_ns: int, identity: str, body: Row | StoryRow | StageRow | ZooKeeperSession) -> Row:
@@ -76,16 +77,18 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
 
     def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
-        incidents = Incidents(run.capture_ns[0], writer.failed_parts)
-        for batch in batches:
-            rows = map(unpacked, batch.column(BODY).to_pylist())
-            for kind, row in zip(batch.column("kind").to_pylist(), rows, strict=True):
-                if kind == WRITTEN_FILE:
-                    files.append(row)
-                else:
-                    incidents.take(kind, row)
-        for name, row in incidents.finish():
-            writer.take(name, row)
+        for cluster, of_cluster in clusters(batches):
+            writer.begin_cluster(cluster)
+            incidents = Incidents(run.capture_ns[0], writer.failed_parts)
+            for batch in of_cluster:
+                rows = map(unpacked, batch.column(BODY).to_pylist())
+                for kind, row in zip(batch.column("kind").to_pylist(), rows, strict=True):
+                    if kind == WRITTEN_FILE:
+                        files.append(row)
+                    else:
+                        incidents.take(kind, row)
+            for name, row in incidents.finish():
+                writer.take(name, row)
         files += writer.close()
         if files:
             yield pa.RecordBatch.from_pylist(files, FILES)

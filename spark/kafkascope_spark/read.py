@@ -1,10 +1,14 @@
 """The dataset's tables as DataFrames, with the contract's schema: no job is run to infer one."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset, selecting_column
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),
@@ -48,8 +52,22 @@ def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
 
 def load_table(session: SparkSession, dataset: Dataset, name: str, schema: t.StructType) -> DataFrame:
     """A table by its name in the manifest, as `requests` or `stories/clients`, with the columns of the schema; without
-    rows where the dataset lacks it."""
+    rows where the dataset lacks it. Of a dataset of one cluster (Dataset.of_cluster), its rows."""
     files = dataset.spark_uris(name)
     if not files:
         return empty(session, schema)
+    if dataset.cluster is None:
+        return _parquet(session, files, schema)
+    names, key = schema.names, selecting_column(name)
+    if key is None:
+        return _parquet(session, files, schema)
+    wider = schema if key in names else t.StructType([*schema, t.StructField(key, t.StringType())])
+    rows = _parquet(session, files, wider)
+    if key == CLUSTER.name:
+        return rows.where(rows[key] == dataset.cluster).select(*names)
+    of_cluster = load_table(session, dataset, CONNECTIONS.name, t.StructType([t.StructField(key, t.StringType())]))
+    return rows.join(of_cluster, on=key, how="left_semi").select(*names)
+
+
+def _parquet(session: SparkSession, files: Sequence[str], schema: t.StructType) -> DataFrame:
     return session.read.schema(schema).option(_VERIFIED, "true").parquet(*files)

@@ -21,8 +21,9 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.client_stage import GC_OBJECTS, SHARED, WRITTEN_FILE, Batches
+from kafkascope_spark.client_stage import GC_OBJECTS, SHARED, WRITTEN_FILE
 from kafkascope_spark.event_reader import values_of
+from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters, with_cluster
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
 from kafkascope_spark.stories.clients.passed_on import FAILED_START
 from kafkascope_spark.stories.event_decoder import shared_event
@@ -53,22 +54,27 @@ def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 
     def tell_shared(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
-        machines = SharedMachines(run)
-        for batch in batches:
-            machines.feed(batch)
-            yield from machines.take_found()
-        machines.finish()
-        yield from machines.take_found()
+        writer = StoryWriter(run, _WRITTEN)
+        for cluster, of_cluster in clusters(batches):
+            writer.begin_cluster(cluster)
+            machines = SharedMachines(run, writer)
+            for batch in of_cluster:
+                machines.feed(batch)
+                yield from machines.take_found(cluster)
+            machines.finish()
+            yield from machines.take_found(cluster)
+        written = [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in writer.close()]
+        yield with_cluster(pa.RecordBatch.from_pylist(written, FOUND), NO_CLUSTER)
         pa.default_memory_pool().release_unused()
 
     return tell_shared
 
 
 class SharedMachines:
-    """The machines of one task: rows of the first stage in, rows of FOUND out."""
+    """The machines of one task over one cluster: rows of the first stage in, rows of FOUND out."""
 
-    def __init__(self, run: StoryRun) -> None:
-        self._writer = StoryWriter(run, _WRITTEN)
+    def __init__(self, run: StoryRun, writer: StoryWriter) -> None:
+        self._writer = writer
         self._failed_parts = failed = self._writer.failed_parts
         self._causes = Causes()
         limits, capture_ns = run.stall_limits, run.capture_ns
@@ -96,17 +102,16 @@ class SharedMachines:
             else:
                 self._feeders[key_kind](self, rows)
 
-    def take_found(self) -> Iterator[pa.RecordBatch]:
+    def take_found(self, cluster: str) -> Iterator[pa.RecordBatch]:
         """The rows of FOUND since this was last asked for."""
         if self._found:
-            yield pa.RecordBatch.from_pylist(self._found, FOUND)
+            yield with_cluster(pa.RecordBatch.from_pylist(self._found, FOUND), cluster)
             self._found = []
 
     def finish(self) -> None:
-        """End the last key of each kind, and write what is left."""
+        """End the last key of each kind."""
         for keyed, take in self._keyed.values():
             take(keyed.finish())
-        self._feed_written(self._writer.close())
 
     def _feed_stalls(self, rows: Iterable[Row]) -> None:
         self._take_stalls(row[STALL] for row in rows)
@@ -140,9 +145,7 @@ class SharedMachines:
         self._found += [found(LISTENER_USE, use.first_ns, use.use_id, use) for use in uses]
 
     def _feed_files(self, rows: Iterable[Row]) -> None:
-        self._feed_written(row[WRITTEN_FILE] for row in rows)
-
-    def _feed_written(self, files: Iterable[Row]) -> None:
+        files = (row[WRITTEN_FILE] for row in rows)
         self._found += [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in files]
 
     def _take_of_groups(self, rows: Iterable[GroupRow]) -> None:

@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.stories import (
 )
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
+from kafkascope_spark.exchange import Exchange
 from kafkascope_spark.incident_stage import FILES, FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.shared_stage import shared_stage
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
 TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS, PARTITION_FLOW)
-CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+BY_CLIENT = Exchange(
+    ("cluster", "client_ip"),
+    ("cluster", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq"),
+)
+BY_KEY = Exchange(("cluster", "key_kind", "key"), SHARED_ORDER)
+TO_ONE = Exchange((), FOUND_ORDER)
 
 
 def write_client_and_group_stories(
@@ -51,14 +57,6 @@ def story_files(session: "SparkSession", run: StoryRun) -> "DataFrame":
     events = session.range(0, len(splits), 1, max(len(splits), 1)).mapInArrow(
         event_reader(run.dataset, splits), spark_schema(EVENT_ROWS)
     )
-    clients = (
-        events.repartition("client_ip")
-        .sortWithinPartitions(*CLIENT_ORDER)
-        .mapInArrow(client_stage(run), spark_schema(SHARED))
-    )
-    found = (
-        clients.repartition("key_kind", "key")
-        .sortWithinPartitions(*SHARED_ORDER)
-        .mapInArrow(shared_stage(run), spark_schema(FOUND))
-    )
-    return found.repartition(1).sortWithinPartitions(*FOUND_ORDER).mapInArrow(incident_stage(run), spark_schema(FILES))
+    clients = BY_CLIENT.sorted(events).mapInArrow(client_stage(run), spark_schema(SHARED))
+    found = BY_KEY.sorted(clients).mapInArrow(shared_stage(run), spark_schema(FOUND))
+    return TO_ONE.sorted(found).mapInArrow(incident_stage(run), spark_schema(FILES))

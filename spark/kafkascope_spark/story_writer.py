@@ -5,6 +5,7 @@ neither the JVM nor the driver. Each task writes files under names that no other
 they are part of the dataset once the driver has listed them in the manifest (NewDataset.commit).
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, jo
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 Row = dict[str, Any]
@@ -26,6 +29,17 @@ Row = dict[str, Any]
 BATCH_ROWS = 4_096
 HELD_BYTES = 96 << 20
 """What a task holds of rows that wait to be sorted; more go into another file."""
+SALTED = {
+    "stalls": ("stall_id", "incident_id"),
+    "rebalances": ("rebalance_id", "incident_id"),
+    "transactions": ("incident_id",),
+    "recoveries": ("cause_id", "incident_id"),
+    "startups": ("incident_id",),
+    "incidents": ("incident_id", "root_incident_id", "earlier_stalls"),
+    "findings": ("finding_id",),
+}
+"""Ids that are made of names and times, which two clusters may have in common: they hash the cluster too where a
+dataset has several. All others hash a connection's id. Findings name incidents by the ids that the table has."""
 SORTED_BY = {
     "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
     "startups": ["start_ns", "startup_id"],
@@ -67,12 +81,15 @@ FILE = pa.struct(
 @dataclass(frozen=True, slots=True)
 class StoryRun:
     """What every task of a run knows. capture_ns: first and last packet of the capture; run_id: unlike any other
-    run's; stall_ms: from which length on a wait is a stall."""
+    run's; stall_ms: from which length on a wait is a stall; has_several_clusters: whether the dataset has
+    more than one; cluster: that of a run over one."""
 
     dataset: Dataset
     capture_ns: tuple[int, int]
     run_id: str
     stall_ms: int = DEFAULT_STALL_MS
+    has_several_clusters: bool = False
+    cluster: str = NO_CLUSTER
 
     @property
     def stall_limits(self) -> StallLimits:
@@ -98,8 +115,14 @@ class StoryWriter:
         self._held_bytes = 0
         self._n_files = 0
         self._files: list[Row] = []
+        self._cluster = NO_CLUSTER
         self.failed_parts = FailedParts()
         """What fails in the task."""
+
+    def begin_cluster(self, cluster: str) -> None:
+        """What is taken from now on is of this cluster."""
+        self._to_columns()
+        self._cluster = cluster
 
     def take(self, name: str, row: Row | StoryRow) -> None:
         """Add a row of a table."""
@@ -110,7 +133,7 @@ class StoryWriter:
 
     def take_batch(self, name: str, batch: pa.RecordBatch) -> None:
         """Add rows of a table that are columns already, with or without its `*_ts` columns."""
-        self._hold(name, _with_timestamps(self._table(name), batch))
+        self._hold(name, self._of_cluster(self._table(name), batch))
 
     def close(self) -> list[Row]:
         """Write what is left. Returns all files that were written, and the parts that failed (FILE)."""
@@ -131,13 +154,21 @@ class StoryWriter:
 
     def _hold_rows(self, table: Table, rows: list[Row | StoryRow]) -> None:
         """Holds rows as columns, without those that hold what a column cannot."""
-        batch = FailedParts().value("", "", None, lambda: batch_of(table, rows))
+        batch = FailedParts().value("", "", None, lambda: self._batch_of(table, rows))
         if batch is not None:
             self._hold(table.name, batch)
             return
         for row in rows:
             with self.failed_parts.part("row of table", table.name):
-                self._hold(table.name, batch_of(table, [row]))
+                self._hold(table.name, self._batch_of(table, [row]))
+
+    def _batch_of(self, table: Table, rows: Sequence[Row | StoryRow]) -> pa.RecordBatch:
+        return self._of_cluster(table, columns_of(table, rows))
+
+    def _of_cluster(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch in the table's schema."""
+        salt = self._cluster if self._run.has_several_clusters else ""
+        return in_schema(table, batch, self._cluster, salt)
 
     def _hold(self, name: str, batch: pa.RecordBatch) -> None:
         self._held[name].append(batch)
@@ -148,7 +179,8 @@ class StoryWriter:
     def _write(self) -> None:
         for name, held in self._held.items():
             if held:
-                rows = pa.Table.from_batches(held).sort_by([(column, "ascending") for column in SORTED_BY[name]])
+                order = [(column, "ascending") for column in (CLUSTER.name, *SORTED_BY[name])]
+                rows = pa.Table.from_batches(held).sort_by(order)
                 held.clear()
                 self._write_file(name, rows)
         self._held_bytes = 0
@@ -189,24 +221,50 @@ def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict
     return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
 
 
-def batch_of(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
-    """Rows as columns of the table; `*_ts` columns are made from their `*_ns`."""
+def columns_of(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
+    """Rows as columns of the table, without those that `in_schema` makes."""
     if rows and isinstance(rows[0], StoryRow):
-        return _with_timestamps(table, batch_of_rows(type(rows[0]), rows))
-    names = [column.name for column in table.columns if not column.type.equals(TIMESTAMP)]
+        return batch_of_rows(type(rows[0]), rows)
+    names = [
+        column.name for column in table.columns if column.name != CLUSTER.name and not column.type.equals(TIMESTAMP)
+    ]
     schema = pa.schema([table.schema.field(name) for name in names])
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-    return _with_timestamps(table, pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _with_timestamps(table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch in the table's schema: each `*_ts` column is made from the `*_ns` column of its name."""
-    return pa.RecordBatch.from_arrays(list(_columns(table, batch)), schema=table.schema)
+def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "") -> pa.RecordBatch:
+    """The batch in the table's schema: each `*_ts` column is made from the `*_ns` column of its name. cluster: that of
+    the rows; salt: what their ids hash beside what they hash already; nothing where it is empty."""
+    columns = list(_columns(table, batch, cluster))
+    if salt:
+        salted = SALTED.get(table.name, ())
+        columns = [
+            _salted(column, salt) if field.name in salted else column
+            for field, column in zip(table.schema, columns, strict=True)
+        ]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
-def _columns(table: Table, batch: pa.RecordBatch) -> Iterator[pa.Array]:
+def _salted(ids: pa.Array, salt: str) -> pa.Array:
+    """Ids of a story, as `incident-0123456789abcdef`, or lists of them, that hash the salt too."""
+    if pa.types.is_list(ids.type):
+        return pa.ListArray.from_arrays(ids.offsets, _salted(ids.values, salt), type=ids.type, mask=ids.is_null())
+    coded = ids.dictionary_encode()
+    anew = pa.array([_hashed(value, salt) for value in coded.dictionary.to_pylist()], ids.type)
+    return anew.take(coded.indices)
+
+
+def _hashed(value: str, salt: str) -> str:
+    kind, _, _ = value.rpartition("-")
+    return f"{kind}-{hashlib.sha256(f'{value}|{salt}'.encode()).hexdigest()[:16]}"
+
+
+def _columns(table: Table, batch: pa.RecordBatch, cluster: str) -> Iterator[pa.Array]:
     for field in table.schema:
-        if field.type.equals(TIMESTAMP):
+        if field.name == CLUSTER.name:
+            yield pa.repeat(pa.scalar(cluster, field.type), batch.num_rows)
+        elif field.type.equals(TIMESTAMP):
             source = "ts_ns" if field.name == "ts" else f"{field.name.removesuffix('_ts')}_ns"
             yield pc.divide(batch.column(source), 1000).cast(TIMESTAMP)
         else:

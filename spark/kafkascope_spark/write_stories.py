@@ -13,11 +13,12 @@ from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, failed_parts_of, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.manifest import Files
     from kafkascope_spark.queries.failing import Detectors
     from kafkascope_spark.queries.finding_rows import Batches
+    from kafkascope_spark.stories.findings.rule import Rule
+    from kafkascope_spark.stories.model import Row
     from kafkascope_spark.tables import Tables
 
 
@@ -75,7 +78,8 @@ def make_stories(
     from kafkascope_spark.tables import Tables
 
     # Under the run that writes the dataset, the mark of that run names these files too.
-    run = StoryRun(dataset, dataset.capture_span or (0, 0), dataset.unfinished_run or new_run_id(), stall_ms)
+    run_id = dataset.unfinished_run or new_run_id()
+    run = StoryRun(dataset, dataset.capture_span or (0, 0), run_id, stall_ms, len(dataset.clusters) > 1)
     stage("Spark: clients, groups, transactions, stalls, incidents")
     files, failed = write_client_and_group_stories(session, run)
     manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
@@ -88,26 +92,38 @@ def make_stories(
 def write_findings(
     tables: "Tables", run: StoryRun, ignored: Collection[str] = ()
 ) -> "tuple[Files, tuple[FailedPart, ...]]":
-    """Ask the rules that are not ignored, and write what they find. Returns the files, which are not committed, and
-    the rules that failed."""
+    """Ask the rules that are not ignored, and write what they find. tables: with the stories of this run. Returns the
+    files, which are not committed, and the rules that failed.
+
+    The rules are asked about one cluster after the other: rows of two never meet in a query.
+    """
+    from kafkascope_spark.stories.findings.registry import RULES
+
+    failed, asked = FailedParts(), [rule for rule in RULES if rule.name not in ignored]
+    reported: list[Row] = []
+    for cluster in tables.dataset.clusters or (NO_CLUSTER,):
+        dataset = tables.dataset.of_cluster(cluster) if run.has_several_clusters else tables.dataset
+        reported += _findings(replace(tables, dataset=dataset), replace(run, cluster=cluster), asked, failed)
+    return listed(run, reported, [FINDINGS]), joined_parts([*failed.taken(), *failed_parts_of(reported)])
+
+
+def _findings(tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts) -> "list[Row]":
+    """What the tasks report that write the findings of the run's cluster."""
     import pyarrow as pa
 
     from kafkascope_spark.queries.failing import rows_of_working
     from kafkascope_spark.queries.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
-    from kafkascope_spark.stories.findings.registry import RULES
 
-    failed = FailedParts()
-    detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored], failed)
+    detectors = detectors_to_run(tables, rules, failed)
     if not detectors:
-        return listed(run, [], [FINDINGS]), failed.taken()
+        return []
 
     def frame_of(some: "Detectors") -> "DataFrame":
         stage = findings_stage(run, tables.dataset, some)
         return found_facts(tables, some).mapInArrow(stage, spark_schema(pa.schema(list(FILE))))
 
-    reported = rows_of_working(detectors, frame_of, failed)
-    return listed(run, reported, [FINDINGS]), joined_parts([*failed.taken(), *failed_parts_of(reported)])
+    return rows_of_working(detectors, frame_of, failed)
 
 
 def findings_stage(
@@ -122,6 +138,7 @@ def findings_stage(
         import pyarrow as pa
 
         writer = StoryWriter(run, [FINDINGS])
+        writer.begin_cluster(run.cluster)
         causes = partial(causes_in, dataset)
         as_findings = finding_writer(detectors, run.capture_ns[0], causes, writer.failed_parts)
         for batch in as_findings(batches):

@@ -23,7 +23,7 @@ from kafkascope_spark.queries.finding_rows import finding_writer
 from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.registry import RULES
-from kafkascope_spark.story_job import CLIENT_ORDER
+from kafkascope_spark.story_job import BY_CLIENT
 from kafkascope_spark.story_writer import StoryRun, failed_parts_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -51,7 +51,7 @@ def events(ingested: Callable[..., Path]) -> tuple[Dataset, pa.Table]:
     splits = splits_of(dataset)
     read = event_reader(dataset, splits)
     table = pa.Table.from_batches(list(read([pa.record_batch({"id": pa.array(range(len(splits)))})])))
-    return dataset, table.sort_by([(name, "ascending") for name in CLIENT_ORDER])
+    return dataset, table.sort_by([(name, "ascending") for name in BY_CLIENT.order])
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
-from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.dataset.tables import CLUSTERS, CONNECTIONS, INGEST_TABLES
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER, CONN
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 SUFFIX = ".kscope"
@@ -56,14 +57,18 @@ class Dataset:
     """A dataset and its manifest as it was when it was opened.
 
     Tables are named as in the manifest: `requests`, `messages/Metadata/response`, `stories/clients`. `str(dataset)` is
-    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened.
+    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened. cluster: the
+    only one whose rows are read; None: all (see `of_cluster`).
     """
 
     storage: Storage
     manifest: Manifest
     unfinished_run: str | None = None
+    cluster: str | None = None
     _checked: set[str] = field(default_factory=set, repr=False)
     """The files that were compared with their entries in the manifest."""
+    _of_cluster: list[pa.Array] = field(default_factory=list, repr=False)
+    """The connections of `cluster`, once they are known."""
 
     @classmethod
     def open(cls, uri: str | Path) -> "Dataset":
@@ -134,8 +139,41 @@ class Dataset:
         """The files of a table, relative to the dataset, in order; none where the dataset lacks the table."""
         return tuple(file.path for file in self.manifest.files.get(name, ()))
 
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that the dataset tells apart, by name, in order. Raises UsageError."""
+        return tuple(sorted(self.read(CLUSTERS.name, [CLUSTER.name])[CLUSTER.name].to_pylist()))
+
+    def of_cluster(self, cluster: str) -> "Dataset":
+        """The dataset as if it were one of that cluster alone: rows of others are not read. What no cluster owns, as
+        captures and look-ups of names, stays. Messages are found by their connections, which are held in memory."""
+        return replace(self, cluster=cluster, _of_cluster=[])
+
+    def selection(self, name: str) -> Any:
+        """The pyarrow expression for the rows of a table that are read; None for all. Raises UsageError."""
+        import pyarrow.dataset as ds
+
+        column = None if self.cluster is None else selecting_column(name)
+        if column is None:
+            return None
+        of_cluster = self._connections() if column == CONN.name else pa.array([self.cluster])
+        return ds.field(column).isin(of_cluster)
+
+    def _connections(self) -> pa.Array:
+        if not self._of_cluster:
+            whole = replace(self, cluster=None)
+            only = self.selection(CONNECTIONS.name)
+            self._of_cluster.append(whole.read(CONNECTIONS.name, [CONN.name], only)[CONN.name].combine_chunks())
+        return self._of_cluster[0]
+
     def rows(self, name: str) -> int:
         """The number of rows of a table; 0 where the dataset lacks it."""
+        if self.has(name) and self.selection(name) is not None:
+            return sum(batch.num_rows for batch in self.batches(name, []))
+        return self.listed_rows(name)
+
+    def listed_rows(self, name: str) -> int:
+        """The number of rows of a table in all clusters; 0 where the dataset lacks it."""
         return sum(file.rows for file in self.manifest.files.get(name, ()))
 
     @property
@@ -165,9 +203,11 @@ class Dataset:
             paths = [self.storage.inside(path) for path in self.files(name)]
             if not paths:
                 return ds.dataset((schema or pa.schema([])).empty_table())
-            return ds.dataset(
+            found = ds.dataset(
                 paths, schema=schema, format=parquet_format(), filesystem=self.filesystem, exclude_invalid_files=False
             )
+            only = self.selection(name)
+            return found if only is None else found.filter(only)
 
     def batches(
         self,
@@ -288,6 +328,14 @@ class Dataset:
                     raise
                 self.check_files(name)
                 raise DamagedDatasetError(f"{self.uri_of(name)}: a file of this table is damaged; {RESTORE}") from error
+
+
+def selecting_column(name: str) -> str | None:
+    """The column that tells of which cluster a row of a table is: the cluster, or for messages the connection; None
+    for a table whose rows no cluster owns."""
+    if name not in _SCHEMAS:
+        return CONN.name
+    return CLUSTER.name if CLUSTER.name in _SCHEMAS[name].schema.names else None
 
 
 def new_run_id() -> str:

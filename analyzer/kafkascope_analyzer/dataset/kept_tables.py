@@ -25,7 +25,7 @@ class KeptTables(Dataset):
         """The table as Dataset.arrow gives it; a small one from memory, and that is always checked."""
         import pyarrow.dataset as ds
 
-        if not 0 < self.rows(name) <= MOST_KEPT_ROWS:
+        if not 0 < self.listed_rows(name) <= MOST_KEPT_ROWS:
             return Dataset.arrow(self, name, checked=checked)
         if name not in self._kept:
             source = Dataset.arrow(self, name)
@@ -38,4 +38,4 @@ def kept(dataset: Dataset) -> KeptTables:
     """The dataset with its small tables kept from now on."""
     if isinstance(dataset, KeptTables):
         return dataset
-    return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset._checked)
+    return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset.cluster, dataset._checked)

@@ -22,7 +22,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import TIMESTAMP, Column, Table, time
+from kafkascope_analyzer.dataset.contract import Column, Table, time
+from kafkascope_analyzer.dataset.story_table import story_table
 
 Converter = Callable[[Any], Any]
 """Makes the value of a field from that of a column."""
@@ -64,7 +65,7 @@ def declares(name: str, row: str) -> Callable[[type[S]], type[S]]:
     field whose type no column has, or that has no sentence."""
 
     def declare(kind: type[S]) -> type[S]:
-        kind.TABLE = Table(name, row, tuple(_declared(kind)))
+        kind.TABLE = story_table(name, row, tuple(_declared(kind)))
         return kind
 
     return declare
@@ -93,8 +94,9 @@ _CONVERTERS: dict[Any, Mapping[str, Converter]] = {}
 
 
 def batch_of_rows(kind: type[StoryRow], rows: Sequence[StoryRow]) -> pa.RecordBatch:
-    """Rows as columns of their table, without the timestamps beside columns of nanoseconds."""
-    columns = [column for column in kind.TABLE.columns if not column.type.equals(TIMESTAMP)]
+    """Rows as the columns of their table that are fields: without cluster, and timestamps beside nanoseconds."""
+    names = column_fields(kind)
+    columns = [column for column in kind.TABLE.columns if column.name in names]
     arrays = [_array([getattr(row, column.name) for row in rows], column.type) for column in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.field for column in columns]))
 

@@ -52,6 +52,7 @@ def test_a_field_is_a_column() -> None:
     table = Thing.TABLE
     assert (table.name, table.row) == ("things", "thing")
     assert [(column.name, column.type) for column in table.columns] == [
+        ("cluster", pa.string()),
         ("thing_id", pa.string()),
         ("node_id", pa.int32()),
         ("kind", pa.string()),

@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
-from kafkascope_spark.story_writer import batch_of
+from kafkascope_spark.story_writer import columns_of
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, row_of
 
@@ -39,9 +39,9 @@ def tell(
         for row in of_kind:
             machine.take(kind, row)
     out = list(machine.finish())
-    incidents = batch_of(INCIDENTS, [row for table, row in out if table == INCIDENTS.name]).to_pylist()
+    incidents = columns_of(INCIDENTS, [row for table, row in out if table == INCIDENTS.name]).to_pylist()
     stall_rows = [row for table, row in out if table == "stalls"]
-    assert batch_of(STALLS, stall_rows).num_rows == len(stall_rows)
+    assert columns_of(STALLS, stall_rows).num_rows == len(stall_rows)
     kind_of = {row["incident_id"]: row["kind"] for row in incidents}
     return incidents, {row.stall_id: kind_of[row.incident_id] for row in stall_rows}
 

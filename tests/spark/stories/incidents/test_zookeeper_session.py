@@ -19,7 +19,7 @@ from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.story_writer import batch_of
+from kafkascope_spark.story_writer import columns_of
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
 
@@ -52,7 +52,7 @@ def incidents_of(rows: dict[str, Iterable[Any]]) -> list[Row]:
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)
-    found = batch_of(INCIDENTS, [row for table, row in machine.finish() if table == INCIDENTS.name])
+    found = columns_of(INCIDENTS, [row for table, row in machine.finish() if table == INCIDENTS.name])
     return found.to_pylist()
 
 

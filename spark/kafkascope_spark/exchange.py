@@ -1,0 +1,66 @@
+"""The exchanges of the story job: rows are brought together by a key, and sorted, for a function of Python.
+
+The first key is the cluster: topics, groups, transactional ids and nodes of two clusters may have the same names.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Batches = Iterable[pa.RecordBatch]
+NO_CLUSTER = ""
+"""The cluster of rows that are about the job itself, as the files that it wrote: it comes first."""
+Stage = Callable[[Batches], Iterator[pa.RecordBatch]]
+"""What a worker runs over a partition, sorted; it gives rows of a schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """keys: rows with the same values of these come to the same task, all rows to one task where it is empty; order:
+    what each task's rows are sorted by. Raises ValueError where the cluster is not first."""
+
+    keys: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Checks that the cluster comes first."""
+        for names in (self.keys, self.order):
+            if names and names[0] != CLUSTER.name:
+                raise ValueError(f"rows of two clusters would meet: {names}")
+
+    def sorted(self, rows: "DataFrame") -> "DataFrame":
+        """The rows, brought together and sorted. Lazy."""
+        parts = rows.repartition(*self.keys) if self.keys else rows.repartition(1)
+        return parts.sortWithinPartitions(*self.order)
+
+
+def clusters(batches: Batches) -> Iterator[tuple[str, Batches]]:
+    """The batches by cluster, as they come: all of one cluster have to be read before those of the next. They are
+    sorted by the column `cluster`."""
+    for cluster, pieces in groupby(_pieces(batches), key=itemgetter(0)):
+        yield cluster, (piece for _, piece in pieces)
+
+
+def _pieces(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
+    for batch in batches:
+        runs = pc.run_end_encode(batch.column(CLUSTER.name), run_end_type=pa.int32())
+        start = 0
+        for cluster, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield cluster, batch.slice(start, end - start)
+            start = end
+
+
+def with_cluster(rows: pa.RecordBatch, cluster: str) -> pa.RecordBatch:
+    """The rows as those of a cluster."""
+    column = pa.repeat(pa.scalar(cluster, pa.string()), rows.num_rows)
+    return rows.set_column(rows.schema.get_field_index(CLUSTER.name), rows.schema.field(CLUSTER.name), column)
