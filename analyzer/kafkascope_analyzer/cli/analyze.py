@@ -116,23 +116,23 @@ def analyze(
                 dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
                 # Loaded here because the session takes longer to open than a small capture to read.
                 from kafkascope_analyzer.dataset.kept_tables import kept
-                from kafkascope_analyzer.report.model.report import report_model, write_report
+                from kafkascope_analyzer.report.model.clusters import report_of, write_report
             say_what_was_cut(dataset, messages)
             with _kept_without_stories(new, dataset):
                 if problem is None:
                     dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
                 tables = kept(dataset)
                 with waiting(MAKING_REPORT, quiet=quiet):
-                    model = report_model(tables)
+                    model = report_of(tables)
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
         write_report(dataset, model)
         failed = FailedParts()
         with waiting(MAKING_REPORT, quiet=quiet):
-            write_report_files(tables, model, forms, failed)
+            written_forms = write_report_files(tables, model, forms, failed)
         if not forms.on_standard_output:
             show(model, format, str(place), failed)
-        _say_what_is_there(place, forms, problem, messages)
+        _say_what_is_there(place, written_forms, problem, messages)
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
         end_if_incomplete(model, failed)
@@ -161,10 +161,12 @@ def _with_stories(
         return dataset, error
 
 
-def _say_what_is_there(place: "Storage", forms: ReportFiles, problem: str | None, messages: Messages) -> None:
+def _say_what_is_there(
+    place: "Storage", forms: list[tuple[str, Path]], problem: str | None, messages: Messages
+) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
         messages.warn(f"no stories were made (they need Java 17 or newer). {problem}")
         messages.note(f"the tables are whole; `kafkascope stories {place}` adds the stories")
-    files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
+    files = "".join(f", {name}: {file}" for name, file in forms if str(file) != "-")
     messages.note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}")

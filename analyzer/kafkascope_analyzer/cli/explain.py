@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, one_cluster, open_dataset
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
@@ -22,18 +23,22 @@ def explain(
             "group, topic, broker (3, node 3 or ip:port) or rule; group:NAME and the like where several share it.",
         ),
     ],
+    cluster: Cluster = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Explain anything that a report names, in full sentences, with the packets that prove it."""
     with exit_codes(Messages.of(format)):
-        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.commands import at_place
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id
+        from kafkascope_analyzer.report.explain.identities import has_id
         from kafkascope_analyzer.report.plain import plain
         from kafkascope_spark.stories.findings.registry import RULES
 
         titles = {rule.name: rule.title for rule in RULES}
-        found = at_place(explain_id(Dataset.open(dataset), name, titles), dataset)
+        opened = open_dataset(dataset, cluster)
+        # Ids are of one cluster; a name may be one of several clusters.
+        asked = opened if has_id(opened, name) else one_cluster(opened)
+        found = at_place(explain_id(asked, name, titles), dataset)
         if format is Format.json:
             whole = plain(found)
             sys.stdout.write(json.dumps({**whole.pop("rows"), **whole}, indent=2, ensure_ascii=True) + "\n")

@@ -12,6 +12,8 @@ from kafkascope_parsers.errors import UsageError
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.failed_parts import FailedParts
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
+    from kafkascope_analyzer.report.model.failed_sections import FailedPartRow
     from kafkascope_analyzer.report.model.incidents.model import Headline
     from kafkascope_analyzer.report.model.report import Report
     from kafkascope_analyzer.report.model.traffic import Traffic
@@ -34,7 +36,7 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def end_if_found(dataset: "Dataset", model: "Report", fail_on: Severity | None) -> None:
+def end_if_found(dataset: "Dataset", model: "Report | ClusterReports", fail_on: Severity | None) -> None:
     """Ends the command with exit code 1 where the verdict of the dataset's report counts something of that severity or
     worse; does nothing without fail_on. Raises UsageError where the dataset has no stories to look at."""
     from kafkascope_analyzer.dataset.stories import FINDINGS
@@ -47,7 +49,9 @@ def end_if_found(dataset: "Dataset", model: "Report", fail_on: Severity | None) 
             f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
             "makes the stories"
         )
-    found = n_found(model.headline, fail_on)
+    from kafkascope_analyzer.report.model.clusters import each_report
+
+    found = sum((Counter(n_found(report.headline, fail_on)) for report in each_report(model)), Counter[str]())
     if found:
         named = ", ".join(f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in found.items())
         raise CommandEnd(f"{named} at {fail_on.value} or worse", FOUND)
@@ -63,12 +67,12 @@ def n_found(headline: "Headline", severity: Severity) -> dict[str, int]:
     return dict(found)
 
 
-def end_if_incomplete(model: "Traffic", not_shown: "FailedParts | None" = None) -> None:
+def end_if_incomplete(model: "Traffic | ClusterReports", not_shown: "FailedParts | None" = None) -> None:
     """Ends the command with exit code 4 where a part of the analysis failed because of a defect: says which, and that
     the rest stands. not_shown: parts that could not be shown, or written as files."""
     from kafkascope_analyzer.report.model.failed_sections import failed_rows
 
-    failed = [*model.failed_parts, *failed_rows(not_shown.taken() if not_shown is not None else ())]
+    failed = [*_failed_parts(model), *failed_rows(not_shown.taken() if not_shown is not None else ())]
     if failed:
         more = f" (and {len(failed) - 1:,} more, failed_parts in report.json)" if len(failed) > 1 else ""
         raise CommandEnd(
@@ -76,6 +80,13 @@ def end_if_incomplete(model: "Traffic", not_shown: "FailedParts | None" = None) 
             "report.json",
             PART_FAILED,
         )
+
+
+def _failed_parts(model: "Traffic | ClusterReports") -> "list[FailedPartRow]":
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
+
+    parts = model.reports if isinstance(model, ClusterReports) else (model,)
+    return [part for report in parts for part in report.failed_parts]
 
 
 def end_without_kafka(dataset: "Dataset") -> None:

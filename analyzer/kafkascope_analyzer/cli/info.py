@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, open_dataset
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_incomplete, end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption
 from kafkascope_analyzer.cli.show import show_model
+from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
@@ -21,15 +23,18 @@ def info(
             metavar="CAPTURE|OUT.kscope", help="A capture, a directory of captures, or a dataset.", show_default=False
         ),
     ],
+    cluster: Cluster = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Say what is in a capture or a dataset."""
     with exit_codes(Messages.of(format)):
-        from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+        from kafkascope_analyzer.dataset.dataset import is_dataset
 
         if place != "-" and is_dataset(place):
-            _show_dataset(Dataset.open(place), format)
+            _show_dataset(open_dataset(place, cluster), format)
             return
+        if cluster is not None:
+            raise UsageError(f"--cluster {cluster}: {place} is no dataset; a capture's clusters are told by analyze")
         from kafkascope_analyzer.cli.capture_info import show_capture
 
         show_capture(place, format)

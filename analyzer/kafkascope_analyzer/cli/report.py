@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, open_dataset
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
@@ -22,6 +23,7 @@ from kafkascope_analyzer.cli.options import (
 
 def report(
     dataset: DatasetUri,
+    cluster: Cluster = None,
     html: Html = None,
     markdown: Markdown = None,
     json: Json = None,
@@ -41,27 +43,26 @@ def report(
         from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
         from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
-        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.failed_parts import FailedParts
         from kafkascope_analyzer.dataset.kept_tables import kept
-        from kafkascope_analyzer.report.model.report import report_model
+        from kafkascope_analyzer.report.model.clusters import report_of
 
         failed = FailedParts()
         forms = ReportFiles(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)
-        opened = kept(Dataset.open(dataset))
+        opened = kept(open_dataset(dataset, cluster))
         with waiting(MAKING_REPORT, quiet=quiet):
-            model = report_model(opened)
+            model = report_of(opened)
         if not forms.wanted:
             show(model, format, dataset, failed, routine=routine)
         else:
             written.clause = NOTHING_WRITTEN
             with waiting(MAKING_REPORT, quiet=quiet):
-                write_report_files(opened, model, forms, failed)
+                done = write_report_files(opened, model, forms, failed)
             written.clause = "the files are whole"
-        for name, place in forms.wanted:
-            if place != STANDARD_OUTPUT:
-                messages.note(f"{name}: {place}")
+            for name, place in done:
+                if place != STANDARD_OUTPUT:
+                    messages.note(f"{name}: {place}")
         end_if_incomplete(model, failed)
         end_if_found(opened, model, fail_on)
         end_without_kafka(opened)

@@ -4,9 +4,10 @@ Everything that can be known before the work is checked before it. `-` is standa
 """
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.failed_parts import FailedParts
     from kafkascope_analyzer.read.place import CapturePlace
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
     from kafkascope_analyzer.report.model.report import Report
 
 STANDARD_OUTPUT = Path("-")
@@ -71,27 +73,65 @@ def _check_perfetto(place: Path) -> None:
         raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
 
 
-def write_report_files(dataset: "Dataset", model: "Report", forms: ReportFiles, failed_parts: "FailedParts") -> None:
-    """Writes them beside their names, and renames when the last one is whole. Raises UsageError, unwritable; then none
-    is there. failed_parts: takes forms that cannot be made because of a defect; the others are written.
+def write_report_files(
+    dataset: "Dataset", model: "Report | ClusterReports", forms: ReportFiles, failed_parts: "FailedParts"
+) -> list[tuple[str, Path]]:
+    """Writes them beside their names, and renames when the last one is whole. Returns (form, place) of those that are
+    there: of several clusters a page and a trace for each, named after FILE and the cluster. Raises UsageError,
+    unwritable; then none is there. failed_parts: takes forms that cannot be made because of a defect; the others are
+    written.
     """
     with ExitStack() as cleaning:
-        done: list[tuple[Path, Path]] = []
-        for name, place in forms.wanted:
-            work = _work_for(place, cleaning)
-            form = failed_parts.part("form of the report", f"--{name} {place}")
+        done: list[tuple[Path, _File]] = []
+        for file in _files(dataset, model, forms):
+            work = _work_for(file.place, cleaning)
+            form = failed_parts.part("form of the report", f"--{file.form} {file.place}")
             try:
                 with form:
-                    _write(name, dataset, model, work)
+                    _write(file, work)
             except OSError as error:
-                raise UsageError(f"--{name} {place}: cannot be written: {error.strerror or error}") from error
+                raise UsageError(f"--{file.form} {file.place}: cannot be written: {error.strerror or error}") from error
             if not form.has_failed:
-                done.append((work, place))
-        for work, place in done:
-            if place == STANDARD_OUTPUT:
+                done.append((work, file))
+        for work, file in done:
+            if file.place == STANDARD_OUTPUT:
                 _to_standard_output(work)
             else:
-                os.replace(work, place)
+                os.replace(work, file.place)
+    return [(file.form, file.place) for _, file in done]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file to write: the form, its place, and what it is made of."""
+
+    form: str
+    place: Path
+    dataset: "Dataset"
+    model: "Report | ClusterReports"
+
+
+def _files(dataset: "Dataset", model: "Report | ClusterReports", forms: ReportFiles) -> Iterator[_File]:
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
+
+    for form, place in forms.wanted:
+        if form in _OF_ONE_CLUSTER and isinstance(model, ClusterReports):
+            for overview, report in zip(model.clusters, model.reports, strict=True):
+                of_cluster = dataset.of_cluster(overview.cluster)
+                yield _File(form, _place_of_cluster(form, place, overview.cluster), of_cluster, report)
+        else:
+            yield _File(form, place, dataset, model)
+
+
+_OF_ONE_CLUSTER = ("html", "perfetto")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def _place_of_cluster(form: str, place: Path, cluster: str) -> Path:
+    """The file of a cluster beside the one that the user named. Raises UsageError for standard output."""
+    if place == STANDARD_OUTPUT:
+        raise UsageError(f"--{form} -: each of several clusters has a file of its own: choose one with --cluster")
+    return place.with_name(f"{place.stem}-{_NOT_IN_NAMES.sub('_', cluster)}{place.suffix}")
 
 
 def _work_for(place: Path, cleaning: ExitStack) -> Path:
@@ -112,23 +152,25 @@ def _to_standard_output(work: Path) -> None:
     sys.stdout.buffer.flush()
 
 
-def _write(name: str, dataset: "Dataset", model: "Report", work: Path) -> None:
-    if name == "html":
+def _write(file: _File, work: Path) -> None:
+    from kafkascope_analyzer.report.model.report import Report
+
+    if file.form == "html" and isinstance(file.model, Report):
         from kafkascope_analyzer.report.html import write_html
         from kafkascope_analyzer.report.page_model.page_model import page_model
 
-        write_html(model, page_model(dataset, model), work)
-    elif name == "markdown":
-        from kafkascope_analyzer.report.markdown.report import to_markdown
+        write_html(file.model, page_model(file.dataset, file.model), work)
+    elif file.form == "markdown":
+        from kafkascope_analyzer.report.markdown.clusters import markdown_of
 
-        work.write_text(to_markdown(model), encoding="utf-8")
-    elif name == "json":
+        work.write_text(markdown_of(file.model), encoding="utf-8")
+    elif file.form == "json":
         from kafkascope_analyzer.report.plain import to_json
 
-        work.write_text(to_json(model), encoding="ascii")
+        work.write_text(to_json(file.model), encoding="ascii")
     else:
         from kafkascope_analyzer.report.trace.perfetto import write_perfetto
         from kafkascope_analyzer.report.trace_model import trace_model
 
-        with trace_model(dataset) as model_of_trace:
+        with trace_model(file.dataset) as model_of_trace:
             write_perfetto(model_of_trace, work)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from kafkascope_analyzer.dataset.failed_parts import FailedParts
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
     from kafkascope_analyzer.report.model.report import Report
     from kafkascope_analyzer.report.model.traffic import Traffic
 
@@ -26,17 +27,19 @@ def show_model(model: object, parts: "Iterable[RenderableType]", how: Format) ->
     write_parts(parts, sys.stdout, plain=how is Format.plain)
 
 
-def show(model: "Report", how: Format, dataset: str, failed_parts: "FailedParts", *, routine: bool = False) -> None:
+def show(
+    model: "Report | ClusterReports", how: Format, dataset: str, failed_parts: "FailedParts", *, routine: bool = False
+) -> None:
     """The report: JSON as report.json holds it, or text, in which commands name the dataset; failed_parts: takes parts
     that cannot be shown; routine: whether the text lists routine incidents.
     """
     from kafkascope_analyzer.report.commands import at_place
-    from kafkascope_analyzer.report.terminal.report import render
+    from kafkascope_analyzer.report.terminal.clusters import render_all
 
     if how is Format.json:
         show_model(model, (), how)
     else:
-        show_model(model, render(at_place(model, dataset), failed_parts, routine=routine), how)
+        show_model(model, render_all(at_place(model, dataset), failed_parts, routine=routine), how)
 
 
 def show_traffic(model: "Traffic", how: Format) -> None:

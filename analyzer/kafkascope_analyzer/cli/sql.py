@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, open_dataset
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.sql.database import Database
 
 
@@ -39,6 +41,7 @@ def sql(
         str | None,
         typer.Argument(metavar="[SELECT]", help="A SELECT in DuckDB's SQL; - reads it from stdin.", show_default=False),
     ] = None,
+    cluster: Cluster = None,
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="NAME", help="Ask this saved question instead.", show_default=False),
@@ -78,7 +81,7 @@ def sql(
         if (query is None) == (run is None):
             raise UsageError("give either a SELECT or --run NAME; kafkascope sql --list lists the saved questions")
         statement = question(run).text if run is not None else sys.stdin.read() if query == "-" else query
-        _ask(dataset, str(statement), format)
+        _ask(open_dataset(dataset, cluster), str(statement), format)
 
 
 def _list(how: Rows) -> None:
@@ -96,11 +99,10 @@ def _list(how: Rows) -> None:
     write_aligned(rows, sys.stdout)
 
 
-def _ask(dataset: str, statement: str, how: Rows) -> None:
-    from kafkascope_analyzer.dataset.dataset import Dataset
+def _ask(dataset: "Dataset", statement: str, how: Rows) -> None:
     from kafkascope_analyzer.sql.database import Database
 
-    with Database(Dataset.open(dataset)) as database:
+    with Database(dataset) as database:
         if how is Rows.parquet:
             _write_parquet(database, statement)
             return

@@ -28,6 +28,7 @@ from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
     from kafkascope_analyzer.report.model.report import Report
 
 
@@ -123,13 +124,15 @@ def make_stories(
         )
 
 
-def show_report(dataset: "Dataset", how: Format, failed_parts: FailedParts, *, quiet: bool) -> "Report":
+def show_report(
+    dataset: "Dataset", how: Format, failed_parts: FailedParts, *, quiet: bool
+) -> "Report | ClusterReports":
     """Writes report.json from the tables as they are now, prints the report and returns it. failed_parts: takes parts
     that cannot be shown."""
-    from kafkascope_analyzer.report.model.report import report_model, write_report
+    from kafkascope_analyzer.report.model.clusters import report_of, write_report
 
     with waiting(MAKING_REPORT, quiet=quiet):
-        model = report_model(dataset)
+        model = report_of(dataset)
     write_report(dataset, model)
     show(model, how, str(dataset), failed_parts)
     return model

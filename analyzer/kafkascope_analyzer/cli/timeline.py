@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, of_cluster, one_cluster
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
@@ -64,6 +65,7 @@ def timeline(
         str | None,
         typer.Option("--recovery", metavar="ID", help="Instead: one recovery, by its recovery_id.", show_default=False),
     ] = None,
+    cluster: Cluster = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Show what happened in order of time: incidents, stalls, broker states, rebalances, moves, starts and ends.
@@ -76,7 +78,8 @@ def timeline(
 
         clients, nodes, groups = client or [], node or [], group or []
         _check(starts, start_id, recovery, bool(clients), bool(nodes or groups or start or end))
-        with dataset_with_stories(place, messages) as dataset:
+        with dataset_with_stories(place, messages) as whole:
+            dataset = one_cluster(of_cluster(whole, cluster))
             if recovery is not None:
                 _recovery(dataset, recovery, format)
             elif starts:

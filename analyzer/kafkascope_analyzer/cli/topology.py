@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from kafkascope_analyzer.cli.clusters import Cluster, open_one_cluster
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.messages import Messages
@@ -13,6 +14,7 @@ from kafkascope_analyzer.cli.show import show_model
 
 def topology(
     dataset: DatasetUri,
+    cluster: Cluster = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -34,7 +36,6 @@ def topology(
 ) -> None:
     """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
     with exit_codes(Messages.of(format)):
-        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model.restarts import load_history, load_upgrades
         from kafkascope_analyzer.report.model.topology import topology_model
         from kafkascope_analyzer.report.terminal.topology import render_topology, render_upgrades
@@ -42,7 +43,7 @@ def topology(
 
         if upgrades and at is not None:
             raise UsageError("--upgrades is about the whole capture: leave --at out")
-        opened = Dataset.open(dataset)
+        opened = open_one_cluster(dataset, cluster)
         if upgrades:
             found = load_upgrades(opened)
             show_model(found, render_upgrades(found), format)

@@ -52,7 +52,7 @@ def interrupt(*_: object, **__: object) -> None:
     [
         ("kafkascope_analyzer.sql.database.Database.query", ["sql", "{}", "select 1"], ""),
         ("kafkascope_analyzer.report.model.compare.comparison", ["diff", "{}", "{}"], ""),
-        ("kafkascope_analyzer.report.model.report.report_model", ["report", "{}", "--html", "x.html"], ""),
+        ("kafkascope_analyzer.report.model.clusters.report_of", ["report", "{}", "--html", "x.html"], ""),
         (
             "kafkascope_analyzer.cli.report_files.write_report_files",
             ["report", "{}", "--html", "x.html"],

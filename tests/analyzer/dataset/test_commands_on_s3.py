@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.report import REPORT_FILE, report_model, write_report
+from kafkascope_analyzer.dataset.manifest import REPORT_FILE
+from kafkascope_analyzer.report.model.clusters import write_report
+from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import to_json
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

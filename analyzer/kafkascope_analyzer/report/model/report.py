@@ -10,7 +10,6 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.kept_tables import kept
-from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.report.model import clients, rebalances, transactions
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency, broker_latency
@@ -32,7 +31,7 @@ from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, r
 from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_analyzer.report.model.traffic import Traffic, report_tables, traffic_of
-from kafkascope_analyzer.report.plain import arguments_of, to_json
+from kafkascope_analyzer.report.plain import arguments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,3 @@ def _findings(dataset: Dataset, summary: Summary) -> Findings:
         by_severity=counted(found),
         listed=found[:MOST_FINDINGS],
     )
-
-
-def write_report(dataset: Dataset, model: Report) -> None:
-    """Writes the model as report.json beside the tables, whole or not at all. Raises UsageError."""
-    dataset.write_text(REPORT_FILE, to_json(model))

@@ -1,0 +1,180 @@
+"""What a dataset of several clusters shows: the clusters, who talks to more than one of them, and a report of each.
+
+Topics, groups, transactional ids and node numbers of two clusters may have the same names, so that no section of a
+report may mix them: each report is that of one cluster (Dataset.of_cluster).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.kept_tables import kept
+from kafkascope_analyzer.dataset.manifest import REPORT_FILE
+from kafkascope_analyzer.dataset.near_names import did_you_mean
+from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.tables import CLUSTERS
+from kafkascope_analyzer.report.formatting import safe
+from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.plain import to_json
+from kafkascope_analyzer.report.rows import read
+from kafkascope_parsers.errors import UsageError
+
+MOST_NAMED = 5
+"""Clusters that a sentence names, and client ids of an address."""
+KNOWN_BY = {
+    "cluster_id": "cluster id in its messages",
+    "addresses": "messages name its addresses together",
+    "nothing": "no message names these addresses",
+}
+"""How a cluster is known, in words."""
+_MIRRORS = ("mirrormaker", "mirror-maker", "mirrorsource", "mirrorcheckpoint", "mirrorheartbeat", "->", "mm2")
+_CONNECT = ("connector-consumer", "connector-producer", "connect-")
+"""Parts of client ids in small letters: MirrorMaker 2 names its clients after connectors and `source->target`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow(Row):
+    """A row of the table clusters."""
+
+    TABLE: ClassVar[Table] = CLUSTERS
+    cluster: str
+    cluster_id: str | None
+    known_by: str
+    servers: tuple[str, ...]
+    n_clients: int
+    n_connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ClientRow(Row):
+    TABLE: ClassVar[Table] = CLIENTS
+    cluster: str
+    client_ip: str
+    client_id: str | None
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOverview:
+    """A cluster, and what its report says first."""
+
+    cluster: Annotated[str, "its name in all tables: the cluster id, or an address that stands for it"]
+    known_by: Annotated[str, "what joins its addresses, in words"]
+    servers: Annotated[tuple[str, ...], "addresses and ports of its servers, sorted"]
+    n_clients: Annotated[int, "addresses of clients"]
+    n_connections: Annotated[int, "connections"]
+    verdict: Annotated[str, "the worst of its incidents, stalls, failed starts and findings"]
+    n_incidents: Annotated[int, "incidents"]
+    n_findings: Annotated[int, "findings"]
+    sentence: Annotated[str, "what failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClient:
+    """A client address whose clients talk to several clusters."""
+
+    client_ip: Annotated[str, "address"]
+    clusters: Annotated[tuple[str, ...], "the clusters, by name"]
+    client_ids: Annotated[tuple[str, ...], "client ids, sorted"]
+    what: Annotated[str, "what it is: MirrorMaker, Kafka Connect, or clients of several clusters on one host"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReports:
+    """What a dataset of several clusters shows."""
+
+    clusters: Annotated[tuple[ClusterOverview, ...], "the clusters, by name"]
+    shared_clients: Annotated[tuple[SharedClient, ...], "addresses whose clients talk to several clusters"]
+    reports: Annotated[tuple[Report, ...], "the report of each cluster, in the same order"]
+
+
+def report_of(dataset: Dataset) -> Report | ClusterReports:
+    """The report of a dataset; of one with several clusters, those of all. Raises UsageError where a table cannot be
+    read."""
+    dataset = kept(dataset)
+    if not has_several(dataset):
+        return report_model(dataset)
+    rows = sorted(read(dataset, ClusterRow), key=lambda row: row.cluster)
+    reports = tuple(report_model(dataset.of_cluster(row.cluster)) for row in rows)
+    overviews = tuple(_overview(row, report) for row, report in zip(rows, reports, strict=True))
+    return ClusterReports(overviews, tuple(_shared_clients(dataset)), reports)
+
+
+def has_several(dataset: Dataset) -> bool:
+    """Whether rows of several clusters are read from the dataset."""
+    return dataset.cluster is None and len(dataset.clusters) > 1
+
+
+def each_report(model: Report | ClusterReports) -> tuple[Report, ...]:
+    """The report, or those of all clusters."""
+    return model.reports if isinstance(model, ClusterReports) else (model,)
+
+
+def cluster_named(dataset: Dataset, name: str) -> str:
+    """The cluster of that name, of that cluster id, or with a server at that address (`ip:port` or `ip`). Raises
+    UsageError where there is none, or several have a server there."""
+    rows = sorted(read(dataset, ClusterRow), key=lambda row: row.cluster)
+    found = [row.cluster for row in rows if name in (row.cluster, row.cluster_id)]
+    found = found or [row.cluster for row in rows if name in _addresses(row)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"--cluster {name}: several clusters have a server there: {listed(found)}; give one of them")
+    known = [row.cluster for row in rows]
+    near = did_you_mean(name, known)
+    raise UsageError(f"--cluster {name}: {dataset} has no such cluster{near}; it has {listed(known)}")
+
+
+def _addresses(row: ClusterRow) -> set[str]:
+    return {*row.servers, *(server.rpartition(":")[0].strip("[]") for server in row.servers)}
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, and how many more."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return (", ".join(map(safe, names[:MOST_NAMED])) or "none") + more
+
+
+def _overview(row: ClusterRow, report: Report) -> ClusterOverview:
+    return ClusterOverview(
+        cluster=row.cluster,
+        known_by=KNOWN_BY[row.known_by],
+        servers=row.servers,
+        n_clients=row.n_clients,
+        n_connections=row.n_connections,
+        verdict=report.headline.verdict,
+        n_incidents=report.incidents.n,
+        n_findings=report.findings.n,
+        sentence=report.headline.sentence,
+    )
+
+
+def _shared_clients(dataset: Dataset) -> Iterator[SharedClient]:
+    clusters: dict[str, set[str]] = defaultdict(set)
+    client_ids: dict[str, set[str]] = defaultdict(set)
+    for row in read(dataset, _ClientRow):
+        if row.kind != "broker":
+            clusters[row.client_ip].add(row.cluster)
+            client_ids[row.client_ip] |= {row.client_id} if row.client_id else set()
+    for client_ip in sorted(clusters):
+        if len(clusters[client_ip]) > 1:
+            names = tuple(sorted(client_ids[client_ip]))
+            yield SharedClient(client_ip, tuple(sorted(clusters[client_ip])), names, _what(names))
+
+
+def _what(client_ids: tuple[str, ...]) -> str:
+    small = [name.lower() for name in client_ids]
+    if any(part in name for name in small for part in _MIRRORS):
+        return "MirrorMaker, which copies records from one cluster to another"
+    if any(part in name for name in small for part in _CONNECT):
+        return "Kafka Connect, between clusters"
+    return "clients of several clusters on one host"
+
+
+def write_report(dataset: Dataset, model: Report | ClusterReports) -> None:
+    """Writes the model as report.json beside the tables, whole or not at all. Raises UsageError."""
+    dataset.write_text(REPORT_FILE, to_json(model))
