@@ -58,6 +58,8 @@ from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
     from kafkascope_analyzer.dataset.storage import Storage
@@ -162,7 +164,7 @@ def _with_stories(
 
 
 def _say_what_is_there(
-    place: "Storage", forms: list[tuple[str, Path]], problem: str | None, messages: Messages
+    place: "Storage", forms: "list[tuple[str, Path]]", problem: str | None, messages: Messages
 ) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
