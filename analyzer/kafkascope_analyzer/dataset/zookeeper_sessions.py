@@ -9,15 +9,32 @@ that was open when the capture began has no id here, and the timeout of the clie
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
-Row = dict[str, Any]
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
 
-SESSION_COLUMNS = (
-    *("conn_id", "client_ip", "server_ip", "server_port", "zookeeper_session", "zookeeper_timeout_ms"),
-    *("zookeeper_closed", "first_ns", "last_ns", "close_ns", "close_kind", "idle_before_close_ms"),
-)
-"""Columns of `connections` that sessions are made from."""
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperConnection(Row):
+    """A connection that speaks ZooKeeper's protocol."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    client_ip: str | None
+    server_ip: str | None
+    server_port: int | None
+    zookeeper_session: str | None
+    zookeeper_timeout_ms: int | None
+    zookeeper_closed: bool
+    first_ns: int
+    last_ns: int
+    close_ns: int | None
+    close_kind: str | None
+    idle_before_close_ms: int | None
+
+
 ZOOKEEPER_PROTOCOL = "zookeeper"
 """Value of `connections.protocol`."""
 _NS_PER_MS = 1_000_000
@@ -48,17 +65,15 @@ class ZooKeeperSession:
     conn_ids: tuple[str, ...]
 
 
-def sessions_of(connections: Iterable[Row], end_ns: int) -> list[ZooKeeperSession]:
-    """The sessions by time. connections: rows with SESSION_COLUMNS of connections that speak ZooKeeper's protocol;
-    end_ns: the capture's last packet.
-    """
+def sessions_of(connections: Iterable[ZooKeeperConnection], end_ns: int) -> list[ZooKeeperSession]:
+    """The sessions by time. end_ns: the capture's last packet."""
     sessions: dict[str, ZooKeeperSession] = {}
     refused_ns: dict[str | None, list[int]] = {}
-    for row in sorted(connections, key=lambda row: (row["first_ns"], row["conn_id"])):
-        if row["zookeeper_session"] is not None and not row["zookeeper_timeout_ms"]:
-            refused_ns.setdefault(row["client_ip"], []).append(row["first_ns"])
+    for row in sorted(connections, key=lambda row: (row.first_ns, row.conn_id)):
+        if row.zookeeper_session is not None and not row.zookeeper_timeout_ms:
+            refused_ns.setdefault(row.client_ip, []).append(row.first_ns)
             continue
-        key = row["zookeeper_session"] or row["conn_id"]
+        key = row.zookeeper_session or row.conn_id
         fresh = _session(row)
         sessions[key] = _continued(sessions[key], fresh) if key in sessions else fresh
     ordered = sorted(sessions.values(), key=lambda session: (session.first_ns, session.conn_ids))
@@ -77,25 +92,25 @@ def sessions_of(connections: Iterable[Row], end_ns: int) -> list[ZooKeeperSessio
     ]
 
 
-def _session(row: Row) -> ZooKeeperSession:
+def _session(row: ZooKeeperConnection) -> ZooKeeperSession:
     """The session of one connection."""
-    idle_ns = (row["idle_before_close_ms"] or 0) * _NS_PER_MS
-    ended_ns = None if row["close_kind"] == "open" else row["close_ns"]
+    idle_ns = (row.idle_before_close_ms or 0) * _NS_PER_MS
+    ended_ns = None if row.close_kind == "open" else row.close_ns
     return ZooKeeperSession(
         node_id=None,
-        client_ip=row["client_ip"],
-        server_ip=row["server_ip"],
-        server_port=row["server_port"],
-        session=row["zookeeper_session"],
-        timeout_ms=row["zookeeper_timeout_ms"] or None,
-        first_ns=row["first_ns"],
-        heard_ns=row["last_ns"] if ended_ns is None else ended_ns - idle_ns,
-        is_closed=bool(row["zookeeper_closed"]),
+        client_ip=row.client_ip,
+        server_ip=row.server_ip,
+        server_port=row.server_port,
+        session=row.zookeeper_session,
+        timeout_ms=row.zookeeper_timeout_ms or None,
+        first_ns=row.first_ns,
+        heard_ns=row.last_ns if ended_ns is None else ended_ns - idle_ns,
+        is_closed=row.zookeeper_closed,
         ended_ns=ended_ns,
         expired_ns=None,
         reopened_ns=None,
         is_replaced=False,
-        conn_ids=(row["conn_id"],),
+        conn_ids=(row.conn_id,),
     )
 
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
 from kafkascope_spark.event_reader import values_of
+from kafkascope_spark.stories.clients.events import CLIENT_EVENTS
 from kafkascope_spark.stories.flow.events import FLOW_EVENTS
-from kafkascope_spark.stories.model import ErrorRun, Lookup, PartitionAccess, Request, Row
+from kafkascope_spark.stories.model import ErrorRun, Lookup, LoopStatistics, Request, Row
 from kafkascope_spark.stories.servers.events import SERVER_EVENTS
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
@@ -18,8 +19,8 @@ from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""
 EventRow = tuple[Key, Any]
-"""A row's key and its body: a Request, ErrorRun, PartitionAccess or Lookup, or the struct as a dict; None for an event
-of a group or of a transaction, which the machines over clients pass on."""
+"""A row's key and its body, an object of the kind; None for an event of a group or of a transaction, which the machines
+over clients pass on."""
 Values = tuple[Any, ...]
 CONNECTION, USAGE, SAMPLES, LEARNED = (RANKS[kind] for kind in ("connection", "usage", "samples", "learned"))
 LOOP, SILENCE, LOOKUP = (RANKS[kind] for kind in ("loop", "silence", "lookup"))
@@ -73,15 +74,6 @@ Decoder = Callable[[str, int, Values], Any]
 """Takes conn_id, ts_ns and the body of a row."""
 
 
-def _dict_of(kind: str) -> Decoder:
-    names = (*_FROM_KEYS, *KINDS[kind].names)
-
-    def decode(conn_id: str, ts_ns: int, values: Values) -> Row:
-        return dict(zip(names, (conn_id, ts_ns, *values), strict=True))
-
-    return decode
-
-
 def _object_of(kind: str, make: Callable[..., Any], fields: tuple[str, ...]) -> Decoder:
     """A function that gives what `make` makes of the values of these fields, in their order."""
     places = {name: place for place, name in enumerate((*_FROM_KEYS, *KINDS[kind].names))}
@@ -91,6 +83,11 @@ def _object_of(kind: str, make: Callable[..., Any], fields: tuple[str, ...]) -> 
         return make(*in_order((conn_id, ts_ns, *values)))
 
     return decode
+
+
+def _event_of(kind: str, make: Any) -> Decoder:
+    """A function that gives an object of the class, whose fields have the names of the struct's."""
+    return _object_of(kind, make, tuple(make.__dataclass_fields__))
 
 
 def _request(*values: Any) -> Request:
@@ -123,9 +120,9 @@ def _error_run(conn_id: str, ts_ns: int, values: Values) -> ErrorRun:
 
 
 _DECODERS: dict[int, Decoder] = {
-    **{RANKS[kind]: _dict_of(kind) for kind in CLIENT_KINDS},
+    **{RANKS[kind]: _event_of(kind, make) for kind, make in CLIENT_EVENTS.items()},
+    LOOP: _object_of("loop", LoopStatistics, ("conn_id", "cadence", "n", "p50", "p99", "max")),
     LOOKUP: _object_of("lookup", _lookup, ("name", "ts_ns", "answer_ns", "rcode", "addresses")),
     REQUEST: _decode_request,
     ERROR_RUN: _error_run,
-    PARTITION: _object_of("partition", PartitionAccess, tuple(PartitionAccess.__dataclass_fields__)),
 }

@@ -48,6 +48,7 @@ class Silence:
     generation_or_epoch: int | None
     failed: bool | None
     next_request_id: str | None
+    conn_id: str = ""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 that reconnects in time keeps its session id, one that comes too late gets a timeout of 0 and opens a new session.
 """
 
-from kafkascope_analyzer.dataset.zookeeper_sessions import sessions_of
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperConnection, sessions_of
 
 S = 1_000_000_000
 END_NS = 60 * S
@@ -10,21 +10,21 @@ END_NS = 60 * S
 
 def connection(conn_id, client, session, begin, end=None, **more):
     """A connection from begin to end, in seconds (None: open); the client was silent for the last second."""
-    return {
+    columns = {
         "conn_id": conn_id,
         "client_ip": client,
         "server_ip": "10.0.0.9",
         "server_port": 2181,
         "zookeeper_session": session,
         "zookeeper_timeout_ms": 6_000 if session else None,
-        "zookeeper_closed": None,
+        "zookeeper_closed": False,
         "first_ns": begin * S,
         "last_ns": (59 if end is None else end) * S,
         "close_ns": None if end is None else end * S,
         "close_kind": "open" if end is None else "rst_server",
         "idle_before_close_ms": None if end is None else 1_000,
-        **more,
     }
+    return ZooKeeperConnection(**columns | more)
 
 
 def seconds(*times):

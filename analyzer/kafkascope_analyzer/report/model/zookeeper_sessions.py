@@ -6,11 +6,11 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.table_rows import capture_span, one_of, rows
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.dataset.zookeeper_sessions import (
-    SESSION_COLUMNS,
     ZOOKEEPER_PROTOCOL,
+    ZooKeeperConnection,
     ZooKeeperSession,
     sessions_of,
 )
@@ -26,7 +26,7 @@ class _Server(Row):
 
 def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
     """The sessions by time. Raises UsageError where a table cannot be read."""
-    found = list(rows(dataset, CONNECTIONS, list(SESSION_COLUMNS), one_of("protocol", [ZOOKEEPER_PROTOCOL])))
+    found = list(read(dataset, ZooKeeperConnection, one_of("protocol", [ZOOKEEPER_PROTOCOL])))
     if not found:
         return []
     nodes = _nodes_by_address(dataset)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperConnection, sessions_of
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
-from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request
+from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request, zookeeper_connection
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
 from kafkascope_spark.stories.clients.passed_on import for_incidents
@@ -34,7 +34,7 @@ from kafkascope_spark.stories.event_decoder import (
 from kafkascope_spark.stories.incidents.affected_client import affected_client
 from kafkascope_spark.stories.incidents.listener_use import listener_uses
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
-from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request, Row
+from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 from kafkascope_spark.stories.stage_rows import PassedOn
@@ -246,9 +246,9 @@ class Address:
         self._connections: dict[str, Connection] = {}
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
-        self._facts: dict[int, list[Row]] = {rank: [] for rank in ADDERS}
+        self._facts: dict[int, list[Any]] = {rank: [] for rank in ADDERS}
         self._lookups: list[Lookup] = []
-        self._to_zookeeper: list[Row] = []
+        self._to_zookeeper: list[ZooKeeperConnection] = []
         self._refused: dict[str, str] = {}
         """Connections on which SASL was refused -> the error."""
         self._first_ids: set[str] = set()
@@ -276,7 +276,7 @@ class Address:
         if rank == CONNECTION:
             connection = connection_of(body)
             if connection.protocol == ZOOKEEPER_PROTOCOL:
-                self._to_zookeeper.append(body | {"client_ip": self.client_ip})
+                self._to_zookeeper.append(zookeeper_connection(self.client_ip, body))
             self._connections[connection.conn_id] = connection
         elif rank == LOOKUP:
             self._lookups.append(body)
@@ -288,8 +288,8 @@ class Address:
         if self._timeline is None:
             for rank, add in ADDERS.items():
                 for row in self._facts[rank]:
-                    if row["conn_id"] in self._connections:
-                        add(self._connections[row["conn_id"]], row)
+                    if row.conn_id in self._connections:
+                        add(self._connections[row.conn_id], row)
             connections = list(self._connections.values())
             clients = {}
             for conn_id, instance in instances_of(self.client_ip, connections).items():

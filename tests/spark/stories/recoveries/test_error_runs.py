@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
+from kafkascope_spark.stories.event_decoder import ERROR_RUN, PARTITION, REQUEST, EventRow, event_row
 from kafkascope_spark.stories.model import ErrorRun, PartitionAccess, Request
 from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
 from kafkascope_spark.stories.stage_rows import PassedOn
@@ -26,13 +25,12 @@ RequestOf = Callable[..., Request]
 
 
 def connection_row(conn_id: str, api_key: int) -> list[EventRow]:
-    connection = {"conn_id": conn_id, **dict.fromkeys(field.name for field in CLIENT_KINDS["connection"])}
-    connection |= {"server_ip": "10.0.0.9", "node_id": 1, "protocol": "kafka", "first_ns": 0}
+    whole = {"client_ip": "10.0.0.1", "section": 0, "conn_id": conn_id}
+    connection = {"server_ip": "10.0.0.9", "node_id": 1, "protocol": "kafka", "first_ns": 0}
     connection |= {"syn_ns": 0, "synack_ns": 1, "close_kind": "open", "close_ns": None, "last_ns": END_NS}
-    usage = {"conn_id": conn_id, **dict.fromkeys(field.name for field in CLIENT_KINDS["usage"])}
-    usage |= {"client_id": "app", "software_name": "apache-kafka-java", "api_key": api_key}
+    usage = {"client_id": "app", "software_name": "apache-kafka-java", "api_key": api_key}
     usage |= {"is_replica": False, "failed": True, "ts_ns": 5, "last_ns": END_NS}
-    return [(("10.0.0.1", 0, 0, CONNECTION), connection), (("10.0.0.1", 0, 5, USAGE), usage)]
+    return [event_row(whole | {"ts_ns": 0, "connection": connection}), event_row(whole | {"ts_ns": 5, "usage": usage})]
 
 
 def failing(make: RequestOf, i: int, error: str, api_key: int, pause_ms: int) -> list[EventRow]:
