@@ -114,7 +114,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
     def _join_sent(self, x: GroupRequest) -> Iterator[RebalanceRow]:
         now = self._now
-        same = now is not None and x.ok and x.response.get("generation_id") == now.number is not None
+        same = now is not None and x.ok and x.response.generation_id == now.number is not None
         settling = (ClassicState.STABLE, ClassicState.COMPLETING)
         if x.error is not None or (same and self.state in settling):
             return
@@ -130,7 +130,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         member.observe(x)
         if member.join_sent_ns is None:
             member.join_sent_ns = member.entered_ns = x.ts_ns
-            member.fresh = not x.body.get("member_id") or x.member in self._new_ids
+            member.fresh = not x.body.member_id or x.member in self._new_ids
             member.prompted = x.member in self._prompted
             member.reason = join_reason(x)
             if x.member in self._new_ids:
@@ -141,7 +141,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         if not x.ok:
             self._refused(x)
             return
-        number, now = x.response.get("generation_id"), self._now
+        number, now = x.response.generation_id, self._now
         if now is not None and now.number == number:
             replaced = _replaced_member(now, x)
             if replaced is not None:
@@ -156,15 +156,15 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
 
     def _note_generation(self, now: Generation, x: GroupRequest) -> None:
         """Notes what the response to a join says of the generation."""
-        now.number = x.response.get("generation_id")
+        now.number = x.response.generation_id
         now.node_id = x.node_id if x.node_id is not None else now.node_id
-        now.protocol_type = x.response.get("protocol_type") or now.protocol_type
-        now.assignor = x.response.get("protocol_name") or now.assignor
-        now.leader = x.response.get("leader") or now.leader
+        now.protocol_type = x.response.protocol_type or now.protocol_type
+        now.assignor = x.response.protocol_name or now.assignor
+        now.leader = x.response.leader or now.leader
         now.member(x.member).joined_ns = x.response_ns
-        listed = x.response.get("members")
+        listed = x.response.members
         if listed:
-            now.listed = {m["member_id"]: m["group_instance_id"] for m in listed}
+            now.listed = {m.member_id: m.group_instance_id for m in listed}
             for member_id, instance in now.listed.items():
                 now.member(member_id).group_instance_id = instance
 
@@ -193,17 +193,17 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         if now.number != x.generation:
             return
         now.prove(x.request_id, x.ts_ns)
-        now.protocol_type = x.body.get("protocol_type") or now.protocol_type
-        now.assignor = x.body.get("protocol_name") or now.assignor
+        now.protocol_type = x.body.protocol_type or now.protocol_type
+        now.assignor = x.body.protocol_name or now.assignor
         now.served_by(x.node_id)
         member = now.member(x.member)
         member.observe(x)
         member.sync_sent_ns = x.ts_ns
-        assignments = x.body.get("assignments") or ()
+        assignments = x.body.assignments
         for given in assignments:
-            assign(now.member(given["member_id"]), now, given["assignment"])
+            assign(now.member(given.member_id), now, given.assignment)
         if assignments and now.listed is None:
-            now.listed = {g["member_id"]: now.member(g["member_id"]).group_instance_id for g in assignments}
+            now.listed = {g.member_id: now.member(g.member_id).group_instance_id for g in assignments}
 
     def _at_generation(self, number: int) -> Iterator[RebalanceRow]:
         """A request names a generation that its coordinator made."""
@@ -230,7 +230,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         member = given.member(x.member)
         if member.synced_ns is None:
             member.synced_ns = x.response_ns
-        assign(member, given, x.response.get("assignment") or b"")
+        assign(member, given, x.response.assignment or b"")
         given.settled = True
         if given is self._now:
             self._prompted.discard(x.member)
@@ -262,7 +262,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         """A member's request got an error."""
         if x.error == model.MEMBER_ID_REQUIRED:
             if len(self._new_ids) < MOST_NEW_IDS:
-                self._new_ids[x.response.get("member_id") or ""] = x.request_id
+                self._new_ids[x.response.member_id or ""] = x.request_id
         elif x.error in model.STALE_MEMBER or x.error == model.REBALANCE_IN_PROGRESS:
             self._prompted.add(x.member)
         elif x.error in model.FENCED_INSTANCE and self._now is not None:

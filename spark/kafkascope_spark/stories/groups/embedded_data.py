@@ -14,12 +14,12 @@ USUAL_TYPE = "consumer"
 def take_join(member: Member, now: Generation, request: GroupRequest) -> None:
     """Notes the timeouts, the subscription and the owned partitions of a member's JoinGroup."""
     body = request.body
-    member.session_timeout_ms = body.get("session_timeout_ms") or member.session_timeout_ms
-    member.rebalance_timeout_ms = body.get("rebalance_timeout_ms") or member.rebalance_timeout_ms
-    now.protocol_type = body.get("protocol_type") or now.protocol_type
-    chosen = request.response.get("protocol_name")
-    offers = body.get("protocols") or []
-    wanted = [_metadata(now.protocol_type, p["metadata"]) for p in offers if chosen in (None, "", p["name"])]
+    member.session_timeout_ms = body.session_timeout_ms or member.session_timeout_ms
+    member.rebalance_timeout_ms = body.rebalance_timeout_ms or member.rebalance_timeout_ms
+    now.protocol_type = body.protocol_type or now.protocol_type
+    chosen = request.response.protocol_name
+    offers = body.protocols
+    wanted = [_metadata(now.protocol_type, p.metadata) for p in offers if chosen in (None, "", p.name)]
     known = [w for w in wanted if w is not None]
     if known:
         member.topics = tuple(sorted(known[0].topics))
@@ -46,14 +46,14 @@ def assign(member: Member, now: Generation, raw: bytes | None) -> None:
 
 def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str, str | None]:
     """Member id -> why, of those that a LeaveGroup takes out; static ones may be named by their instance."""
-    named = request.body.get("leaving_members")
+    named = request.body.leaving_members
     if not named:
         return {request.member: None}
     instances = {m.group_instance_id: m.member_id for m in base.values() if m.group_instance_id}
-    return {one["member_id"] or instances.get(one["group_instance_id"], ""): one["reason"] or None for one in named}
+    return {one.member_id or instances.get(one.group_instance_id or "", ""): one.reason or None for one in named}
 
 
 def join_reason(request: GroupRequest) -> str | None:
     """Why a member joins, in its own words; that it was given a member id is no reason."""
-    reason = request.body.get("reason") or None
+    reason = request.body.reason or None
     return None if reason is None or reason.endswith(f": {request.member}") else str(reason)

@@ -7,13 +7,13 @@ some pass over epochs; what the network never shows has no row. A member that ha
 and has been silent since, was evicted: the coordinator's session timeout is not in any message.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups import model
+from kafkascope_spark.stories.groups.bodies import AssignedTasks
 from kafkascope_spark.stories.groups.causes import Cause
 from kafkascope_spark.stories.groups.epoch_round import Observed, epoch_row
 from kafkascope_spark.stories.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
@@ -61,7 +61,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         return at_ns - (member.last_seen_ns or 0) > SILENT_HEARTBEATS * self._interval_ms * 1_000_000
 
     def _heartbeat_sent(self, x: GroupRequest) -> None:
-        epoch, topics = x.body.get("member_epoch"), _topics(x)
+        epoch, topics = x.body.member_epoch, _topics(x)
         member = self._members.get(x.member)
         if epoch == JOINS and x.error is None:
             self._observe(x, "member_joined", f"{x.client_id or x.member} joined")
@@ -75,11 +75,11 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             self._pending.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
 
     def _heartbeat_answered(self, x: GroupRequest) -> Iterator[RebalanceRow]:
-        epoch, sent_epoch = x.response.get("member_epoch"), x.body.get("member_epoch")
+        epoch, sent_epoch = x.response.member_epoch, x.body.member_epoch
         if not x.ok:
             self._refused(x)
             return
-        self._interval_ms = x.response.get("heartbeat_interval_ms") or self._interval_ms
+        self._interval_ms = x.response.heartbeat_interval_ms or self._interval_ms
         if epoch is not None and epoch >= 0:
             yield from self._accepted(x, epoch)
         elif epoch == LEAVES or (epoch is not None and sent_epoch == LEAVES):
@@ -87,21 +87,21 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
 
     def _accepted(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
         """A member is at an epoch."""
-        joins = x.body.get("member_epoch") == JOINS
+        joins = x.body.member_epoch == JOINS
         yield from self._at_epoch(epoch, self._begin_of(x, epoch))
         if joins:
             yield from self._admit(x, epoch)
         now = self._current()
         now.node_id = x.node_id if x.node_id is not None else now.node_id
-        now.assignor = x.body.get("protocol_name") or now.assignor
+        now.assignor = x.body.protocol_name or now.assignor
         now.prove(x.request_id, x.ts_ns)
         member = self._member(x)
         if joins:
             member.fresh, member.join_sent_ns, member.topics = True, x.ts_ns, _topics(x)
-            member.rebalance_timeout_ms = x.body.get("rebalance_timeout_ms") or member.rebalance_timeout_ms
+            member.rebalance_timeout_ms = x.body.rebalance_timeout_ms or member.rebalance_timeout_ms
             self._assign(member, ())
         self._reach(member, epoch, x.response_ns)
-        if x.response.get("has_assignment"):
+        if x.response.has_assignment:
             yield from self._assigned(member, x)
 
     def _begin_of(self, x: GroupRequest, epoch: int) -> int | None:
@@ -109,7 +109,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         if self._pending:
             return min(ts for ts, _ in self._pending)
         known = self.state is not EpochState.UNSEEN
-        return x.ts_ns if known or x.body.get("member_epoch") != epoch else None
+        return x.ts_ns if known or x.body.member_epoch != epoch else None
 
     def _at_epoch(self, epoch: int, start_ns: int | None) -> Iterator[RebalanceRow]:
         """Some member is at the epoch."""
@@ -159,7 +159,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         items, standby = _items(x)
         settled = self.state is EpochState.RECONCILING and member.joined_ns is not None
         gives_up = bool(set(member.assigned or ()) - set(items))
-        if settled and gives_up and x.response.get("member_epoch") == x.body.get("member_epoch"):
+        if settled and gives_up and x.response.member_epoch == x.body.member_epoch:
             yield from self._open(x.ts_ns)
         self._assign(member, items)
         member.standby = standby
@@ -265,7 +265,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
 
 def _topics(x: GroupRequest) -> Items | None:
     """What a member subscribes to; None where the request does not say."""
-    named, pattern = x.body.get("subscribed_topics"), x.body.get("subscribed_regex")
+    named, pattern = x.body.subscribed_topics, x.body.subscribed_regex
     if named is None and not pattern:
         return None
     return tuple(sorted([*(named or ()), *([f"/{pattern}/"] if pattern else [])]))
@@ -273,10 +273,10 @@ def _topics(x: GroupRequest) -> Items | None:
 
 def _items(x: GroupRequest) -> tuple[Items, Items]:
     """Topic-partitions, or tasks and standby tasks, that a response assigns."""
-    topics = [f"{given['topic']}-{p}" for given in x.response.get("assigned_topics") or () for p in given["partitions"]]
-    tasks, standby = (_tasks(x.response.get(name)) for name in ("active_tasks", "standby_tasks"))
+    topics = [f"{given.topic}-{p}" for given in x.response.assigned_topics for p in given.partitions]
+    tasks, standby = _tasks(x.response.active_tasks), _tasks(x.response.standby_tasks)
     return tuple(sorted([*topics, *tasks])), tuple(sorted(standby))
 
 
-def _tasks(given: list[dict[str, Any]] | None) -> list[str]:
-    return [f"{task['subtopology_id']}_{p}" for task in given or () for p in task["partitions"]]
+def _tasks(given: Iterable[AssignedTasks]) -> list[str]:
+    return [f"{tasks.subtopology_id}_{p}" for tasks in given for p in tasks.partitions]

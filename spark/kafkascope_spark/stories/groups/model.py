@@ -3,12 +3,15 @@ typed objects. They are made from rows of `events` (dataset.tables.group_events)
 the epoch.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_parsers.schema import api_keys, api_name
+from kafkascope_spark.stories.groups.bodies import GroupRequestBody, GroupResponseBody
 
 Row = dict[str, Any]
+Body = TypeVar("Body", GroupRequestBody, GroupResponseBody)
 
 _KEYS = {api_name(key): key for key in api_keys()}
 JOIN_GROUP, SYNC_GROUP, LEAVE_GROUP = _KEYS["JoinGroup"], _KEYS["SyncGroup"], _KEYS["LeaveGroup"]
@@ -45,10 +48,10 @@ class GroupRequest:
     member_id: str | None
     group_instance_id: str | None
     generation: int | None
-    body: Row
-    """Fields of the request (GROUP_REQUEST_BODY); empty where the capture does not have them."""
-    response: Row
-    """Fields of the response (GROUP_RESPONSE_BODY); empty where the capture does not have them."""
+    body: GroupRequestBody
+    """Fields of the request; empty where the capture does not have them."""
+    response: GroupResponseBody
+    """Fields of the response; empty where the capture does not have them."""
 
     @property
     def ok(self) -> bool:
@@ -58,7 +61,7 @@ class GroupRequest:
     @property
     def member(self) -> str:
         """The member that it is about: as the response names it, else the request."""
-        return self.response.get("member_id") or self.body.get("member_id") or self.member_id or ""
+        return self.response.member_id or self.body.member_id or self.member_id or ""
 
     @property
     def last_ns(self) -> int:
@@ -109,9 +112,29 @@ def group_request(row: Row) -> GroupRequest:
         member_id=request["member_id"],
         group_instance_id=request["group_instance_id"],
         generation=request["generation_or_epoch"],
-        body=request["request"] or {},
-        response=(request["response"] or {}) if answered else {},
+        body=_body(GroupRequestBody, request["request"]),
+        response=_body(GroupResponseBody, request["response"] if answered else None),
     )
+
+
+def _body(kind: type[Body], values: Row | None) -> Body:
+    """The struct of an event as an object. There is one for each join of each client, so that only lists are looked
+    at."""
+    body = kind(**(_EMPTY[kind] if values is None else values))
+    for name, element in _LISTS[kind]:
+        setattr(body, name, tuple([element(**each) for each in getattr(body, name) or ()]))
+    return body
+
+
+def _lists_of(kind: type[Any]) -> tuple[tuple[str, type[Any]], ...]:
+    """The fields that are lists of objects, each with the class of these."""
+    hints = {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is tuple}
+    return tuple((name, inner) for name, (inner, _) in hints.items() if isinstance(inner, type) and is_dataclass(inner))
+
+
+_BODIES = (GroupRequestBody, GroupResponseBody)
+_LISTS = {kind: _lists_of(kind) for kind in _BODIES}
+_EMPTY = {kind: dict.fromkeys(column_fields(kind)) for kind in _BODIES}
 
 
 def member_activity(row: Row) -> MemberActivity:

@@ -9,7 +9,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY, GROUP_SECTIONS
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
@@ -25,6 +25,9 @@ EPOCH_APIS = {
     "streams": model.STREAMS_GROUP_HEARTBEAT,
 }
 Row = dict[str, Any]
+_NO_REQUEST, _NO_RESPONSE = (
+    dict.fromkeys(field.name for field in body) for body in (GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY)
+)
 
 
 def assignment(*partitions: int) -> bytes:
@@ -69,7 +72,8 @@ class Trace:
         closed = more.pop("closed", None)
         request |= {"close_ns": None if closed is None else closed * MS}
         request |= {"close_kind": None if closed is None else "rst_client"}
-        request |= {"request": more.pop("body", {}), "response": more.pop("response", {})}
+        body, response = more.pop("body", {}), more.pop("response", {})
+        request |= {"request": _NO_REQUEST | body, "response": _NO_RESPONSE | response}
         assert not more, more
         self._event(at, client, "group_request", request)
 

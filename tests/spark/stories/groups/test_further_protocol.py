@@ -16,6 +16,7 @@ group_protocols.PROTOCOLS = (*group_protocols.PROTOCOLS, NEW)
 (KEY,) = NEW.keys
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
 from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS, ROUNDS
 from kafkascope_analyzer.report.schema import report_schema
 from kafkascope_analyzer.resolve.cluster.message_facts import learned_rows
@@ -32,12 +33,16 @@ assert (GROUP_PROTOCOLS["parallel"], ROUNDS["parallel"]) == ("parallel group", "
 assert KEY in GROUP_HEARTBEATS & GROUP_APIS & EARLY_APIS
 assert "ShareGroupDescribe" in HEARTBEAT_APIS
 
+NO_REQUEST, NO_RESPONSE = (
+    dict.fromkeys(field.name for field in body) for body in (GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY)
+)
+assigned = {"has_assignment": True, "assigned_topics": [{"topic": "t", "partitions": [0, 1]}]}
 request = {
     "request_id": "r-1", "api_key": KEY, "response_ns": 20, "status": "ok", "error_name": None, "member_id": "a",
     "group_instance_id": None, "generation_or_epoch": 0, "client_id": "a", "node_id": 1, "close_ns": None,
-    "close_kind": None, "request": {"member_id": "a", "member_epoch": 0},
-    "response": {"member_id": "a", "member_epoch": 3, "has_assignment": True,
-                 "assigned_topics": [{"topic": "t", "partitions": [0, 1]}]},
+    "close_kind": None,
+    "request": NO_REQUEST | {"member_id": "a", "member_epoch": 0},
+    "response": NO_RESPONSE | {"member_id": "a", "member_epoch": 3} | assigned,
 }
 event = {"kind": "group_request", "ts_ns": 10, "conn_id": "c", "client_instance_id": "ci", "group_request": request}
 group = Group("g", StallLimits(1_000, 1_000))

@@ -46,6 +46,8 @@ def event(row: Row) -> Row:
     body: Row = {field.name: None for field in GROUP_KINDS[kind]}
     body |= row[kind]
     for message, nested in (("request", "leaving_members"), ("response", "members")):
+        if body.get(message) is not None:
+            body[message] = {field.name: None for field in GROUP_KINDS[kind].field(message).type} | body[message]
         for one in (body.get(message) or {}).get(nested) or ():
             one.setdefault("group_instance_id")
             one.setdefault("reason")
