@@ -1,7 +1,8 @@
 """Windows of time on connections that a story is about: a finding, a recovery, a startup, an incident, a stall."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pyarrow.dataset as ds
 
@@ -9,6 +10,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.near_names import did_you_mean
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import (
     FINDINGS,
     INCIDENTS,
@@ -18,11 +20,27 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUP_STEP_ROWS,
     STARTUPS,
 )
-from kafkascope_analyzer.dataset.table_rows import one_of, rows
+from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers.errors import UsageError
 
 _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recovery(Row):
+    TABLE: ClassVar[Table] = RECOVERIES
+    start_ns: int
+    recovered_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RecoveryStep(Row):
+    TABLE: ClassVar[Table] = RECOVERY_STEP_ROWS
+    conn_id: str | None
+    ts_ns: int
+    duration_us: int | None
+
 
 Windows = dict[str, list[tuple[int, int]]]
 
@@ -30,14 +48,13 @@ Windows = dict[str, list[tuple[int, int]]]
 def of_recovery(dataset: Dataset, name: str) -> Windows:
     """The connections of an episode's steps, from its first error to its end. Raises UsageError."""
     _check_there(dataset, "recoveries", "--recovery")
-    story = _one(rows(dataset, RECOVERIES, ["start_ns", "recovered_ns"], ds.field("recovery_id") == name))
+    story = next(read(dataset, _Recovery, ds.field("recovery_id") == name), None)
     if story is None:
         raise _no_such(dataset, RECOVERIES, "--recovery", name)
-    columns = ["conn_id", "ts_ns", "duration_us"]
-    steps = list(rows(dataset, RECOVERY_STEP_ROWS, columns, ds.field("recovery_id") == name))
-    ends = [step["ts_ns"] + 1000 * (step["duration_us"] or 0) for step in steps if step["ts_ns"] is not None]
-    window = (story["start_ns"], max([story["recovered_ns"] or story["start_ns"], *ends]))
-    return {step["conn_id"]: [window] for step in steps if step["conn_id"]}
+    steps = list(read(dataset, _RecoveryStep, ds.field("recovery_id") == name))
+    ends = [step.ts_ns + 1000 * (step.duration_us or 0) for step in steps]
+    window = (story.start_ns, max([story.recovered_ns or story.start_ns, *ends]))
+    return {step.conn_id: [window] for step in steps if step.conn_id}
 
 
 def of_startup(dataset: Dataset, name: str) -> Windows:

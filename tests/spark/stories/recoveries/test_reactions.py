@@ -57,5 +57,6 @@ def test_libraries_differ_where_their_code_does() -> None:
     assert reaction_to("UNKNOWN_LEADER_EPOCH", fetch, "librdkafka").first == {"metadata", "hint"}
     assert not reaction_to("UNKNOWN_LEADER_EPOCH", fetch, "java").first
     assert reaction_to("COORDINATOR_LOAD_IN_PROGRESS", sync, "java").first == {"join_group"}
-    assert reaction_to("NOT_LEADER_OR_FOLLOWER", fetch, "broker").first == frozenset()
+    assert reaction_to("NOT_LEADER_OR_FOLLOWER", fetch, "broker") == BROKER["Fetch"]["NOT_LEADER_OR_FOLLOWER"]
+    assert not BROKER["Fetch"]["NOT_LEADER_OR_FOLLOWER"].first
     assert reaction_to("NOT_LEADER_OR_FOLLOWER", fetch, "sarama") == ANY["NOT_LEADER_OR_FOLLOWER"]
