@@ -1,13 +1,8 @@
-"""Expected intervals, against each other and the libraries that clients are told apart by."""
+"""Expected intervals, against each other."""
 
 import itertools
 
 from kafkascope_spark.stories.cadences import expectations as expect
-from kafkascope_spark.stories.clients.identity.library_profiles import LIBRARIES
-
-
-def test_intervals_are_those_of_known_libraries() -> None:
-    assert {*expect.COMMIT_MS, *expect.METADATA_MS} <= set(LIBRARIES)
 
 
 def test_a_limit_of_idle_time_can_be_told_from_the_others() -> None:

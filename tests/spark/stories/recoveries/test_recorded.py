@@ -4,7 +4,6 @@ logged the error for it (their request log: not read from packets)."""
 import gzip
 import json
 import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,9 +12,9 @@ from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
-from kafkascope_spark.stories.recoveries.reaction import Reaction
-from kafkascope_spark.stories.recoveries.reactions_java import JAVA
-from kafkascope_spark.stories.recoveries.reactions_librdkafka import LIBRDKAFKA
+from kafkascope_spark.stories.libraries.java import JAVA
+from kafkascope_spark.stories.libraries.library import Library
+from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
 from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -66,23 +65,21 @@ def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: path
 
 
 @pytest.mark.parametrize(
-    ("library", "table", "errors"),
+    ("library", "errors"),
     [
-        ("java", JAVA, {"NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID"}),
-        ("librdkafka", LIBRDKAFKA, {"OFFSET_OUT_OF_RANGE", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID"}),
+        (JAVA, {"NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID"}),
+        (LIBRDKAFKA, {"OFFSET_OUT_OF_RANGE", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID"}),
     ],
 )
-def test_clients_take_the_steps_that_the_table_of_their_library_names(
-    library: str, table: Mapping[str, Mapping[str, Reaction]], errors: set[str]
-) -> None:
+def test_clients_take_the_steps_that_their_library_names(library: Library, errors: set[str]) -> None:
     """errors: those of which the recordings show such a step."""
     found = set()
     for path in RECORDED:
-        if not path.name.endswith(f"-{library}.json.gz"):
+        if not path.name.endswith(f"-{library.name}.json.gz"):
             continue
         for row in stories(load(path))["recoveries"]:
             api = "" if row.first_api_key is None else api_name(row.first_api_key)
-            reaction = table.get(api, {}).get(row.first_error_name)
+            reaction = library.reactions.get(api, {}).get(row.first_error_name)
             if reaction is not None and row.outcome == "recovered" and reaction.first & {*row.reaction.split(", ")}:
                 found.add(row.first_error_name)
     assert found == errors
