@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from operator import attrgetter
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
@@ -48,7 +47,7 @@ class BadStretch:
 def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
     brokers, others = _by_service(list(states))
-    by_broker: dict[Any, list[BrokerState]] = defaultdict(list)
+    by_broker: dict[int | str, list[BrokerState]] = defaultdict(list)
     for row in brokers:
         by_broker[row.server_ip if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]

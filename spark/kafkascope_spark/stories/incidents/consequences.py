@@ -9,7 +9,6 @@ the failure, or had to recover from it.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, takewhile
-from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
@@ -21,8 +20,6 @@ from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, is_of_time
 from kafkascope_spark.stories.incidents.incident_rows import clients_of, end_ns
-
-Row = dict[str, Any]
 
 NEAR_NS = SECOND
 """Longest time after the end of a failure in which a consequence may begin: a member joins again once it is served. The
@@ -68,7 +65,7 @@ class Consequences:
         rebalances: Iterable[RebalanceRow],
         starts: Iterable[StartupRow],
         transactions: Iterable[TransactionRow],
-    ) -> Iterator[tuple[str, Row | StoryRow]]:
+    ) -> Iterator[tuple[str, StoryRow]]:
         """The rows with their `incident_id`, each with the name of its table. starts, transactions: rows of startups
         and transactions."""
         for recovery in recoveries:
@@ -133,9 +130,6 @@ class Consequences:
         """Of the failures that concern it, the one with the longest time in common; the earlier one of two."""
         found = self._known.longest(keys, from_ns, to_ns, lambda failure: is_of_time(failure, from_ns, to_ns))
         return None if found is None else found[1]
-
-    def _named(self, failure: Failure | None) -> Row:
-        return {"incident_id": self._id_of(failure)}
 
     def _id_of(self, failure: Failure | None) -> str | None:
         return None if failure is None else self._ids[failure]

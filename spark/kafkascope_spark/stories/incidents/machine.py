@@ -47,7 +47,6 @@ from kafkascope_spark.stories.incidents.zookeeper_session import (
 )
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
-Row = dict[str, Any]
 R = TypeVar("R")
 T = TypeVar("T")
 
@@ -108,7 +107,7 @@ class Incidents:
         named |= {recovery.client_instance_id for recovery in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
-    def finish(self) -> Iterator[tuple[str, Row | StoryRow]]:
+    def finish(self) -> Iterator[tuple[str, StoryRow]]:
         """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
         incidents = self._with_rows(self._failures())
         incident_of = {s.stall_id: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
@@ -134,12 +133,12 @@ class Incidents:
             self._is_complete &= not part.has_failed
         return with_families(rows)
 
-    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, Row | StoryRow]]:
+    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, StoryRow]]:
         """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
         incident_id of each failure."""
         given = (self._recoveries, self._rebalances, self._starts, self._transactions)
 
-        def rows(known: dict[Failure, str]) -> list[tuple[str, Row | StoryRow]]:
+        def rows(known: dict[Failure, str]) -> list[tuple[str, StoryRow]]:
             return list(Consequences(known, self._clients).with_incidents(*given))
 
         made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(ids))

@@ -54,7 +54,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "storm": False,
         "outcome": "recovered",
     },
-    "incidents": {"severity": "warning"},
+    "incidents": {"severity": "warning", "family_severity": "warning"},
     "captures": {"n_packets": 1_000, "n_truncated": 0, "path": "a.pcap", "first_ns": S, "last_ns": 60 * S},
 }
 BROKERS = pa.list_(pa.struct([("node_id", pa.int32()), ("host", pa.string()), ("port", pa.int32())]))

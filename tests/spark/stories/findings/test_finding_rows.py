@@ -124,7 +124,7 @@ def shuffled_rows() -> dict[str, list[dict[str, Any]]]:
     for rows in (errors, records, calls):
         draw.shuffle(rows)
     lives = [{"conn_id": conn} for conn in connections]
-    incident = {"start_ns": 1 * S, "end_ns": 9 * S, "severity": "error"}
+    incident = {"start_ns": 1 * S, "end_ns": 9 * S, "severity": "error", "family_severity": "error"}
     incidents = [
         {**incident, "incident_id": f"{kind}-{client}", "kind": kind, "clients": [client]}
         for kind in ("quota", "permission", "missing_topic")
