@@ -78,13 +78,13 @@ from kafkascope_analyzer.dataset.stories import INCIDENTS
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_spark.stories.incidents.kinds import words_of
 from kafkascope_spark.stories.incidents.machine import Incidents
-from kafkascope_spark.story_writer import batch_of
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from reference.tables import tables_page
 
 machine = Incidents(0)
 machine.take("recovery", pickle.load(sys.stdin.buffer))
 (row,) = (row for table, row in machine.finish() if table == INCIDENTS.name)
-(written,) = batch_of(INCIDENTS, [row]).to_pylist()
+(written,) = batch_of_rows(type(row), [row]).to_pylist()
 page = tables_page().partition("## stories/incidents")[2]
 print(json.dumps({name: written[name] for name in ("kind", "subject", "sentence", "advice", "how_known")}))
 print(json.dumps([title_of(row), words_of("disk_failed", 3), "disk_failed" in page]))
