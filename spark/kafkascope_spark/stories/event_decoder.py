@@ -15,6 +15,7 @@ from kafkascope_spark.stories.model import ErrorRun, Lookup, LoopStatistics, Req
 from kafkascope_spark.stories.servers.events import SERVER_EVENTS
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
+from kafkascope_spark.stories.transactions.bodies import TRANSACTION_EVENTS
 
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""
@@ -65,7 +66,12 @@ def _shared_object_of(kind: str, make: Callable[..., Any]) -> Callable[[Values],
     return lambda values: make(*in_order(values))
 
 
-SHARED_EVENTS: dict[str, Callable[..., Any]] = {**FLOW_EVENTS, **SERVER_EVENTS, **SERVICE_EVENTS}
+SHARED_EVENTS: dict[str, Callable[..., Any]] = {
+    **FLOW_EVENTS,
+    **SERVER_EVENTS,
+    **SERVICE_EVENTS,
+    **TRANSACTION_EVENTS,
+}
 """What the events of a kind become."""
 _SHARED = {kind: _shared_object_of(kind, make) for kind, make in SHARED_EVENTS.items()}
 

@@ -39,6 +39,8 @@ _CHECKS: dict[Any, Callable[[pa.DataType], bool]] = {
     int: pa.types.is_integer,
     bool: pa.types.is_boolean,
     Sequence[Mapping[str, int]]: HISTOGRAM.equals,
+    Sequence[str]: pa.list_(pa.string()).equals,
+    Sequence[int | None]: pa.list_(pa.int64()).equals,
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
+from kafkascope_spark.stories.transactions.bodies import BlockedBody
 from kafkascope_spark.stories.transactions.event import Row
 
 MOST_CONSUMERS = 100
@@ -24,12 +25,12 @@ class _Consumer:
     highest: int
     request_id: str
 
-    def add(self, body: Row) -> None:
+    def add(self, body: BlockedBody) -> None:
         """Adds what another connection of the client shows."""
-        self.from_ns = min(self.from_ns, body["from_ns"])
-        self.until_ns, self.request_id = max((self.until_ns, self.request_id), (body["until_ns"], body["request_id"]))
-        self.lowest = min(self.lowest, body["lowest_high_watermark"])
-        self.highest = max(self.highest, body["highest_high_watermark"])
+        self.from_ns = min(self.from_ns, body.from_ns)
+        self.until_ns, self.request_id = max((self.until_ns, self.request_id), (body.until_ns, body.request_id))
+        self.lowest = min(self.lowest, body.lowest_high_watermark)
+        self.highest = max(self.highest, body.highest_high_watermark)
 
 
 @dataclass(slots=True)
@@ -42,13 +43,14 @@ class BlockingOffset:
 
     def add(self, row: Row) -> None:
         """Takes a row of the kind transaction_blocked_by_lso."""
-        body, client = row["transaction_blocked_by_lso"], row["client_instance_id"]
+        body: BlockedBody = row["transaction_blocked_by_lso"]
+        client = row["client_instance_id"]
         if client in self._consumers:
             self._consumers[client].add(body)
         else:
-            low, high = body["lowest_high_watermark"], body["highest_high_watermark"]
-            times = body["from_ns"], body["until_ns"]
-            self._consumers[client] = _Consumer(client, *times, low, high, body["request_id"])
+            low, high = body.lowest_high_watermark, body.highest_high_watermark
+            times = body.from_ns, body.until_ns
+            self._consumers[client] = _Consumer(client, *times, low, high, body.request_id)
 
     def rows(self) -> list[BlockedConsumer]:
         """Elements of the column held_back, at most MOST_CONSUMERS: the consumers for whom the high watermark moved on,
@@ -77,8 +79,8 @@ class BlockedReaders:
 
     def add(self, row: Row) -> None:
         """Takes a row."""
-        body = row["transaction_blocked_by_lso"]
-        place = body["partition"], body["last_stable_offset"]
+        body: BlockedBody = row["transaction_blocked_by_lso"]
+        place = body.partition, body.last_stable_offset
         self._offsets.setdefault(place, BlockingOffset(*place)).add(row)
 
     def take(self) -> list[BlockingOffset]:

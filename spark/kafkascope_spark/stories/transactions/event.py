@@ -6,6 +6,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
+from kafkascope_spark.stories.transactions.bodies import MarkersBody, RequestBody, SeenBody
 
 Row = dict[str, Any]
 
@@ -59,15 +60,52 @@ class TransactionEvent:
 
 def decode_request(row: Row, left_ns: int | None) -> TransactionEvent:
     """A row of the kind transaction_request. left_ns: last packet of its client, where all its connections ended."""
-    body = dict(row["transaction_request"])
-    kind = _KIND_OF_API.get(body.pop("api_key"), EventKind.REQUEST)
-    body["partitions"], body["errors"] = tuple(body["partitions"] or ()), tuple(body["errors"] or ())
-    return TransactionEvent(kind, row["ts_ns"], client=row["client_instance_id"], left_ns=left_ns, **body)
+    body: RequestBody = row["transaction_request"]
+    return TransactionEvent(
+        _KIND_OF_API.get(body.api_key, EventKind.REQUEST),
+        row["ts_ns"],
+        body.request_id,
+        client=row["client_instance_id"],
+        left_ns=left_ns,
+        protocol=body.protocol,
+        answered_ns=body.answered_ns,
+        producer_id=body.producer_id,
+        producer_epoch=body.producer_epoch,
+        asked_producer_id=body.asked_producer_id,
+        answer_producer_id=body.answer_producer_id,
+        answer_producer_epoch=body.answer_producer_epoch,
+        timeout_ms=body.timeout_ms,
+        committed=body.committed,
+        partitions=tuple(body.partitions or ()),
+        group_id=body.group_id,
+        errors=tuple(body.errors or ()),
+    )
 
 
-def decode_of_broker(row: Row) -> TransactionEvent:
-    """A row of the kind transaction_markers or transaction_seen."""
-    kind = EventKind.MARKERS if row["kind"] == "transaction_markers" else EventKind.SEEN
-    body = dict(row[row["kind"]])
-    body["partitions"] = tuple(body["partitions"] or ())
-    return TransactionEvent(kind, row["ts_ns"], **body)
+def decode_markers(row: Row) -> TransactionEvent:
+    """A row of the kind transaction_markers."""
+    body: MarkersBody = row["transaction_markers"]
+    return TransactionEvent(
+        EventKind.MARKERS,
+        row["ts_ns"],
+        body.request_id,
+        answered_ns=body.answered_ns,
+        producer_id=body.producer_id,
+        producer_epoch=body.producer_epoch,
+        committed=body.committed,
+        partitions=tuple(body.partitions or ()),
+    )
+
+
+def decode_seen(row: Row) -> TransactionEvent:
+    """A row of the kind transaction_seen."""
+    body: SeenBody = row["transaction_seen"]
+    return TransactionEvent(
+        EventKind.SEEN,
+        row["ts_ns"],
+        body.request_id,
+        protocol=body.protocol,
+        producer_id=body.producer_id,
+        producer_epoch=body.producer_epoch,
+        partitions=tuple(body.partitions or ()),
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
+from kafkascope_spark.stories.transactions.bodies import WrittenBody
 from kafkascope_spark.stories.transactions.event import EventKind, Row, TransactionEvent
 
 MOST_WAITING = 50_000
@@ -38,17 +39,17 @@ class _Written:
 
     def add(self, row: Row) -> None:
         """Adds a row of the kind transaction_written: what the client wrote on one connection."""
-        body = row["transaction_written"]
-        self.first = min(self.first, (row["ts_ns"], body["request_id"]))
-        self.last = max(self.last, (body["last_ns"], body["last_request_id"]))
-        answered = [time for time in (self.answered_ns, body["answered_ns"]) if time is not None]
+        body: WrittenBody = row["transaction_written"]
+        self.first = min(self.first, (row["ts_ns"], body.request_id))
+        self.last = max(self.last, (body.last_ns, body.last_request_id))
+        answered = [time for time in (self.answered_ns, body.answered_ns) if time is not None]
         self.answered_ns = min(answered, default=None)
-        self.is_v2 = self.is_v2 or body["protocol"] == "v2"
-        self.n_answered += body["n_answered"]
-        self.kept = self.kept[0] + body["kept_batches"], self.kept[1] + body["kept_records"]
-        self.sent = self.sent[0] + body["sent_batches"], self.sent[1] + body["sent_records"]
-        self.errors.update(body["errors"] or ())
-        for partition, offset in zip(body["partitions"], body["first_offsets"], strict=True):
+        self.is_v2 = self.is_v2 or body.protocol == "v2"
+        self.n_answered += body.n_answered
+        self.kept = self.kept[0] + body.kept_batches, self.kept[1] + body.kept_records
+        self.sent = self.sent[0] + body.sent_batches, self.sent[1] + body.sent_records
+        self.errors.update(body.errors or ())
+        for partition, offset in zip(body.partitions, body.first_offsets, strict=True):
             offsets = [each for each in (self.first_offsets.get(partition), offset) if each is not None]
             self.first_offsets[partition] = min(offsets, default=None)
 
@@ -94,8 +95,8 @@ class Stretch:
         """Takes a row of the kind transaction_written."""
         client = row["client_instance_id"]
         if client not in self._written:
-            body = row["transaction_written"]
-            first, last = (row["ts_ns"], body["request_id"]), (body["last_ns"], body["last_request_id"])
+            body: WrittenBody = row["transaction_written"]
+            first, last = (row["ts_ns"], body.request_id), (body.last_ns, body.last_request_id)
             self._written[client] = _Written(client, left_ns, first, last)
             self._waiting.append(self._written[client])
         self._written[client].add(row)

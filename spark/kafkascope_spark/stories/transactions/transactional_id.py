@@ -10,8 +10,9 @@ from kafkascope_spark.stories.transactions.event import (
     EventKind,
     Row,
     TransactionEvent,
-    decode_of_broker,
+    decode_markers,
     decode_request,
+    decode_seen,
 )
 from kafkascope_spark.stories.transactions.states import State, Trigger
 from kafkascope_spark.stories.transactions.stretch import Stretch
@@ -93,7 +94,7 @@ class TransactionalId:
     def _decode(self, row: Row) -> TransactionEvent:
         if row["kind"] == "transaction_request":
             return decode_request(row, self._left_ns.get(row["client_instance_id"]))
-        return decode_of_broker(row)
+        return decode_markers(row) if row["kind"] == "transaction_markers" else decode_seen(row)
 
     def _take_in_order(self, event: TransactionEvent) -> Iterator[TransactionRow]:
         """Takes an event that is not added up. Those that follow the first Produce request of a stretch wait for its

@@ -8,6 +8,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.transactions.event import Row
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
 
@@ -25,7 +26,8 @@ class Producer:
         self.gone = None if gone is None else gone * MS
 
     def _row(self, kind: str, at: int, **fields: Any) -> Row:
-        body = dict.fromkeys(TRANSACTION_KINDS[kind].names) | {"request_id": f"{self.client}-{at}"} | fields
+        fields = {"request_id": f"{self.client}-{at}"} | fields
+        body = shared_event(kind, tuple(map(fields.get, TRANSACTION_KINDS[kind].names)))
         keys: Row = {"key": NAME, "ts_ns": at * MS, "packet_no": 0, "conn_id": self.client, "seq": 0, "kind": kind}
         return keys | {"client_instance_id": self.client, "left_ns": self.gone, kind: body}
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.transactions import stretch
 from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
 from kafkascope_spark.stories.transactions.event import Row
@@ -20,7 +21,8 @@ SECOND = 1_000_000_000
 def row(kind: str, key: str, ts_ns: int, conn_id: str, **body: Any) -> Row:
     """An event of the client that has the connection: connection `a2` is of the client `a`."""
     keys = {"key": key, "ts_ns": ts_ns, "packet_no": 0, "conn_id": conn_id, "seq": 0, "kind": kind}
-    return keys | {"client_instance_id": conn_id[0], kind: dict.fromkeys(TRANSACTION_KINDS[kind].names) | body}
+    event = shared_event(kind, tuple(map(body.get, TRANSACTION_KINDS[kind].names)))
+    return keys | {"client_instance_id": conn_id[0], kind: event}
 
 
 def written(ts_ns: int, conn_id: str, last_ns: int, offsets: dict[str, int | None], **counts: Any) -> Row:
