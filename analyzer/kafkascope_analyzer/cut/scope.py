@@ -5,6 +5,8 @@ are joined, kinds are intersected.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +15,12 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.cut.flows import parse_endpoint
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.stories import of_finding, of_incident, of_recovery, of_stall, of_startup
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
+from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.dataset.table_rows import rows, scan
+from kafkascope_analyzer.dataset.table_rows import read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import list_of, safe
 from kafkascope_parsers.errors import UsageError
@@ -80,6 +84,12 @@ def conn_ids(batches: Iterable[pa.RecordBatch]) -> list[str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Client(Row):
+    TABLE: ClassVar[Table] = CLIENTS
+    conn_ids: tuple[str, ...]
+
+
 def _whole(ids: Iterable[str]) -> Scope:
     return {conn_id: [ALL_TIME] for conn_id in ids}
 
@@ -87,8 +97,8 @@ def _whole(ids: Iterable[str]) -> Scope:
 def _of_client(dataset: Dataset, name: str) -> Scope:
     """A client instance by its id, or every connection that carried the client id."""
     found: list[str] = []
-    for client in rows(dataset, CLIENTS, ["conn_ids"], ds.field("client_instance_id") == name):
-        found += client["conn_ids"] or []
+    for client in read(dataset, _Client, ds.field("client_instance_id") == name):
+        found += client.conn_ids
     if not found:
         batches = scan(dataset, CONNECTIONS, ["conn_id", "client_ids"])
         found = conn_ids(batch.filter(_lists_with(batch.column("client_ids"), name)) for batch in batches)

@@ -17,9 +17,8 @@ from kafkascope_analyzer.dataset.stories import (
     RECOVERIES,
     RECOVERY_STEP_ROWS,
     STALLS,
-    STARTUP_STEP_ROWS,
-    STARTUPS,
 )
+from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers.errors import UsageError
@@ -60,13 +59,12 @@ def of_recovery(dataset: Dataset, name: str) -> Windows:
 def of_startup(dataset: Dataset, name: str) -> Windows:
     """The connections of a start's steps, from its begin to its last step. Raises UsageError."""
     _check_there(dataset, "startups", "--startup")
-    story = _one(rows(dataset, STARTUPS, ["start_ns", "ready_ns"], ds.field("startup_id") == name))
-    if story is None:
-        raise _no_such(dataset, STARTUPS, "--startup", name)
-    steps = list(rows(dataset, STARTUP_STEP_ROWS, ["conn_id", "end_ns"], ds.field("startup_id") == name))
-    ends = [step["end_ns"] for step in steps if step["end_ns"] is not None]
-    window = (story["start_ns"], max([story["ready_ns"] or story["start_ns"], *ends]))
-    return {step["conn_id"]: [window] for step in steps if step["conn_id"]}
+    start = next(read(dataset, StartupRow, ds.field("startup_id") == name), None)
+    if start is None:
+        raise _no_such(dataset, StartupRow.TABLE, "--startup", name)
+    steps = list(read(dataset, StartupStepRow, ds.field("startup_id") == name))
+    window = (start.start_ns, max([start.ready_ns or start.start_ns, *(step.end_ns for step in steps)]))
+    return {step.conn_id: [window] for step in steps if step.conn_id}
 
 
 def of_finding(dataset: Dataset, name: str) -> Windows:
