@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_spark.stories.findings.read import Events, Read, Source, source_columns
+from kafkascope_spark.stories.findings.read import Source, name_of, source_columns
 from kafkascope_spark.stories.findings.rule import REQUIRED_FACTS, Detector
 from kafkascope_spark.stories.findings.shared_queries import EVENTS_BY_NAME, MESSAGES, SHARED_QUERIES
 
@@ -57,7 +57,7 @@ class QueryViews:
         """The facts of one detector (see `facts`)."""
         selected = selected_names(detector.query)
         reads = [
-            f"{name} as ({read.query(_name_of(read.source))})"
+            f"{name} as ({read.query(name_of(read.source))})"
             for name, read in detector.reads.items()
             if name in selected and name not in SHARED_QUERIES
         ]
@@ -111,23 +111,12 @@ def selected_names(query: str) -> list[str]:
 
 def words_of(detectors: Iterable[Detector]) -> frozenset[str]:
     """The words of the detectors' queries and of all queries that these select from."""
-    texts = [text for d in detectors for text in (d.query, *(_text_of(read) for read in d.reads.values()))]
+    texts = [
+        text for d in detectors for text in (d.query, *(read.query(name_of(read.source)) for read in d.reads.values()))
+    ]
     words: set[str] = set()
     while texts:
         new = set(_WORD.findall(texts.pop())) - words
         words |= new
         texts += [SHARED_QUERIES[name] for name in new if name in SHARED_QUERIES]
     return frozenset(words | REQUIRED_COLUMNS)
-
-
-def _text_of(read: Read) -> str:
-    return f"{read.where} {read.per} {read.aggregates} {read.having}"
-
-
-def _name_of(source: Source) -> str:
-    """The name of the table, of the events, or of the messages among MESSAGES, in a statement."""
-    if isinstance(source, Table):
-        return source.name
-    if isinstance(source, Events):
-        return source.kind
-    return next(name for name, messages in MESSAGES.items() if messages is source)

@@ -1,7 +1,7 @@
 """The findings about clients that are themselves at fault: what their incident says, for each client."""
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.wording import first_sentence
 
@@ -17,7 +17,7 @@ from faults lateral view outer explode(clients) as client_instance_id"""
 def client_fault_detector(client_fault: str) -> Detector:
     """The detector of incidents in which clients had that fault (CLIENT_FAULTS)."""
     return Detector(
-        reads={"faults": Read(INCIDENTS, f"client_fault = '{client_fault}'")},
+        reads={"faults": Where(INCIDENTS, client_fault=client_fault)},
         query=_QUERY,
         subject=fact("subject"),
         sentence=_sentence,

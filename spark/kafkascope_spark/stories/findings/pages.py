@@ -6,15 +6,16 @@ from kafkascope_spark.stories.findings.rule import Rule
 
 ADDING = """## Adding a rule
 
-A rule is a module of `spark/kafkascope_spark/stories/findings/rules` with a `RULE`: its texts, of which its page is
-made, and one or several detectors. `findings/registry.py` lists the rules. A detector has
+A rule is a module of `spark/kafkascope_spark/stories/findings/rules` that ends with a `RULE`: its texts, of which its
+page is made, and one or several detectors. There is no other list of rules. A detector has
 
-- `reads`: the rows without which there is nothing to find, each as a table and a predicate (`read.py`). The detector
-  runs only where the dataset has such rows; the query may select from them by name. How often a connection sent
-  requests of a kind, and how much they carried, is in the events of kind `usage`, of which there are far fewer than
-  requests.
-- `candidates`: what these rows must have in common, as SQL for DuckDB, where that saves Spark a query that finds
-  nothing.
+- `reads`: the rows without which there is nothing to find, `Where(ERRORS, error_name=(...), topic=NOT_NULL)`, or groups
+  of them (`read.py`, `conditions.py`). The table, the columns and the values are checked when the module is imported.
+  The detector runs only where the dataset has such rows, which is known before Spark runs a query; the query may select
+  from them by name. How often a connection sent requests of a kind, and how much they carried, is in the events of kind
+  `usage`, of which there are far fewer than requests.
+- `candidates`: what these rows must have in common, as a Python function of their columns, where that saves Spark a
+  query that finds nothing.
 - `query`: Spark SQL that gives one row of facts a finding: numbers, names, times, and evidence in order of time. All
   detectors run in one job (`statement.py`), and may select from the queries in `shared_queries.py`.
 - `subject`, `sentence` and `advice`: Python functions of the facts, which Spark's workers call for the rows that remain

@@ -8,7 +8,8 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import any_of, longer_than
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.wording import client, times
@@ -84,7 +85,7 @@ def now(value_ms: int | None) -> str:
 
 LEAVES_AND_REJOINS = Detector(
     # A client that joins a classic group again after it left gets another member id; with KIP-848 it keeps its own.
-    reads={"rejoining_clients": Read(CLIENTS, "size(member_ids) > 1 or group_protocol = 'consumer'")},
+    reads={"rejoining_clients": Where(CLIENTS, any_of(member_ids=longer_than(1), group_protocol="consumer"))},
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

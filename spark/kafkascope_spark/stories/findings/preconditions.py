@@ -2,30 +2,59 @@
 common what a finding needs (`Detector.candidates`).
 
 They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
-tables such as requests these are short columns. Of events only the rows stay in memory whose groups a read asks about.
-They save the planning and running of detectors that cannot find anything; without them the findings are the same.
+tables such as requests these are short columns. Rows stay in memory only of reads that candidates ask about, and only
+where all of their detector's reads have rows; of groups stay their aggregates. Preconditions save the planning and
+running of detectors that cannot find anything; without them the findings are the same.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Protocol
 
-import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.interrupted_query import interruptible
-from kafkascope_spark.stories.findings.dataset_batches import table_batches
-from kafkascope_spark.stories.findings.read import Events, Read, Source, source_columns
+from kafkascope_analyzer.dataset.table_rows import table_name
+from kafkascope_analyzer.dataset.tables.events import EVENTS
+from kafkascope_spark.stories.findings.read import (
+    Events,
+    GroupedRows,
+    Groups,
+    Read,
+    Source,
+    Where,
+    name_of,
+    rows_of_none,
+    source_columns,
+)
 from kafkascope_spark.stories.findings.rule import Detector
 
-MACROS = (
-    "create macro size(list) as len(list)",
-    "create macro regexp_like(text, pattern) as regexp_matches(text, pattern)",
-)
-"""Functions of Spark SQL under Spark's names: what a Read's predicates may call besides functions that both have."""
-_STRING = re.compile(r"'(?:[^']|'')*'")
-_WORD = re.compile(r"[a-z_][a-z_0-9]*")
+
+class Collector(Protocol):
+    """Takes the rows that a read selects, batch by batch, and gives what stays of them."""
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        """Take rows that the read selects."""
+
+    def table(self) -> pa.Table:
+        """What stays of all rows."""
+
+
+class KeptRows:
+    """Some columns of the rows that a read selects."""
+
+    def __init__(self, source: Source, columns: Sequence[str]) -> None:
+        self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
+        self.columns = columns
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        """Take rows that the read selects."""
+        self._parts.append(pa.Table.from_batches([rows.select(self.columns)]))
+
+    def table(self) -> pa.Table:
+        """The columns of all rows."""
+        return pa.concat_tables(self._parts, promote_options="permissive")
 
 
 class Preconditions:
@@ -33,149 +62,103 @@ class Preconditions:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._kept: dict[Read, str] = {}
-        """The table of the database that holds the rows of a read."""
-        self._database = duckdb.connect(config={"threads": 1})
-        for macro in MACROS:
-            self._database.execute(macro)
+        self._present: dict[Read, bool] = {}
+        """Whether a read has rows, as far as that was asked."""
+        self._tables: dict[Read, pa.Table] = {}
+        """What stays of the rows of a read, as far as that was asked."""
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         """Of each detector, whether all of its reads have rows, and its candidates too."""
-        with interruptible():
-            return self._satisfied(detectors)
+        reads = list(dict.fromkeys(read for detector in detectors for read in detector.reads.values()))
+        # Most events are of other kinds than the one that is read: its groups are made in the first pass over them.
+        first = [read for read in reads if isinstance(read, Groups) and isinstance(read.source, Events)]
+        self._ask([read for read in reads if isinstance(read, Where)], _grouped(first))
+        later = [read for read in self._of_possible(detectors) if read not in self._present]
+        self._ask([], _grouped(read for read in later if isinstance(read, Groups)))
+        self._ask([], self._kept(detectors))
+        return [self._is_possible(detector) and self._has_candidates(detector) for detector in detectors]
 
-    def _satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
-        present = self._without_groups(detectors)
-        possible = [_all_of(detector, present, unknown=True) for detector in detectors]
-        grouped = (d.reads.values() for d, it_can in zip(detectors, possible, strict=True) if it_can)
-        present |= {read: self._with_groups(read) for reads in grouped for read in reads if read.having}
-        return [
-            _all_of(detector, present, unknown=False) and (not detector.candidates or self._has_candidates(detector))
-            for detector in detectors
-        ]
+    def _is_possible(self, detector: Detector) -> bool:
+        """Whether none of the detector's reads is known to have no rows."""
+        return all(self._present.get(read, True) for read in detector.reads.values())
 
-    def _without_groups(self, detectors: Sequence[Detector]) -> dict[Read, bool]:
-        """Of each read of rows, whether a row satisfies its predicate: one pass over each table. That over events also
-        keeps the rows of each read of groups, as most rows of that table are of other kinds."""
-        by_source: dict[Source, list[Read]] = defaultdict(list)
-        for read in dict.fromkeys(read for detector in detectors for read in detector.reads.values()):
-            if not read.having or isinstance(read.source, Events):
-                by_source[read.source].append(read)
-        present: dict[Read, bool] = {}
-        for source, of_source in by_source.items():
-            if isinstance(source, Events):
-                present |= self._pass_over_events(source, of_source, detectors)
-            else:
-                present |= _results(of_source, self._row(source, of_source, _row_tests(of_source)))
-        return present
+    def _of_possible(self, detectors: Iterable[Detector]) -> list[Read]:
+        """The reads of detectors that are still possible."""
+        return list(dict.fromkeys(read for d in detectors if self._is_possible(d) for read in d.reads.values()))
 
-    def _pass_over_events(
-        self, source: Events, reads: Sequence[Read], detectors: Sequence[Detector]
-    ) -> dict[Read, bool]:
-        """Of each read of rows, whether there is one. The rows of reads of groups are kept, with the columns that their
-        groups and the detectors' candidates need."""
-        of_rows = [read for read in reads if not read.having]
-        columns = {read: columns_of(source, [read], _candidates(read, detectors)) for read in reads if read.having}
-        present = dict.fromkeys(of_rows, False)
-        for batch in table_batches(self._dataset, source, _united([columns_of(source, of_rows), *columns.values()])):
-            self._database.register("rows", pa.Table.from_batches([batch]))
-            found = self._database.execute(_row_tests(of_rows)).fetchall()[0]
-            present = {read: present[read] or value for read, value in _results(of_rows, found).items()}
-            for read, names in columns.items():
-                self._keep(read, names)
-            self._database.unregister("rows")
-        return present
-
-    def _keep(self, read: Read, columns: Sequence[str]) -> None:
-        """Keeps these columns of the `rows` that the read selects."""
-        is_new = read not in self._kept
-        name = self._kept.setdefault(read, f"kept_{len(self._kept)}")
-        target = f"create temp table {name} as" if is_new else f"insert into {name}"
-        self._database.execute(f"{target} select {', '.join(columns)} from rows where {read.where}")
-
-    def _with_groups(self, read: Read) -> bool:
-        """Whether a group of the rows that the read selects satisfies its second predicate."""
-        per = f"group by {read.per}" if read.per else ""
-        groups = f"select 1 from rows where {read.where} {per} having {read.having}"
-        return bool(self._row(read.source, [read], f"select count(*) > 0 from ({groups})")[0])
+    def _kept(self, detectors: Iterable[Detector]) -> dict[Read, Collector]:
+        """What keeps the rows that candidates of possible detectors ask about."""
+        columns: dict[Where, list[str]] = {}
+        for detector in detectors:
+            if detector.candidates and self._is_possible(detector):
+                for name, wanted in detector.candidates.columns.items():
+                    read = detector.reads[name]
+                    if isinstance(read, Where):
+                        columns[read] = list(dict.fromkeys([*columns.get(read, ()), *wanted]))
+        return {read: KeptRows(read.source, wanted) for read, wanted in columns.items()}
 
     def _has_candidates(self, detector: Detector) -> bool:
-        """Whether the detector's query of candidates has rows. Each of its reads has rows."""
-        for name, read in detector.reads.items():
-            columns = read.per or ", ".join(_named(source_columns(read.source), detector.candidates)) or "1"
-            per = f"group by {read.per} having {read.having or 'true'}" if read.per else ""
-            query = f"create or replace temp table {name} as select {columns} from rows where {read.where} {per}"
-            self._execute(read, columns_of(read.source, [read], detector.candidates), query)
-        row = self._database.execute(f"select count(*) > 0 from ({detector.candidates})").fetchall()[0]
-        return bool(row[0])
+        """Whether the reads of a detector, which all have rows, have in common what it needs."""
+        if detector.candidates is None:
+            return True
+        tables = {name: self._tables[detector.reads[name]] for name in detector.candidates.columns}
+        return detector.candidates.exist(tables)
 
-    def _row(self, source: Source, reads: Sequence[Read], query: str) -> tuple[object, ...]:
-        """The result of a query that gives one row. The query selects from `rows`."""
-        rows = self._execute(reads[0], columns_of(source, reads), query)
-        return rows[0] if rows else (False,) * len(reads)
+    def _ask(self, tested: Iterable[Read], collected: Mapping[Read, Collector]) -> None:
+        """Finds whether the tested reads have rows, and what stays of those of the collected ones: one pass over each
+        table."""
+        for _, of_source in groupby(sorted({*tested, *collected}, key=_place), _place):
+            self._pass(list(of_source), collected)
+        for read, collector in collected.items():
+            self._tables[read] = collector.table()
+            self._present[read] = self._tables[read].num_rows > 0
 
-    def _execute(self, read: Read, columns: Sequence[str], query: str) -> list[tuple[object, ...]]:
-        """The result of a query that selects from `rows`: what was kept of the read, else these columns of its source.
-        Where the dataset lacks the source, the query is not executed, and the result is empty."""
-        if read in self._kept:
-            self._database.execute(f"create or replace temp view rows as from {self._kept[read]}")
-            rows: list[tuple[object, ...]] = self._database.execute(query).fetchall()
-            self._database.execute("drop view rows")
-            return rows
-        found = self._batches(read.source, columns)
-        if found is None:
-            return []
-        self._database.register("rows", found)
-        rows = self._database.execute(query).fetchall()
-        self._database.unregister("rows")
-        return rows
-
-    def _batches(self, source: Source, columns: Sequence[str]) -> pa.RecordBatchReader | None:
-        """These columns of a source, batch by batch; None where the dataset lacks it."""
-        batches = table_batches(self._dataset, source, columns)
-        first = next(batches, None)
-        return None if first is None else pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
+    def _pass(self, reads: Sequence[Read], collected: Mapping[Read, Collector]) -> None:
+        """One pass over the table of these reads, which ends where nothing is left to find."""
+        open_reads = dict.fromkeys(reads)
+        self._present |= dict.fromkeys(reads, False)
+        for batch in table_batches(self._dataset, reads[0].source, columns_of(reads, collected)):
+            for read in list(open_reads):
+                rows = _selected(read, batch)
+                if rows.num_rows == 0:
+                    continue
+                if read in collected:
+                    collected[read].take(rows)
+                else:
+                    self._present[read] = True
+                    del open_reads[read]
+            if not open_reads:
+                return
 
 
-def _row_tests(reads: Iterable[Read]) -> str:
-    """The query that says of each read whether one of `rows` satisfies its predicate."""
-    tests = [f"coalesce(bool_or({read.where}), false)" for read in reads]
-    return f"select {', '.join(tests or ['count(*)'])} from rows"
+def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """These columns of the table or events, batch by batch; nothing where the dataset lacks the table. A column of the
+    contract that the dataset lacks is null."""
+    if not isinstance(source, Events):
+        return dataset.batches(table_name(source), columns)
+    fields = {name: pc.field(name) if name == "conn_id" else pc.field(source.kind, name) for name in columns}
+    return dataset.batches(EVENTS.name, fields, pc.field("kind") == source.kind)
 
 
-def _results(reads: Sequence[Read], row: Sequence[object]) -> dict[Read, bool]:
-    """The result of `_row_tests`, by the read."""
-    return {read: bool(value) for read, value in zip(reads, row, strict=False)}
+def columns_of(reads: Sequence[Read], collected: Mapping[Read, Collector]) -> list[str]:
+    """The columns that these reads of one source, and what is collected of them, need; at least one."""
+    wanted = set().union(*(read.columns() for read in reads))
+    kept = (collected[read] for read in reads if read in collected)
+    wanted = wanted.union(*(each.columns for each in kept if isinstance(each, KeptRows)))
+    known = source_columns(reads[0].source)
+    return [name for name in known if name in wanted] or known[:1]
 
 
-def _candidates(read: Read, detectors: Iterable[Detector]) -> str:
-    """The queries of candidates that may select from the read."""
-    return " ".join(detector.candidates for detector in detectors if read in detector.reads.values())
+def _place(read: Read) -> tuple[bool, str]:
+    """By which reads of one source are together."""
+    return isinstance(read.source, Events), name_of(read.source)
 
 
-def _united(lists: Iterable[Iterable[str]]) -> list[str]:
-    """The names in these lists, each once."""
-    return list(dict.fromkeys(name for names in lists for name in names))
+def _grouped(reads: Iterable[Read]) -> dict[Read, Collector]:
+    return {read: GroupedRows(read) for read in reads if isinstance(read, Groups)}
 
 
-def columns_of(source: Source, reads: Iterable[Read], candidates: str = "") -> list[str]:
-    """The columns of the source that the reads' predicates and the query of candidates name; where they name none, its
-    first column."""
-    known = source_columns(source)
-    texts = [f"{read.where} {read.per} {read.having}" for read in reads]
-    return _named(known, " ".join([*texts, candidates])) or known[:1]
-
-
-def _named(columns: Iterable[str], text: str) -> list[str]:
-    """The columns that an SQL text names."""
-    named = set(_WORD.findall(_STRING.sub("", text)))
-    return [name for name in columns if name in named]
-
-
-def _all_of(detector: Detector, present: dict[Read, bool], *, unknown: bool) -> bool:
-    return all(present.get(read, unknown) for read in detector.reads.values())
-
-
-def _chain(first: pa.RecordBatch, others: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    yield first
-    yield from others
+def _selected(read: Read, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of the batch that the read selects."""
+    condition = (read if isinstance(read, Where) else read.rows).condition
+    return batch if condition is None else batch.filter(condition.value(batch))

@@ -1,17 +1,39 @@
-"""`Read`: the rows of a table that a detector's query selects from, and from which its precondition follows."""
+"""What a detector reads: rows of a table (`Where`), or groups of them (`Groups`), from which its precondition follows
+and its query selects.
 
-import re
+    Where(CONNECTIONS, close_kind="refused", n_requests=at_least(10))
+    Groups(Where(USAGE, status="ok"), per=("conn_id",), having=total("n") >= 5)
+
+Both are checked when they are made: a column that the table lacks, a value of another type than the column's, and one
+that the column's closed list lacks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.dataset.tables.events import KINDS
-
-_NESTED = re.compile(r"<.*>")
+from kafkascope_spark.stories.findings.conditions import (
+    Aggregate,
+    ColumnOf,
+    Comparison,
+    Constant,
+    Expression,
+    OneOf,
+    Rows,
+    all_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """The messages of one kind, as `JoinGroup/request`."""
+    """The messages of one kind, as `JoinGroup/request`, for queries."""
 
     name: str
     columns: str
@@ -25,40 +47,185 @@ class Events:
     kind: str
 
 
-Source = Table | Messages | Events
+Source = Table | Events
 """Where rows come from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Rows of a table, or groups of them.
+class Where:
+    """The rows of a table, or events of a kind, for which all conditions hold: conditions.all_of takes the same ones.
 
-    The predicates are evaluated by Spark in the query and by DuckDB in the precondition (preconditions.py), so they use
-    only SQL that means the same in both: comparisons, in, like, coalesce, contains, and the macros defined there.
+    Raises TypeError and ValueError where a condition does not fit the table.
     """
 
-    source: Source
-    where: str = "true"
-    """A predicate on a row."""
-    per: str = ""
-    """Columns by which the selected rows are grouped, comma-separated; empty: they are not."""
-    aggregates: str = ""
-    """What is selected of each group besides its columns, comma-separated (Spark SQL)."""
-    having: str = ""
-    """A predicate on a group; without `per`, on all selected rows together, which the query has to check itself."""
+    __slots__ = ("condition", "source")
+
+    def __init__(self, source: Source | type[Row], /, *conditions: Expression, **columns: Any) -> None:
+        self.source: Source = source if isinstance(source, Table | Events) else source.TABLE
+        self.condition = all_of(*conditions, **columns) if conditions or columns else None
+        """None: all rows."""
+        rows = rows_of_none(self.source)
+        if self.condition is not None:
+            _check(self.condition, self.source, lambda: rows)
+
+    def and_where(self, *conditions: Expression, **columns: Any) -> "Where":
+        """Those of the rows for which these conditions hold too."""
+        own = () if self.condition is None else (self.condition,)
+        return Where(self.source, *own, *conditions, **columns)
+
+    def columns(self) -> set[str]:
+        """The columns that the conditions name."""
+        return set() if self.condition is None else self.condition.columns()
 
     def query(self, table: str) -> str:
-        """The Spark SQL that selects the rows or groups. table: the name of the source in the statement."""
+        """The Spark SQL that selects the rows. table: the name of the source in the statement."""
+        return f"select * from {table} where {self}"
+
+    def __str__(self) -> str:
+        """The conditions as Spark SQL."""
+        return "true" if self.condition is None else str(self.condition)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows: those with the same values of `per`; without it, all rows are one group."""
+
+    rows: Where
+    per: tuple[str | Expression, ...] = ()
+    having: Expression | None = None
+    """A condition on aggregates of a group (conditions.total, ...); None: each group that has a row."""
+
+    def __post_init__(self) -> None:
+        rows, aggregates = rows_of_none(self.source), _aggregates(self.having)
+        having = Constant(True) if self.having is None else self.having
+        _check(having, self.source, lambda: groups_of(rows, self.per, aggregates))
+
+    @property
+    def source(self) -> Source:
+        """Where the rows come from."""
+        return self.rows.source
+
+    def columns(self) -> set[str]:
+        """The columns that conditions and groups name."""
+        every = [each for each in (*map(_expression, self.per), self.having) if each is not None]
+        return self.rows.columns().union(*(each.columns() for each in every))
+
+    def query(self, table: str) -> str:
+        """The Spark SQL that selects the columns of `per` of each group; without these, the rows: then the query that
+        selects from them has to check the group itself. table: the name of the source in the statement."""
         if not self.per:
-            return f"select * from {table} where {self.where}"
-        columns = f"{self.per}, {self.aggregates}" if self.aggregates else self.per
-        return f"select {columns} from {table} where {self.where} group by {self.per} having {self.having or 'true'}"
+            return self.rows.query(table)
+        per = ", ".join(map(str, self.per))
+        having = "" if self.having is None else f" having {self.having}"
+        return f"select {per} from {table} where {self.rows} group by {per}{having}"
+
+
+Read = Where | Groups
+
+
+class GroupedRows:
+    """The groups of a read, from the rows that it selects, batch by batch."""
+
+    def __init__(self, read: Groups) -> None:
+        self._read = read
+        self._aggregates = _aggregates(read.having)
+        self._parts: list[pa.Table] = []
+
+    def take(self, rows: Rows) -> None:
+        """Take rows that the read selects."""
+        self._parts.append(groups_of(rows, self._read.per, self._aggregates))
+
+    def table(self) -> pa.Table:
+        """The groups that satisfy the read: the columns of `per` (and of aggregates)."""
+        if not self._parts:
+            return groups_of(rows_of_none(self._read.source), self._read.per, self._aggregates).slice(0, 0)
+        names = [str(each) for each in self._read.per]
+        combined = [(str(each), "sum" if each.function == "count_all" else each.function) for each in self._aggregates]
+        groups = _grouped(pa.concat_tables(self._parts), names, combined)
+        return groups if self._read.having is None else groups.filter(self._read.having.value(groups))
+
+
+def groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence[Aggregate]) -> pa.Table:
+    """The groups of rows with the same values of `per`, with these aggregates as columns under their SQL."""
+    columns = {str(each): _expression(each).value(rows) for each in per}
+    columns |= {str(each): each.of.value(rows) for each in aggregates if each.of is not None}
+    counts = [each for each in aggregates if each.of is None]
+    columns |= {str(each): pa.repeat(1, rows.num_rows) for each in counts}
+    columns = columns or {"rows": pa.repeat(1, rows.num_rows)}
+    functions = [(str(each), "sum" if each in counts else each.function) for each in aggregates]
+    return _grouped(pa.table(columns), [str(each) for each in per], functions)
+
+
+def has_group(rows: Rows, per: Sequence[str], having: Expression) -> bool:
+    """Whether a condition on aggregates holds for a group of the rows with the same values of `per`."""
+    found = pc.any(having.value(groups_of(rows, per, _aggregates(having))))
+    return found.as_py() is True
+
+
+def _grouped(rows: pa.Table, names: list[str], functions: Sequence[tuple[str, str]]) -> pa.Table:
+    """The groups by the columns of these names, with (column, function) as columns of the same names."""
+    if not names and not functions:
+        return rows.slice(0, 1)
+    groups = rows.group_by(names, use_threads=False).aggregate(list(dict.fromkeys(functions)))
+    computed = {f"{column}_{function}": column for column, function in functions}
+    return groups.rename_columns([computed.get(name, name) for name in groups.column_names])
 
 
 def source_columns(source: Source) -> list[str]:
-    """The names of the columns of a table, of the fields of messages that queries use, or of events of a kind."""
+    """The names of the columns of a table, or of events of a kind."""
+    names: list[str] = rows_of_none(source).schema.names
+    return names
+
+
+def rows_of_none(source: Source) -> pa.RecordBatch:
+    """A batch without rows, of all columns of a table, or of events of a kind."""
     if isinstance(source, Table):
-        return list(source.schema.names)
-    if isinstance(source, Events):
-        return ["conn_id", *KINDS[source.kind].names]
-    return re.findall(r"(?:^|, )(\w+) ", _NESTED.sub("", source.columns))
+        return pa.RecordBatch.from_pylist([], source.schema)
+    if source.kind not in KINDS:
+        raise ValueError(f"there are no events of kind {source.kind}")
+    return pa.RecordBatch.from_pylist([], pa.schema([("conn_id", pa.string()), *KINDS[source.kind]]))
+
+
+def _check(condition: Expression, source: Source, rows: Callable[[], Rows]) -> None:
+    """Raises TypeError where the condition names a column that there is not, or compares what cannot be compared, and
+    ValueError where it names a value that the column never has. rows: gives the columns with their types."""
+    try:
+        found = condition.value(rows())
+    except (KeyError, pa.ArrowException) as error:
+        raise TypeError(f"{condition}, of {name_of(source)}: {error}") from error
+    if not pa.types.is_boolean(found.type):
+        raise TypeError(f"{condition}, of {name_of(source)}: a condition is true or false")
+    for name, value in _compared(condition):
+        known = _closed_list(source, name)
+        if known and value not in known:
+            raise ValueError(f"{name_of(source)}.{name} is never {value!r}")
+
+
+def _compared(condition: Expression) -> Iterator[tuple[str, Any]]:
+    """The columns that are compared with values, and the values."""
+    for part in condition.parts():
+        if isinstance(part, OneOf) and isinstance(part.of, ColumnOf):
+            yield from ((part.of.name, value) for value in part.values)
+        if isinstance(part, Comparison) and isinstance(part.left, ColumnOf) and isinstance(part.right, Constant):
+            yield part.left.name, part.right.constant
+
+
+def _closed_list(source: Source, name: str) -> Sequence[str]:
+    """The values that a column may have; empty where it may have any. The usage of a connection has those of its
+    requests."""
+    table = REQUESTS if isinstance(source, Events) else source
+    return table.column(name).values if name in table.schema.names else ()
+
+
+def name_of(source: Source) -> str:
+    """The name of the table or of the kind of events."""
+    return source.name if isinstance(source, Table) else source.kind
+
+
+def _expression(each: str | Expression) -> Expression:
+    return ColumnOf(each) if isinstance(each, str) else each
+
+
+def _aggregates(having: Expression | None) -> list[Aggregate]:
+    """The aggregates in a condition, each once."""
+    parts = () if having is None else having.parts()
+    return list(dict.fromkeys(part for part in parts if isinstance(part, Aggregate)))

@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_analyzer.dataset.stories.findings import Severity
 from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings import wording
+from kafkascope_spark.stories.findings.candidates import Candidates
 from kafkascope_spark.stories.findings.read import Read
 from kafkascope_spark.stories.incidents.kinds import names_of
 
@@ -103,9 +104,9 @@ class Detector:
     reads: Mapping[str, Read]
     """Rows without which nothing can be found, by the name under which the query selects from them. A detector is
     left out when one of them has no rows."""
-    candidates: str = ""
-    """SQL over the reads by their names, evaluated by DuckDB before the query (preconditions.py): what the reads must
-    have in common. A detector is left out when it gives no row; empty: it is enough that each read has rows."""
+    candidates: Candidates | None = None
+    """What the reads must have in common, tested before the query (preconditions.py). A detector is left out where
+    that fails; None: it is enough that each read has rows."""
     query: str
     """Spark SQL: one row of facts a finding (REQUIRED_FACTS and the rule's own). It may select from the detector's
     reads, the dataset's tables, and the queries and messages of shared_queries.py."""
@@ -115,6 +116,10 @@ class Detector:
     """What was found: subject, number, time."""
     advice: Text | None = None
     """What to change, with the values of this finding; None: the rule's own advice."""
+
+    def __post_init__(self) -> None:
+        if self.candidates is not None:
+            self.candidates.check(self.reads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ a shared query gives that an alias.
 
 from kafkascope_analyzer.dataset.stories import INCIDENTS, RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.stories.findings.read import Events, Messages, Read
+from kafkascope_spark.stories.findings.conditions import above, longer_than
+from kafkascope_spark.stories.findings.read import Events, Groups, Messages, Where
 from kafkascope_spark.stories.incidents.kinds import KINDS
 
 CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
@@ -39,20 +40,20 @@ USAGE = Events("usage")
 EVENTS_BY_NAME = {USAGE.kind: USAGE}
 """Events that queries select from, by their kind."""
 
-UNANSWERED_OR_RESET = Read(
-    RECOVERIES,
-    "resource_kind = 'connection' and first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_RESET')",
+UNANSWERED_OR_RESET = Where(
+    RECOVERIES, resource_kind="connection", first_error_name=("REQUEST_UNANSWERED", "CONNECTION_RESET")
 )
 """Episodes that begin with a request without a response, or with a reset."""
-LOST_BROKERS = Read(
+LOST_BROKERS = Where(
     INCIDENTS,
-    f"kind in ({', '.join(repr(kind.name) for kind in KINDS if kind.cuts_clients)}) and size(clients) > 0",
+    kind=tuple(kind.name for kind in KINDS if kind.cuts_clients),
+    clients=longer_than(0),
 )
 """Incidents of brokers that served nobody, or not some hosts."""
-ANSWERING_SERVERS = Read(CONNECTIONS, "client_bytes > 0 and server_bytes > 0", per="server_ip, server_port")
+ANSWERING_SERVERS = Groups(
+    Where(CONNECTIONS, client_bytes=above(0), server_bytes=above(0)), per=("server_ip", "server_port")
+)
 """Servers of which both directions were captured (n_up of servers): isolated_failures are about these."""
-IS_ANSWERING = "resource = concat(server_ip, ':', server_port)"
-"""In a query of candidates: the episode of recovery is about such a server."""
 
 _CONNECTION_CLIENTS = f"""
 select explode(conn_ids) as conn_id, {CLIENT} from clients"""

@@ -1,7 +1,7 @@
 """Members that their group went on without: silent until the session timed out, and not seen since."""
 
 from kafkascope_analyzer.dataset.stories import REBALANCES
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.sql import literals
 from kafkascope_spark.stories.findings.wording import client, duration
@@ -49,7 +49,7 @@ def _advice(f: Facts) -> str:
 
 
 MISSING_MEMBERS = Detector(
-    reads={"evictions": Read(REBALANCES, "trigger = 'member_evicted'")},
+    reads={"evictions": Where(REBALANCES, trigger="member_evicted")},
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

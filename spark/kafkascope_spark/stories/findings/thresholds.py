@@ -1,5 +1,7 @@
 """The numbers that rules compare with, each with its source or reason. None is tuned to a capture."""
 
+from decimal import Decimal
+
 IDLE_LEAST_MS = 60_000
 """A shorter silence no middlebox takes for an idle connection: the shortest limits in use are a minute (HAProxy's and
 Envoy's usual client timeouts), Azure's 4 min, AWS's 350 s, GCP's 10 min."""
@@ -12,10 +14,10 @@ SLOW_START_MS = 10_000
 """A start that takes so long has run into a time limit: connecting alone may take as long
 (socket.connection.setup.timeout.ms, 10 s); a sound start takes one to four seconds with the group's initial delay
 (group.initial.rebalance.delay.ms, 3 s)."""
-MISSING_SHARE = 0.01
+MISSING_SHARE = Decimal("0.01")
 """Share of the stream's bytes, or of the packets, that a capture may lack before its numbers are doubtful: tshark's and
 Zeek's own reports call 1 % of loss a problem."""
-ONE_WAY_SHARE = 0.1
+ONE_WAY_SHARE = Decimal("0.1")
 """Share of connections seen in one direction only: a few are cut by the capture's ends."""
 CUT_BYTES = 65_536
 """A file that lacks more than its last packet (a packet is at most so long) lost something worth knowing."""

@@ -21,7 +21,7 @@ FACTS = "null as client_instance_id, null as conn_ids, 1 as n, 1L as first_ns, 2
 def rule(name: str, query: str) -> Rule:
     some = registry.RULES[0]
     texts = {"subject": lambda _: None, "sentence": lambda _: "found", "advice": None}
-    detector = replace(some.detectors[0], reads={}, candidates="", query=query, **texts)
+    detector = replace(some.detectors[0], reads={}, candidates=None, query=query, **texts)
     return replace(some, name=name, detectors=(detector,), unless=(), follows=None)
 
 

@@ -1,9 +1,10 @@
 """Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
 
 import pathlib
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,16 +12,46 @@ import pytest
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
+from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, INGEST_TABLES, REQUESTS
 from kafkascope_spark.queries.statement import selected_names
-from kafkascope_spark.stories.findings.preconditions import Preconditions, columns_of
-from kafkascope_spark.stories.findings.read import Events, Messages, Read, Source, source_columns
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
+from kafkascope_spark.stories.findings.conditions import (
+    NOT_NULL,
+    Expression,
+    above,
+    all_of,
+    any_of,
+    below,
+    column,
+    contains,
+    count,
+    count_if,
+    first_known,
+    largest,
+    longer_than,
+    matches,
+    no_match,
+    none_of,
+    smallest,
+    total,
+)
+from kafkascope_spark.stories.findings.preconditions import Preconditions
+from kafkascope_spark.stories.findings.read import Events, Groups, Read, Source, Where, name_of, source_columns
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Detector, fact
 from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES, USAGE
 
-LEAVES = Messages("LeaveGroup/request", "conn_id string, ts_ns bigint")
+
+@dataclass(frozen=True)
+class Client(Row):
+    """Some columns of clients."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    kind: str
+
+
 ROWS: dict[str, list[dict[str, Any]]] = {
     "errors": [{"error_name": "NONE"}, {"error_name": "NOT_COORDINATOR"}, {"error_name": None}],
     "captures": [{"n_dropped": 3}, {"n_dropped": None}],
@@ -30,7 +61,6 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"conn_id": "c1", "record_bytes": None, "fetch_session_epoch": 0},
         {"conn_id": "c2", "record_bytes": 600, "fetch_session_epoch": 0},
     ],
-    "messages/LeaveGroup/request": [{"conn_id": "c1", "ts_ns": 7}],
     "events": [
         {"kind": "usage", "conn_id": "c1", "usage": {"n": 3, "status": "ok"}},
         {"kind": "usage", "conn_id": "c2", "usage": {"n": 4, "status": "unanswered"}},
@@ -62,82 +92,186 @@ def detector(*reads: Read) -> Detector:
     return Detector(reads=named, query="", subject=fact("n"), sentence=lambda _: "")
 
 
-@pytest.mark.parametrize(
-    ("read", "there"),
-    [
-        (Read(ERRORS, "error_name in ('NOT_COORDINATOR', 'OTHER')"), True),
-        (Read(ERRORS, "error_name = 'OTHER'"), False),
-        (Read(ERRORS, "not regexp_like(error_name, '^N')"), False),
-        (Read(ERRORS, "regexp_like(error_name, 'COORD')"), True),
-        (Read(ERRORS, "topic is not null"), False),
-        (Read(CAPTURES, "n_dropped > 2"), True),
-        (Read(CAPTURES, "n_dropped > 3"), False),
-        (Read(CONNECTIONS, "size(roles) > 1"), True),
-        (Read(CONNECTIONS, "size(roles) > 2"), False),
-        (Read(CONNECTIONS), True),
-        (Read(RECOVERIES), False),
-        (Read(RECOVERIES, "storm"), False),
-        (Read(LEAVES), True),
-        (Read(LEAVES, "ts_ns > 7"), False),
-        (Read(Messages("JoinGroup/request", "conn_id string")), False),
-        (Read(REQUESTS, having="sum(record_bytes) >= 1000"), True),
-        (Read(REQUESTS, having="sum(record_bytes) > 1000"), False),
-        (Read(REQUESTS, "fetch_session_epoch = 0", per="conn_id", having="count(*) >= 2"), True),
-        (Read(REQUESTS, "fetch_session_epoch = 0", per="conn_id", having="count(*) >= 3"), False),
-        (Read(REQUESTS, "conn_id = 'c2'", per="conn_id", having="count(*) >= 2"), False),
-        (Read(RECOVERIES, per="cause_id", having="count(*) >= 1"), False),
-        (Read(USAGE, "n > 3"), True),
-        (Read(USAGE, "status is null"), False),
-        (Read(USAGE, "n > 3 and status = 'ok'"), False),
-        (Read(USAGE, per="conn_id", having="sum(n) > 4"), True),
-        (Read(USAGE, per="conn_id", having="sum(n) > 5"), False),
-        (Read(USAGE, "status = 'unanswered'", per="conn_id", having="sum(n) > 3"), True),
-        (Read(USAGE, "status = 'unanswered'", per="conn_id", having="sum(n) > 4"), False),
-        (Read(USAGE, "status is null", per="conn_id", having="count(*) > 0"), False),
-        (Read(USAGE, having="sum(n) > 8"), True),
-        (Read(USAGE, having="sum(n) > 9"), False),
-    ],
-)
+CASES: list[tuple[Read, bool]] = [
+    (Where(ERRORS, error_name=("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")), True),
+    (Where(ERRORS, error_name="COORDINATOR_NOT_AVAILABLE"), False),
+    (Where(ERRORS, error_name=no_match("^N")), False),
+    (Where(ERRORS, error_name=matches("COORD")), True),
+    (Where(ERRORS, error_name=contains("COORD")), True),
+    (Where(ERRORS, error_name=none_of("NONE", "NOT_COORDINATOR")), False),
+    (Where(ERRORS, error_name=None), True),
+    (Where(ERRORS, topic=NOT_NULL), False),
+    (Where(CAPTURES, n_dropped=above(2)), True),
+    (Where(CAPTURES, n_dropped=above(3)), False),
+    (Where(CAPTURES, column("n_dropped") * Decimal("0.5") > 1), True),
+    (Where(CONNECTIONS, roles=longer_than(1)), True),
+    (Where(CONNECTIONS, roles=longer_than(2)), False),
+    (Where(CONNECTIONS), True),
+    (Where(RECOVERIES), False),
+    (Where(RECOVERIES, storm=True), False),
+    (Groups(Where(REQUESTS), having=total("record_bytes") >= 1000), True),
+    (Groups(Where(REQUESTS), having=total("record_bytes") > 1000), False),
+    (Groups(Where(REQUESTS, fetch_session_epoch=0), per=("conn_id",), having=count() >= 2), True),
+    (Groups(Where(REQUESTS, fetch_session_epoch=0), per=("conn_id",), having=count() >= 3), False),
+    (Groups(Where(REQUESTS, conn_id="c2"), per=("conn_id",), having=count() >= 2), False),
+    (Groups(Where(REQUESTS), per=("conn_id",), having=count_if(all_of(record_bytes=None)) > 0), True),
+    (Groups(Where(REQUESTS), having=largest("record_bytes") - smallest("record_bytes") > 200), False),
+    (Groups(Where(REQUESTS), per=(first_known("record_bytes", "fetch_session_epoch"),), having=count() > 1), False),
+    (Groups(Where(RECOVERIES), per=("cause_id",), having=count() >= 1), False),
+    (Groups(Where(RECOVERIES), per=("cause_id",)), False),
+    (Where(USAGE, n=above(3)), True),
+    (Where(USAGE, status=None), False),
+    (Where(USAGE, n=above(3), status="ok"), False),
+    (Where(USAGE, any_of(n=above(3), status="ok")), True),
+    (Groups(Where(USAGE), per=("conn_id",), having=total("n") > 4), True),
+    (Groups(Where(USAGE), per=("conn_id",), having=total("n") > 5), False),
+    (Groups(Where(USAGE, status="unanswered"), per=("conn_id",), having=total("n") > 3), True),
+    (Groups(Where(USAGE, status="unanswered"), per=("conn_id",), having=total("n") > 4), False),
+    (Groups(Where(USAGE, status=None), per=("conn_id",), having=count() > 0), False),
+    (Groups(Where(USAGE), having=total("n") > 8), True),
+    (Groups(Where(USAGE), having=total("n") > 9), False),
+]
+
+
+@pytest.mark.parametrize(("read", "there"), CASES)
 def test_a_read_has_rows_or_not(dataset: Dataset, read: Read, there: bool) -> None:
     assert Preconditions(dataset).satisfied([detector(read)]) == [there]
 
 
+def test_all_reads_of_a_dataset_are_evaluated_together(dataset: Dataset) -> None:
+    detectors = [detector(read) for read, _ in CASES]
+    assert Preconditions(dataset).satisfied(detectors) == [there for _, there in CASES]
+
+
 def test_a_detector_needs_all_of_its_reads(dataset: Dataset) -> None:
-    present, missing = Read(CAPTURES, "n_dropped > 2"), Read(ERRORS, "error_name = 'OTHER'")
-    grouped = Read(REQUESTS, having="sum(record_bytes) > 1000")
+    present, missing = Where(CAPTURES, n_dropped=above(2)), Where(ERRORS, topic=NOT_NULL)
+    grouped = Groups(Where(REQUESTS), having=total("record_bytes") > 1000)
     detectors = [detector(), detector(present), detector(present, missing), detector(grouped, present)]
     assert Preconditions(dataset).satisfied(detectors) == [True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("candidates", "there"),
-    [
-        ("select 1 from rows_0 join rows_1 using (conn_id) where n = 3", True),
-        ("select 1 from rows_0 join rows_1 using (conn_id) where n = 4", False),
-        ("select 1 from rows_0 join rows_1 using (conn_id) group by conn_id having sum(record_bytes) = 800", True),
-        ("select 1 from rows_1 where n = 4", True),
-    ],
-)
-def test_the_reads_of_a_detector_need_candidates_in_common(dataset: Dataset, candidates: str, there: bool) -> None:
-    """Only c1 has a request of 400 record bytes; its answered requests are in two rows."""
-    needed = replace(detector(Read(REQUESTS, "record_bytes < 500"), Read(USAGE)), candidates=candidates)
+@pytest.mark.parametrize(("least", "there"), [(400, True), (401, False)])
+def test_the_reads_of_a_detector_need_candidates_in_common(dataset: Dataset, least: int, there: bool) -> None:
+    """Only c1 has a request of less than 500 record bytes."""
+
+    def exist(tables: Tables) -> bool:
+        answered = {conn_id for (conn_id,) in rows_of(tables["rows_1"], "conn_id")}
+        requests = rows_of(tables["rows_0"], "conn_id", "record_bytes")
+        return any(conn_id in answered and n_bytes >= least for conn_id, n_bytes in requests)
+
+    candidates = Candidates({"rows_0": ("conn_id", "record_bytes"), "rows_1": ("conn_id",)}, exist)
+    needed = replace(detector(Where(REQUESTS, record_bytes=below(500)), Where(USAGE)), candidates=candidates)
     assert Preconditions(dataset).satisfied([needed]) == [there]
 
 
-@pytest.mark.parametrize(("most", "there"), [(5, True), (6, False)])
-def test_candidates_select_from_the_events_of_groups(dataset: Dataset, most: int, there: bool) -> None:
-    """The rows of events that a read of groups selects are kept, with the column that only the candidates name."""
-    needed = detector(Read(USAGE, "status = 'ok'", having="count(*) = 2"))
-    candidates = f"select 1 from rows_0 having sum(n) >= {most}"
-    assert Preconditions(dataset).satisfied([replace(needed, candidates=candidates)]) == [there]
+@pytest.mark.parametrize("source", [REQUESTS, USAGE])
+def test_candidates_of_groups_have_their_columns(dataset: Dataset, source: Source) -> None:
+    def exist(tables: Tables) -> bool:
+        return list(rows_of(tables["rows_0"], "conn_id")) == [("c1",)]
+
+    groups = Groups(Where(source), per=("conn_id",), having=count() > 1)
+    needed = replace(detector(groups), candidates=Candidates({"rows_0": ("conn_id",)}, exist))
+    assert Preconditions(dataset).satisfied([needed]) == [True]
 
 
-def test_candidates_of_a_group_have_its_columns(dataset: Dataset) -> None:
-    groups = Read(REQUESTS, per="conn_id", having="count(*) > 1")
-    needed = [
-        replace(detector(groups), candidates=f"select 1 from rows_0 where conn_id = '{conn}'") for conn in ("c1", "c2")
-    ]
-    assert Preconditions(dataset).satisfied(needed) == [True, False]
+def test_rows_get_the_client_that_their_connection_belongs_to() -> None:
+    rows = pa.table({"conn_id": ["c1", "c2", "c9"], "n": [1, 2, 3]})
+    clients = pa.table({"client_instance_id": ["ci-1", "ci-2", "ci-3"], "conn_ids": [["c1", "c2"], None, ["c2"]]})
+    found = rows_of(with_client(rows, clients), "client_instance_id", "n")
+    assert sorted(found) == [("ci-1", 1), ("ci-1", 2), ("ci-3", 2)]
+    assert with_client(rows, clients.slice(0, 0)).num_rows == 0
+
+
+def test_candidates_are_asked_only_where_each_read_has_rows(dataset: Dataset) -> None:
+    def exist(_: Tables) -> bool:
+        raise AssertionError
+
+    needed = detector(Where(ERRORS, topic=NOT_NULL), Where(REQUESTS))
+    needed = replace(needed, candidates=Candidates({"rows_1": ("conn_id",)}, exist))
+    assert Preconditions(dataset).satisfied([needed]) == [False]
+
+
+MISFITS: list[Callable[[], Any]] = [
+    lambda: Where(ERRORS, error="NONE"),
+    lambda: Where(ERRORS, column("ts_ns") - column("sent_ns") > 5),
+    lambda: Where(ERRORS, api_key="Fetch"),
+    lambda: Where(ERRORS, error_name=3),
+    lambda: Where(ERRORS, error_name=(3, 4)),
+    lambda: Where(ERRORS, error_name=longer_than(1)),
+    lambda: Where(ERRORS, column("ts_ns") + 1),
+    lambda: Where(REQUESTS, out_of_order="yes"),
+    lambda: Where(USAGE, no_field=1),
+    lambda: Where(Client, clients=1),
+    lambda: Groups(Where(REQUESTS), having=total("nothing") > 1),
+    lambda: Groups(Where(REQUESTS), having=total("conn_id") > 1),
+    lambda: Groups(Where(REQUESTS), having=total("n_errors")),
+    lambda: replace(detector(), candidates=Candidates({"rows_0": ("conn_id",)}, bool)),
+    lambda: replace(detector(Where(REQUESTS)), candidates=Candidates({"rows_0": ("nothing",)}, bool)),
+    lambda: replace(
+        detector(Groups(Where(REQUESTS), per=("conn_id",))), candidates=Candidates({"rows_0": ("status",)}, bool)
+    ),
+]
+
+
+@pytest.mark.parametrize("made", MISFITS, ids=range(len(MISFITS)))
+def test_what_does_not_fit_the_table_is_refused_when_it_is_made(made: Callable[[], Any]) -> None:
+    with pytest.raises((TypeError, KeyError)):
+        made()
+
+
+NEVER: list[Callable[[], Any]] = [
+    lambda: Where(CONNECTIONS, close_kind="closed"),
+    lambda: Where(CONNECTIONS, close_kind=("refused", "closed")),
+    lambda: Where(CONNECTIONS, any_of(close_kind=none_of("closed"))),
+    lambda: Where(USAGE, status="closed"),
+    lambda: Where(Events("nothing")),
+]
+
+
+@pytest.mark.parametrize("made", NEVER, ids=range(len(NEVER)))
+def test_a_value_that_a_column_never_has_is_refused(made: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=r"closed|nothing"):
+        made()
+
+
+def test_a_row_class_stands_for_its_table() -> None:
+    assert Where(Client, kind="consumer").source is CLIENTS
+
+
+def test_what_a_calculation_leaves_its_type_by_is_an_error() -> None:
+    rows = pa.table({"n": pa.array([2**62], pa.int64())})
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        (column("n") + column("n") > 5).value(rows)
+
+
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        (all_of(a=above(1), b=above(1)), [None, False, True, None]),
+        (any_of(a=above(1), b=above(1)), [None, None, True, None]),
+        (all_of(a=none_of(1)), [None, False, True, None]),
+        (all_of(a=(1, 3)), [None, True, False, None]),
+        (all_of(a=NOT_NULL), [False, True, True, False]),
+        (column("a") * 2.5 >= 5, [None, False, True, None]),
+        (first_known("b", "a") >= 2, [None, False, True, None]),
+    ],
+)
+def test_null_is_as_in_sql(condition: Expression, values: list[bool | None]) -> None:
+    rows = pa.table({"a": pa.array([None, 1, 2, None], pa.int32()), "b": pa.array([None, None, 3, None], pa.int64())})
+    assert condition.value(rows).to_pylist() == values
+
+
+@pytest.mark.parametrize(
+    ("condition", "sql"),
+    [
+        (all_of(name="it's \\ here"), r"(name = 'it\'s \\ here')"),
+        (all_of(flag=True, n=Decimal("0.01")), "(flag = true and n = 0.01)"),
+        (column("n") * 1e9 < 5, "(n * 1000000000.0D) < 5"),
+        (count_if(all_of(n=None)) < 1, "sum(if((n is null), 1, 0)) < 1"),
+    ],
+)
+def test_a_condition_is_spark_sql(condition: Expression, sql: str) -> None:
+    assert str(condition) == sql
 
 
 @pytest.mark.parametrize(
@@ -161,39 +295,6 @@ def test_a_request_without_an_answer_needs_both_directions_of_its_server(
     assert Preconditions(as_dataset(tmp_path, (0, 1))).satisfied([detector_of_rule]) == [asked]
 
 
-def test_columns_of_reads_all_columns_that_predicates_name_and_no_string() -> None:
-    reads = [
-        Read(REQUESTS, "acks = 0 and status = 'throttle_ms'"),
-        Read(REQUESTS, per="conn_id", having="max(n_records) > 1"),
-    ]
-    assert set(columns_of(REQUESTS, reads)) == {"acks", "status", "conn_id", "n_records"}
-    assert len(columns_of(REQUESTS, [Read(REQUESTS)])) == 1
-
-
-@pytest.mark.parametrize(("name", "read"), ALL_READS, ids=[name for name, _ in ALL_READS])
-def test_predicates_name_columns_and_values_that_there_are(name: str, read: Read) -> None:
-    assert read.where == "true" or columns_of(read.source, [Read(read.source, read.where)])
-    for column, value in re_values(read.where):
-        known = known_values(read.source, column)
-        assert not known or value in known, f"{name}: {column} is never {value}"
-
-
-def known_values(source: Source, column: str) -> Sequence[str]:
-    """The values that a column may have; empty where it may have any."""
-    if isinstance(source, Messages):
-        return ()
-    return (REQUESTS if isinstance(source, Events) else source).column(column).values
-
-
-def re_values(where: str) -> list[tuple[str, str]]:
-    import re
-
-    pairs = [(column, value) for column, value in re.findall(r"(\w+) = '([^']*)'", where)]
-    for column, values in re.findall(r"(\w+) (?:not )?in \(('[^)]*')\)", where):
-        pairs += [(column, value) for value in re.findall(r"'([^']*)'", values)]
-    return pairs
-
-
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_queries_select_from_what_there_is(rule: Any) -> None:
     tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES)} | {"usage"}
@@ -201,7 +302,6 @@ def test_queries_select_from_what_there_is(rule: Any) -> None:
     for each in rule.detectors:
         own = {name for name in each.reads if name not in SHARED_QUERIES}
         assert not own & tables, "a read hides a table"
-        assert set(selected_names(each.candidates)) <= each.reads.keys()
         local = set(_common_tables(each.query))
         assert set(selected_names(each.query)) <= tables | own | local
 
@@ -216,31 +316,29 @@ def _common_tables(query: str) -> list[str]:
 @pytest.mark.parametrize("capture", ["leader_move", "shared_vip", "limits"])
 def test_spark_selects_rows_where_a_precondition_holds(dataset_of: Any, spark: Any, capture: str) -> None:
     """The oracle is Spark: it counts the rows of the same read, on a real capture."""
-    from kafkascope_spark.tables import Tables
+    from kafkascope_spark.tables import Tables as SparkTables
 
     dataset = Dataset.open(dataset_of(capture))
-    tables = Tables(spark, dataset)
-    reads = list({read: None for _, read in ALL_READS if not isinstance(read.source, Messages)})
-    counts = []
-    for read in reads:
-        grouped = f"select 1 as one from {{rows}} where {read.where}"
-        grouped += f" group by {read.per}" if read.per else ""
-        grouped += f" having {read.having}" if read.having else ""
-        text = grouped.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
-        counts.append(
-            f"select {len(counts)} as number, count(*) as n from ({text})".replace("{rows}", f"{{t_{_name(read)}}}")
-        )
-    frames = {f"t_{_name(read)}": _frame(tables, read) for read in reads}
+    tables = SparkTables(spark, dataset)
+    reads = list(dict.fromkeys(read for _, read in ALL_READS))
+    counts = [
+        f"select {number} as number, count(*) as n from ({_query(read)})".replace("{", "{{")
+        .replace("}", "}}")
+        .replace("SOURCE", f"{{t_{name_of(read.source)}}}")
+        for number, read in enumerate(reads)
+    ]
+    frames = {f"t_{name_of(read.source)}": _frame(tables, read) for read in reads}
     found = spark.sql(" union all ".join(counts), **frames).toArrow().to_pylist()
     by_spark = [row["n"] > 0 for row in sorted(found, key=lambda row: row["number"])]
     assert Preconditions(dataset).satisfied([detector(read) for read in reads]) == by_spark
     assert True in by_spark
 
 
-def _name(read: Read) -> str:
-    """The name of the read's source among the tables of a query."""
-    assert not isinstance(read.source, Messages)
-    return read.source.name if isinstance(read.source, Table) else read.source.kind
+def _query(read: Read) -> str:
+    """The rows of a read, or its groups: where all rows are one group, that group."""
+    if isinstance(read, Groups) and not read.per:
+        return f"select 1 as one from SOURCE where {read.rows} having {read.having}"
+    return read.query("SOURCE")
 
 
 def _frame(tables: Any, read: Read) -> Any:

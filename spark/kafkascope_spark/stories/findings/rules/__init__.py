@@ -1,1 +1,1 @@
-"""One module a rule: its texts, and one or several detectors. `findings/registry.py` lists them."""
+"""One module a rule: its texts, and one or several detectors. `findings/registry.py` finds them."""

@@ -1,9 +1,9 @@
 """`access_denied`: an ACL refused what a client asked for."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
-from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
+from kafkascope_spark.stories.findings.sql import first_ids, sorted_set
 from kafkascope_spark.stories.findings.wording import client, times
 
 DENIED = (
@@ -35,7 +35,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"refusals": Read(ERRORS, f"error_name in {literals(DENIED)}")},
+    reads={"refusals": Where(ERRORS, error_name=DENIED)},
     query=_QUERY,
     subject=fact("resource"),
     sentence=_sentence,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import USAGE
 from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
@@ -32,7 +32,7 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"unacknowledged": Read(USAGE, "is_unacknowledged")},
+    reads={"unacknowledged": Where(USAGE, is_unacknowledged=True)},
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,

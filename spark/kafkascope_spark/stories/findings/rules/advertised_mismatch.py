@@ -1,7 +1,8 @@
 """`advertised_mismatch`: the address that is advertised for one broker answers as another."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import contains
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import counted
@@ -25,7 +26,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"mismatches": Read(CONNECTIONS, f"node_id is null and contains(node_id_why, '{ANOTHER}')")},
+    reads={"mismatches": Where(CONNECTIONS, node_id=None, node_id_why=contains(ANOTHER))},
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

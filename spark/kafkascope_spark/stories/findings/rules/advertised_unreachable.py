@@ -1,9 +1,23 @@
 """`advertised_unreachable`: Metadata names the brokers' addresses to a client, and it cannot get there."""
 
+import re
+from collections import defaultdict
 from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, DNS, TOPOLOGY
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import (
+    NOT_NULL,
+    above,
+    all_of,
+    any_of,
+    count_if,
+    longer_than,
+    matches,
+    no_match,
+    none_of,
+)
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, Text
 from kafkascope_spark.stories.findings.shared_queries import CLIENT
 from kafkascope_spark.stories.findings.sql import first_ids, sorted_set
@@ -15,24 +29,25 @@ PRIVATE = (
     "100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])[.]|f[cd][0-9a-f]{2}:|fe80:|::1$)"
 )
 """RFC 1918, 3927, 4193, 4291, 6598: addresses that mean something in their own network only."""
-_NOBODY_THERE = Read(
-    CONNECTIONS,
-    per="server_ip, server_port",
-    having="count_if(close_kind in ('refused', 'unanswered')) > 0 "
-    "and count_if(synack_ns is not null or client_bytes > 0 or server_bytes > 0) = 0",
+_NOBODY_THERE = Groups(
+    Where(CONNECTIONS),
+    per=("server_ip", "server_port"),
+    having=all_of(
+        count_if(all_of(close_kind=("refused", "unanswered"))) > 0,
+        count_if(any_of(synack_ns=NOT_NULL, client_bytes=above(0), server_bytes=above(0))) < 1,
+    ),
 )
-_ADVERTISED_ADDRESSES = Read(TOPOLOGY, "kind = 'broker'", per="host, port")
+_ADVERTISED_ADDRESSES = Groups(Where(TOPOLOGY, kind="broker"), per=("host", "port"))
 ADDRESS = "^[0-9.]+$|:"
 """An IP address, not a host name."""
-_UNKNOWN_NAMES = Read(
-    DNS,
-    per="client_ip, name",
-    aggregates="count_if(rcode <> 'NOERROR') as n, max(ts_ns) as last_ns, "
-    "min_by(rcode, if(rcode <> 'NOERROR', struct(ts_ns, rcode), null)) as rcode",
-    having="count_if(rcode <> 'NOERROR') > 0 and count_if(size(addresses) > 0) = 0",
+_IS_ERROR = all_of(rcode=none_of("NOERROR"))
+_UNKNOWN_NAMES = Groups(
+    Where(DNS),
+    per=("client_ip", "name"),
+    having=all_of(count_if(_IS_ERROR) > 0, count_if(all_of(addresses=longer_than(0))) < 1),
 )
-_LOOPBACK_HOSTS = Read(TOPOLOGY, f"regexp_like(host, '{LOOPBACK}')", per="host")
-_PUBLIC_CLIENTS = Read(CONNECTIONS, f"not regexp_like(client_ip, '{PRIVATE}')", per="client_ip")
+_LOOPBACK_HOSTS = Groups(Where(TOPOLOGY, host=matches(LOOPBACK)), per=("host",))
+_PUBLIC_CLIENTS = Groups(Where(CONNECTIONS, client_ip=no_match(PRIVATE)), per=("client_ip",))
 
 
 def _per_client(candidates: str, extra: str = "", tries: str = "cast(array() as array<string>)") -> str:
@@ -70,8 +85,12 @@ _NOT_ANSWERING = _per_client(
 )
 # Advertised by a name that the name server does not know.
 _NO_SUCH_NAME = _per_client(
-    "select a.*, u.n, u.rcode, u.last_ns from advertised_brokers a "
-    "join unknown_names u on a.client_ip = u.client_ip and a.host = u.name",
+    f"""
+    select a.*, u.n, u.rcode, u.last_ns from advertised_brokers a join (
+        select client_ip, name, count_if({_IS_ERROR}) as n, max(ts_ns) as last_ns,
+            min_by(rcode, if({_IS_ERROR}, struct(ts_ns, rcode), null)) as rcode
+        from dns group by client_ip, name having {_UNKNOWN_NAMES.having}
+    ) u on a.client_ip = u.client_ip and a.host = u.name""",
     "min(rcode) as rcode,",
 )
 # Localhost, 0.0.0.0 or nothing is advertised, and the client is on another host than the broker.
@@ -115,7 +134,21 @@ def _is_unknown(f: Facts) -> str:
     return f", and the name server answers {f.rcode} ({f.n} times)"
 
 
-def _detector(reads: dict[str, Read], query: str, reason: Callable[[Facts], str], candidates: str = "") -> Detector:
+def _somebody_is_sent_there(tables: Tables) -> bool:
+    """Whether an address of which nobody answers is advertised, by itself or by some name."""
+    by_port = defaultdict(set)
+    for host, port in rows_of(tables["advertised_addresses"], "host", "port"):
+        by_port[port].add(host)
+    return any(
+        host == server_ip or (host is not None and not re.search(ADDRESS, host))
+        for server_ip, server_port in rows_of(tables["nobody_there"], "server_ip", "server_port")
+        for host in by_port[server_port]
+    )
+
+
+def _detector(
+    reads: dict[str, Groups], query: str, reason: Callable[[Facts], str], candidates: Candidates | None = None
+) -> Detector:
     return Detector(
         reads=reads,
         candidates=candidates,
@@ -131,8 +164,10 @@ DETECTORS = (
         {"nobody_there": _NOBODY_THERE, "advertised_addresses": _ADVERTISED_ADDRESSES},
         _NOT_ANSWERING,
         _nobody_answers,
-        "select 1 from nobody_there join advertised_addresses on server_port = port "
-        f"and (server_ip = host or not regexp_like(host, '{ADDRESS}'))",
+        Candidates(
+            {"nobody_there": ("server_ip", "server_port"), "advertised_addresses": ("host", "port")},
+            _somebody_is_sent_there,
+        ),
     ),
     _detector({"unknown_names": _UNKNOWN_NAMES}, _NO_SUCH_NAME, _is_unknown),
     _detector(

@@ -1,20 +1,29 @@
 """`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
 
+from collections import Counter
+
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
+from kafkascope_spark.stories.findings.conditions import total
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.stories.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed
 
-_ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
-_GREETS = (
-    "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry', "
-    "'InitProducerId')"
+ASKING = ("Metadata", "FindCoordinator", "DescribeCluster")
+GREETING = (
+    "ApiVersions",
+    "SaslHandshake",
+    "SaslAuthenticate",
+    "GetTelemetrySubscriptions",
+    "PushTelemetry",
+    "InitProducerId",
 )
 """Requests that any broker serves: InitProducerId too, where there is no transactional id."""
+_ASKS, _GREETS = f"api_name in {literals(ASKING)}", f"api_name in {literals(GREETING)}"
 _WORKERS = ("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect")
 # One finding per client.
 _QUERY = f"""
@@ -40,11 +49,18 @@ having count_if(asks) >= {ASKED_AGAIN} and sum(if(asks, n_errors, 0)) = 0
     and count_if(not asks and not {_GREETS}) = 0
     and (max(if(asks, ts_ns, null)) - min(if(asks, ts_ns, null))) div 1000000 <= count_if(asks) * {ASKED_AGAIN_MS}L"""
 
-# All that the client was answered is where to go, at least so often.
-_CANDIDATES = f"""
-select 1 from answered join (select unnest(conn_ids) as conn_id, client_instance_id from workers) using (conn_id)
-group by client_instance_id
-having coalesce(sum(n) filter ({_ASKS}), 0) >= {ASKED_AGAIN} and count_if(not ({_ASKS}) and not ({_GREETS})) = 0"""
+
+def _some_only_ask(tables: Tables) -> bool:
+    """Whether all that a client was answered is where to go, at least so often."""
+    asked: Counter[str] = Counter()
+    worked = set()
+    answered = with_client(tables["answered"], tables["workers"])
+    for client_id, api_name, n in rows_of(answered, "client_instance_id", "api_name", "n"):
+        if api_name in ASKING:
+            asked[client_id] += n
+        elif api_name is not None and api_name not in GREETING:
+            worked.add(client_id)
+    return any(n >= ASKED_AGAIN and client_id not in worked for client_id, n in asked.items())
 
 
 def _sentence(f: Facts) -> str:
@@ -58,16 +74,17 @@ def _sentence(f: Facts) -> str:
 DETECTOR = Detector(
     # A client may open one bootstrap connection after the other, as librdkafka does.
     reads={
-        "asking_clients": Read(
-            CONNECTIONS,
-            "primary_role = 'bootstrap'",
-            per="client_ip, client_ids",
-            having=f"sum(n_requests) >= {ASKED_AGAIN}",
+        "asking_clients": Groups(
+            Where(CONNECTIONS, primary_role="bootstrap"),
+            per=("client_ip",),
+            having=total("n_requests") >= ASKED_AGAIN,
         ),
-        "workers": Read(CLIENTS, f"kind in {literals(_WORKERS)}"),
-        "answered": Read(USAGE, "status = 'ok'"),
+        "workers": Where(CLIENTS, kind=_WORKERS),
+        "answered": Where(USAGE, status="ok"),
     },
-    candidates=_CANDIDATES,
+    candidates=Candidates(
+        {"workers": ("client_instance_id", "conn_ids"), "answered": ("conn_id", "api_name", "n")}, _some_only_ask
+    ),
     query=_QUERY,
     subject=lambda f: ", ".join(f.servers[:10]),
     sentence=_sentence,

@@ -1,13 +1,14 @@
 """`capture_untrustworthy`: the capture lacks so much that other findings and numbers may be wrong."""
 
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import above, any_of, column, count, count_if, total
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE
 from kafkascope_spark.stories.findings.thresholds import CUT_BYTES, MISSING_SHARE, ONE_WAY_SHARE
 from kafkascope_spark.stories.findings.wording import counted, ratio
 
-_ONE_WAY = "client_segments = 0 or server_segments = 0"
+_ONE_WAY = any_of(client_segments=0, server_segments=0)
 _UNCUT_SNAPLEN = 65_535
 """A snap length from which on no packet is cut."""
 
@@ -19,10 +20,11 @@ def _connections_with(condition: str) -> str:
 # Connections with data of which only one direction was captured.
 _ONE_WAY_QUERY = f"""
 select null as client_instance_id, null as conn_ids, count(*) as n_all, count_if({_ONE_WAY}) as n,
-    {_connections_with(_ONE_WAY)} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
+    {_connections_with(str(_ONE_WAY))} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
 from connections where client_bytes + server_bytes > 0
 having count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}"""
-_IS_INCOMPLETE = f"sum(missing_bytes) > (sum(missing_bytes) + sum(client_bytes + server_bytes)) * {MISSING_SHARE}"
+_SEEN_BYTES = column("client_bytes") + column("server_bytes")
+_IS_INCOMPLETE = total("missing_bytes") > (total("missing_bytes") + total(_SEEN_BYTES)) * MISSING_SHARE
 # Bytes of the streams that are not in the capture: lost packets, or packets cut by the snap length.
 _MISSING_QUERY = f"""
 select null as client_instance_id, null as conn_ids, streams.*, packets.*
@@ -100,11 +102,7 @@ def _damaged_advice(_: Facts) -> str:
 DETECTORS = (
     Detector(
         reads={
-            "one_way": Read(
-                CONNECTIONS,
-                "client_bytes + server_bytes > 0",
-                having=f"count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}",
-            )
+            "one_way": Groups(Where(CONNECTIONS, _SEEN_BYTES > 0), having=count_if(_ONE_WAY) > count() * ONE_WAY_SHARE)
         },
         query=_ONE_WAY_QUERY,
         subject=lambda _: "one direction",
@@ -112,21 +110,21 @@ DETECTORS = (
         advice=_one_way_advice,
     ),
     Detector(
-        reads={"incomplete_streams": Read(CONNECTIONS, having=_IS_INCOMPLETE)},
+        reads={"incomplete_streams": Groups(Where(CONNECTIONS), having=_IS_INCOMPLETE)},
         query=_MISSING_QUERY,
         subject=lambda _: "missing bytes",
         sentence=_missing,
         advice=_missing_advice,
     ),
     Detector(
-        reads={"dropping_captures": Read(CAPTURES, f"n_dropped > n_packets * {MISSING_SHARE}")},
+        reads={"dropping_captures": Where(CAPTURES, column("n_dropped") > column("n_packets") * MISSING_SHARE)},
         query=_DROPPED_QUERY,
         subject=fact("path"),
         sentence=_dropped,
         advice=_dropped_advice,
     ),
     Detector(
-        reads={"damaged_captures": Read(CAPTURES, f"unread_bytes > {CUT_BYTES}")},
+        reads={"damaged_captures": Where(CAPTURES, unread_bytes=above(CUT_BYTES))},
         query=_DAMAGED_QUERY,
         subject=fact("path"),
         sentence=_damaged,

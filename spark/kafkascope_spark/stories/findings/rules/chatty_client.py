@@ -5,26 +5,32 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, with_client
+from kafkascope_spark.stories.findings.conditions import Expression, all_of, column, largest, none_of, smallest, total
+from kafkascope_spark.stories.findings.read import Where, has_group
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import USAGE
-from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, literals
+from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND
 from kafkascope_spark.stories.findings.wording import client, counted, duration
 from kafkascope_spark.stories.settings import setting, settings
 
-_SUCCEEDED = Read(
+_SUCCEEDED = Where(
     USAGE,
-    f"api_key not in {literals((api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE))} "
-    "and status = 'ok' and not failed",
+    api_key=none_of(api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE),
+    status="ok",
+    failed=False,
 )
 
 
-def _is_chatty(n: str, n_records: str, first_ns: str, last_ns: str) -> str:
-    """The condition that these aggregates of a client's requests fulfil."""
-    return (
-        f"{n} >= {limit.CHATTY_REQUESTS} and {n} >= {n_records} * {limit.CHATTY_EACH}e0 "
-        f"and {n} * 1e9 >= ({last_ns} - {first_ns}) * {limit.CHATTY_A_SECOND}e0"
-    )
+def _often(n: Expression, first_ns: Expression, last_ns: Expression) -> Expression:
+    """So many requests in that time, and so many a second."""
+    return all_of(n >= limit.CHATTY_REQUESTS, n * 1e9 >= (last_ns - first_ns) * float(limit.CHATTY_A_SECOND))
+
+
+def _is_chatty(n_records: str, first_ns: str) -> Expression:
+    """The condition for the requests of a client, by the columns that have their records and their first times."""
+    n = total("n")
+    return all_of(n >= total(n_records) * float(limit.CHATTY_EACH), _often(n, smallest(first_ns), largest("last_ns")))
 
 
 # One finding per client. Requests that failed, and connections that never got to work, are for other rules.
@@ -49,13 +55,12 @@ select client_instance_id, client_id, client_ip, sum(n) as n, sum(n_records) as 
     array(max_by(sample.request_id, struct(n, api_name))) as evidence, flatten(collect_list(conn_ids)) as conn_ids
 from by_api
 group by client_instance_id, client_id, client_ip
-having {_is_chatty("sum(n)", "sum(n_records)", "min(first_ns)", "max(last_ns)")}"""
-_CANDIDATES = f"""
-select 1 from succeeded join (
-    select unnest(conn_ids) as conn_id, client_instance_id from busy_clients
-) using (conn_id)
-group by client_instance_id
-having {_is_chatty("sum(n)", "sum(total_records)", "min(ts_ns)", "max(last_ns)")}"""
+having {_is_chatty("n_records", "first_ns")}"""
+
+
+def _some_are_chatty(tables: Tables) -> bool:
+    rows = with_client(tables["succeeded"], tables["busy_clients"])
+    return has_group(rows, ("client_instance_id",), _is_chatty("total_records", "ts_ns"))
 
 
 def _sentence(f: Facts) -> str:
@@ -89,14 +94,20 @@ def _commit(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "busy_clients": Read(
+        "busy_clients": Where(
             CLIENTS,
-            f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} "
-            f"and n_requests * 1e9 >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}e0",
+            _often(column("n_requests"), column("first_ns"), column("last_ns")),
+            kind=none_of("broker", "admin"),
         ),
         "succeeded": _SUCCEEDED,
     },
-    candidates=_CANDIDATES,
+    candidates=Candidates(
+        {
+            "busy_clients": ("client_instance_id", "conn_ids"),
+            "succeeded": ("conn_id", "n", "total_records", "ts_ns", "last_ns"),
+        },
+        _some_are_chatty,
+    ),
     query=_QUERY,
     subject=lambda f: f.most["api_name"],
     sentence=_sentence,

@@ -2,7 +2,8 @@
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, any_of, count, first_known, largest, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN, joined_lists
@@ -43,15 +44,14 @@ def _sentence(f: Facts) -> str:
     )
 
 
-_IS_LOADING = f"error_name = '{LOADING}' and (group_id is not null or transactional_id is not null)"
+_LOADING = Where(ERRORS, any_of(group_id=NOT_NULL, transactional_id=NOT_NULL), error_name=LOADING)
 DETECTOR = Detector(
     reads={
-        "loading_responses": Read(ERRORS, _IS_LOADING),
-        "long_loads": Read(
-            ERRORS,
-            _IS_LOADING,
-            per="node_id, coalesce(group_id, transactional_id)",
-            having=f"max(ts_ns) - min(ts_ns) >= {limit.LOAD_MS} * 1000000 or count(*) > {limit.STORM}",
+        "loading_responses": _LOADING,
+        "long_loads": Groups(
+            _LOADING,
+            per=("node_id", first_known("group_id", "transactional_id")),
+            having=any_of(largest("ts_ns") - smallest("ts_ns") >= limit.LOAD_MS * 1_000_000, count() > limit.STORM),
         ),
     },
     query=_QUERY,

@@ -5,8 +5,9 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
+from kafkascope_spark.stories.findings.conditions import none_of
 from kafkascope_spark.stories.findings.poll_timeouts import LEAVES_AND_REJOINS, now, slow_polls
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
@@ -105,7 +106,7 @@ def _silent(libraries: Collection[str], session_ms: int | None = None, silent_ns
 
 
 REFUSED_MEMBERS = Detector(
-    reads={"refusals": Read(ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {LEAVE_GROUP}")},
+    reads={"refusals": Where(ERRORS, error_name=REFUSED_MEMBER_ERRORS, api_key=none_of(LEAVE_GROUP))},
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

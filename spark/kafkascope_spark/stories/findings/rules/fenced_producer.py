@@ -1,7 +1,7 @@
 """`fenced_producer`: another instance took over the transactional id of a running producer."""
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import joined_lists
 from kafkascope_spark.stories.findings.wording import client, counted
@@ -47,7 +47,7 @@ def _advice(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"fenced": Read(TRANSACTIONS, "outcome = 'fenced'")},
+    reads={"fenced": Where(TRANSACTIONS, outcome="fenced")},
     query=_QUERY,
     subject=fact("transactional_id"),
     sentence=_sentence,

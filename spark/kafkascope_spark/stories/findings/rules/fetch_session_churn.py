@@ -2,7 +2,8 @@
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import above, total
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists
@@ -10,11 +11,10 @@ from kafkascope_spark.stories.findings.wording import broker, client, duration, 
 
 FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
 # Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
-_SESSION_BEGINNERS = Read(
-    USAGE,
-    f"api_key = {api_keys.FETCH} and n_new_fetch_sessions > 0 and not is_replica and status = 'ok'",
-    per="conn_id",
-    having=f"sum(n_new_fetch_sessions) >= {limit.SESSIONS_BEGUN}",
+_SESSION_BEGINNERS = Groups(
+    Where(USAGE, api_key=api_keys.FETCH, n_new_fetch_sessions=above(0), is_replica=False, status="ok"),
+    per=("conn_id",),
+    having=total("n_new_fetch_sessions") >= limit.SESSIONS_BEGUN,
 )
 # One finding per broker.
 _QUERY = f"""

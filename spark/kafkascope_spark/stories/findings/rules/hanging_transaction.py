@@ -1,7 +1,8 @@
 """`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import any_of
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
@@ -46,7 +47,7 @@ def _advice(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"hanging": Read(TRANSACTIONS, "outcome = 'hanging' or end_kind = 'coordinator'")},
+    reads={"hanging": Where(TRANSACTIONS, any_of(outcome="hanging", end_kind="coordinator"))},
     query=_QUERY,
     subject=fact("transactional_id"),
     sentence=_sentence,

@@ -1,7 +1,6 @@
 """`idle_reset`: a device between client and broker dropped a connection that had been idle."""
 
-from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import at_least
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import UNANSWERED_OR_RESET
 from kafkascope_spark.stories.findings.sql import joined_lists
@@ -48,7 +47,7 @@ def _advice(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"idle_connections": Read(RECOVERIES, f"{UNANSWERED_OR_RESET.where} and idle_ms >= {IDLE_LEAST_MS}")},
+    reads={"idle_connections": UNANSWERED_OR_RESET.and_where(idle_ms=at_least(IDLE_LEAST_MS))},
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

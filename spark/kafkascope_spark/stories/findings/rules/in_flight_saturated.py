@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import CADENCES
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import at_least
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import clients_with_id, listed
 from kafkascope_spark.stories.settings import setting, settings
@@ -43,8 +44,8 @@ def _advice(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "saturated": Read(
-            CADENCES, f"cadence = 'in_flight' and n >= {limit.TINY_REQUESTS} and p50_ms >= {limit.IN_FLIGHT}"
+        "saturated": Where(
+            CADENCES, cadence="in_flight", n=at_least(limit.TINY_REQUESTS), p50_ms=at_least(limit.IN_FLIGHT)
         )
     },
     query=_QUERY,

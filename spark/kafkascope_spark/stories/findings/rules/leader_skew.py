@@ -1,12 +1,16 @@
 """`leader_skew`: one broker has far more to do than the others."""
 
+from collections import Counter
+
 from kafkascope_analyzer.dataset.tables import TOPOLOGY
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import USAGE
-from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND, literals
+from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND
 from kafkascope_spark.stories.findings.wording import broker, percent, size
 
 # One finding, of the busiest broker.
@@ -24,10 +28,15 @@ from busiest cross join (select count(distinct node_id) as n_brokers from broker
 where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
     and node.moved_bytes * 1e0 * n_brokers >= all_bytes * {limit.SKEW_TIMES}e0"""
 
-_CANDIDATES = f"""
-select 1 from (select node_id, sum(total_record_bytes) as moved_bytes from transfers group by node_id)
-having max(moved_bytes) * 1e0 * (select count(distinct node_id) from brokers)
-    >= sum(moved_bytes) * {limit.SKEW_TIMES}e0"""
+
+def _one_has_most(tables: Tables) -> bool:
+    """Whether there are several brokers, and the busiest moved so much in all, and so many times its even share."""
+    n_brokers = sum(node_id is not None for (node_id,) in rows_of(tables["brokers"], "node_id"))
+    moved: Counter[int] = Counter()
+    for node_id, n_bytes in rows_of(tables["transfers"], "node_id", "total_record_bytes"):
+        moved[node_id] += n_bytes or 0
+    is_busy = moved.total() >= limit.SKEW_BYTES
+    return n_brokers > 1 and is_busy and max(moved.values()) * n_brokers >= moved.total() * limit.SKEW_TIMES
 
 
 def _sentence(f: Facts) -> str:
@@ -39,15 +48,16 @@ def _sentence(f: Facts) -> str:
 
 DETECTOR = Detector(
     reads={
-        "transfers": Read(
+        "transfers": Where(
             USAGE,
-            f"api_key in {literals((api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH))} and has_records "
-            "and node_id is not null and not is_replica",
-            having=f"sum(total_record_bytes) >= {limit.SKEW_BYTES}",
+            api_key=(api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH),
+            has_records=True,
+            node_id=NOT_NULL,
+            is_replica=False,
         ),
-        "brokers": Read(TOPOLOGY, "kind = 'broker'", having="count(distinct node_id) > 1"),
+        "brokers": Groups(Where(TOPOLOGY, kind="broker"), per=("node_id",)),
     },
-    candidates=_CANDIDATES,
+    candidates=Candidates({"transfers": ("node_id", "total_record_bytes"), "brokers": ("node_id",)}, _one_has_most),
     query=_QUERY,
     subject=lambda f: broker(f.node_id),
     sentence=_sentence,

@@ -3,10 +3,11 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import all_of, any_of, column
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import BEHIND
-from kafkascope_spark.stories.findings.sql import joined_lists, literals, sorted_set
+from kafkascope_spark.stories.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.settings import settings
 
@@ -44,7 +45,7 @@ def _sentence(f: Facts) -> str:
     )
 
 
-_LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
+_IS_LOOKUP = all_of(column("n_wasted_requests") > column("n_errors"), resource_kind="coordinator")
 """Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
 
 
@@ -61,7 +62,7 @@ def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) ->
 
 
 DETECTOR = Detector(
-    reads={"storms": Read(RECOVERIES, f"storm and (first_error_name in {literals(MOVED)} or {_LOOKUPS})")},
+    reads={"storms": Where(RECOVERIES, any_of(_IS_LOOKUP, first_error_name=MOVED), storm=True)},
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,

@@ -2,9 +2,10 @@
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, count, largest, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
-from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
 
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
@@ -24,15 +25,16 @@ def _sentence(f: Facts) -> str:
     )
 
 
-_IS_UNKNOWN = f"error_name in {literals(UNKNOWN)} and topic is not null"
+_UNKNOWN_TOPICS = Where(ERRORS, error_name=UNKNOWN, topic=NOT_NULL)
 DETECTOR = Detector(
     reads={
-        "unknown_topics": Read(ERRORS, _IS_UNKNOWN),
-        "missing_topics": Read(
-            ERRORS,
-            _IS_UNKNOWN,
-            per="topic",
-            having=f"count(*) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS * 1_000_000}",
+        "unknown_topics": _UNKNOWN_TOPICS,
+        "missing_topics": Groups(
+            _UNKNOWN_TOPICS,
+            per=("topic",),
+            having=all_of(
+                count() > limit.STORM, largest("ts_ns") - smallest("ts_ns") >= limit.TOPIC_MISSING_MS * 1_000_000
+            ),
         ),
     },
     query=_QUERY,

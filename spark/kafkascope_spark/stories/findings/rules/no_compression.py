@@ -5,7 +5,8 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import total
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEVERAL_CLIENTS
@@ -41,10 +42,9 @@ def _advice(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "uncompressed": Read(
-            RECORD_BATCHES,
-            f"api_key = {api_keys.PRODUCE} and direction = 'request' and codec = 'none'",
-            having=f"sum(bytes) >= {limit.UNCOMPRESSED_BYTES}",
+        "uncompressed": Groups(
+            Where(RECORD_BATCHES, api_key=api_keys.PRODUCE, direction="request", codec="none"),
+            having=total("bytes") >= limit.UNCOMPRESSED_BYTES,
         )
     },
     query=_QUERY,

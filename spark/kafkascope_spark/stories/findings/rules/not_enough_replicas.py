@@ -1,10 +1,10 @@
 """`not_enough_replicas`: writes were refused because too few replicas are in sync."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import SEEN, literals
+from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, times
 
 TOO_FEW = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
@@ -27,7 +27,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"refusals": Read(ERRORS, f"error_name in {literals(TOO_FEW)}")},
+    reads={"refusals": Where(ERRORS, error_name=TOO_FEW)},
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,

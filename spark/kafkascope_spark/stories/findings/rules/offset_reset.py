@@ -6,7 +6,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import joined_lists
@@ -125,7 +125,7 @@ def _beyond(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {api_keys.FETCH}")},
+    reads={"outside_fetches": Where(ERRORS, error_name=OUTSIDE, api_key=api_keys.FETCH)},
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,

@@ -2,7 +2,8 @@
 
 from kafkascope_parsers.schema.releases import api_releases
 from kafkascope_parsers.versions import parse_software_version
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import all_of, any_of, below
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists, sorted_set
@@ -19,7 +20,7 @@ LEAST = {
 
 MOST_USES = 5
 """Versions that a sentence lists before it counts the rest."""
-_IS_OLD = " or ".join(f"(api_key = {key} and api_version < {least})" for key, least in LEAST.items())
+_IS_OLD = any_of(*(all_of(api_key=key, api_version=below(least)) for key, least in LEAST.items()))
 # One finding per client.
 _QUERY = f"""
 with uses as (
@@ -120,7 +121,7 @@ _UPGRADES = [library.upgrade for library in LIBRARIES if library.upgrade is not 
 _RELEASES = ", ".join(f"{u.title} {'.'.join(map(str, u.least))}" for u in _UPGRADES if u.least)
 _SETTINGS = "; ".join(f"{u.title}: {u.setting}" for u in _UPGRADES if u.setting)
 DETECTOR = Detector(
-    reads={"old_usage": Read(USAGE, _IS_OLD)},
+    reads={"old_usage": Where(USAGE, _IS_OLD)},
     query=_QUERY,
     subject=lambda f: ", ".join(_uses(f)[:MOST_USES]),
     sentence=_sentence,

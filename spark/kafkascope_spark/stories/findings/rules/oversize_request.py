@@ -4,10 +4,10 @@ import shlex
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import SEEN, literals
+from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting, settings
 
@@ -67,7 +67,7 @@ BATCH_HEADER = 61
 
 
 DETECTOR = Detector(
-    reads={"refusals": Read(ERRORS, f"error_name in {literals(TOO_LARGE)}")},
+    reads={"refusals": Where(ERRORS, error_name=TOO_LARGE)},
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,

@@ -1,7 +1,8 @@
 """`reauth_late`: a client did not authenticate again in time, and the broker closed its connection."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration
@@ -42,9 +43,11 @@ def _advice(f: Facts) -> str:
 
 DETECTOR = Detector(
     reads={
-        "closed_sessions": Read(
+        "closed_sessions": Where(
             CONNECTIONS,
-            "session_lifetime_ms > 0 and close_kind in ('fin_server', 'rst_server') and close_ns is not null",
+            session_lifetime_ms=above(0),
+            close_kind=("fin_server", "rst_server"),
+            close_ns=NOT_NULL,
         )
     },
     query=_QUERY,

@@ -4,14 +4,15 @@ from collections.abc import Collection
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import USAGE
 from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import counted, duration, times
 from kafkascope_spark.stories.settings import setting
 
-_GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
+_GENERATION_APIS = {api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
 # One finding per group and sequence of rebalances with less than STORM_APART_S between them.
 _QUERY = f"""
@@ -19,7 +20,7 @@ with generations as (
     select group_id, min(struct(ts_ns, request_id)) as seen, timestamp_micros(min(ts_ns) div 1000) as seen_at,
         collect_set(conn_id) as conn_ids, collect_set(node_id) as node_ids
     from requests left semi join restless_groups using (group_id)
-    where api_key in {_GENERATION_APIS} and generation_or_epoch > 0
+    where api_key in {literals(_GENERATION_APIS)} and generation_or_epoch > 0
     group by group_id, generation_or_epoch
 ), sequences as (
     select group_id, count(*) as n, min(seen.ts_ns) as first_ns, max(seen.ts_ns) as last_ns,
@@ -66,11 +67,10 @@ def _advice(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "restless_groups": Read(
-            USAGE,
-            f"api_key in {_GENERATION_APIS} and highest_generation is not null and group_id is not null",
-            per="group_id",
-            having=f"max(highest_generation) - min(lowest_generation) >= {limit.STORM_REBALANCES - 1}",
+        "restless_groups": Groups(
+            Where(USAGE, api_key=_GENERATION_APIS, highest_generation=NOT_NULL, group_id=NOT_NULL),
+            per=("group_id",),
+            having=largest("highest_generation") - smallest("lowest_generation") >= limit.STORM_REBALANCES - 1,
         )
     },
     query=_QUERY,

@@ -3,9 +3,10 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
-from kafkascope_spark.stories.findings.shared_queries import ANSWERING_SERVERS, IS_ANSWERING
+from kafkascope_spark.stories.findings.shared_queries import ANSWERING_SERVERS
 from kafkascope_spark.stories.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed, node, times
@@ -41,12 +42,20 @@ def _advice(libraries: Collection[str]) -> str:
     )
 
 
+def _server_answers(tables: Tables) -> bool:
+    """Whether a server that left a request without an answer is one of which both directions were captured."""
+    answering = {f"{ip}:{port}" for ip, port in rows_of(tables["answering_servers"], "server_ip", "server_port")}
+    return any(resource in answering for (resource,) in rows_of(tables["unanswered"], "resource"))
+
+
 DETECTOR = Detector(
     reads={
-        "unanswered": Read(RECOVERIES, "resource_kind = 'connection' and first_error_name = 'REQUEST_UNANSWERED'"),
+        "unanswered": Where(RECOVERIES, resource_kind="connection", first_error_name="REQUEST_UNANSWERED"),
         "answering_servers": ANSWERING_SERVERS,
     },
-    candidates=f"select 1 from unanswered join answering_servers on {IS_ANSWERING}",
+    candidates=Candidates(
+        {"unanswered": ("resource",), "answering_servers": ("server_ip", "server_port")}, _server_answers
+    ),
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

@@ -1,7 +1,7 @@
 """`responses_out_of_order`: a server answers the requests of a connection in another order than they were sent in."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import counted, node
@@ -40,7 +40,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"late": Read(REQUESTS, "out_of_order")},
+    reads={"late": Where(REQUESTS, out_of_order=True)},
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

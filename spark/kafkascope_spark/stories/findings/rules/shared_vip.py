@@ -1,10 +1,11 @@
 """`shared_vip`: one address stands for several brokers, and requests land on ones that do not lead."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import contains
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import BEHIND
-from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
+from kafkascope_spark.stories.findings.sql import first_ids, sorted_set
 from kafkascope_spark.stories.findings.wording import client, listed, times
 
 ELSEWHERE = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
@@ -29,8 +30,8 @@ def _sentence(f: Facts) -> str:
 
 DETECTOR = Detector(
     reads={
-        "refusals": Read(ERRORS, f"error_name in {literals(ELSEWHERE)}"),
-        "shared_addresses": Read(CONNECTIONS, f"node_id is null and contains(node_id_why, '{BEHIND}')"),
+        "refusals": Where(ERRORS, error_name=ELSEWHERE),
+        "shared_addresses": Where(CONNECTIONS, node_id=None, node_id_why=contains(BEHIND)),
     },
     query=_QUERY,
     subject=fact("server"),

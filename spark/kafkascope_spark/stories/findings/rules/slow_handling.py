@@ -1,19 +1,23 @@
 """`slow_handling`: a group commits records long after it fetched them."""
 
-from collections.abc import Collection
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from itertools import accumulate
 
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
 from kafkascope_spark.stories.settings import setting
 
-_LATE_NS = f"{limit.LATE_COMMIT_MS}000000L"
 # Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier. What a
 # group fetches again, because it rewinds or goes on from its last commit, counts from its last fetch.
-_LATE = """
+_LATE = f"""
 select c.group_id, c.topic, c.partition, c.ts_ns, min(f.ts_ns + f.slice_ms * 1000000) as fetched_ns,
     max(f.position) - c.committed_offset as n_waiting
 from commits c join (
@@ -21,11 +25,11 @@ from commits c join (
         partition by group_id, topic, partition order by ts_ns rows between current row and unbounded following
     ) as position from fetches
 ) f on c.group_id = f.group_id and c.topic = f.topic and c.partition = f.partition
-where f.position > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {late} <= c.ts_ns
+where f.position > c.committed_offset and f.ts_ns + f.slice_ms * 1000000 + {limit.LATE_COMMIT_MS}000000L <= c.ts_ns
 group by c.group_id, c.topic, c.partition, c.ts_ns, c.committed_offset"""
 # One finding per group. A group that always commits so late does it on purpose, in large batches for example.
 _QUERY = f"""
-with late as ({_LATE.format(late=_LATE_NS)}), groups as (
+with late as ({_LATE}), groups as (
     select group_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
         max(ts_ns - fetched_ns) as longest_ns, max(n_waiting) as n_waiting,
         {sorted_set("concat(topic, '-', partition)")} as partitions
@@ -43,7 +47,31 @@ select g.group_id, n, g.first_ns, g.last_ns, longest_ns, n_waiting, partitions, 
 from groups g join habits h on g.group_id = h.group_id join clients c on g.group_id = c.group_id
     and c.kind not in ('admin', 'broker') and c.first_ns <= g.last_ns and c.last_ns >= g.first_ns
 group by g.group_id, n, g.first_ns, g.last_ns, longest_ns, n_waiting, partitions, n_partitions, n_commits"""
-_CANDIDATES = f"select 1 from ({_LATE.format(late=f'{limit.LATE_COMMIT_MS}000000')}) group by group_id"
+_PARTITION = ("group_id", "topic", "partition")
+
+
+def _some_commit_late(tables: Tables) -> bool:
+    """Whether a commit leaves out records that were fetched LATE_COMMIT_MS before or earlier."""
+    fetches = defaultdict(list)
+    columns = (*_PARTITION, "ts_ns", "slice_ms", "high_watermark", "lag_last")
+    for *key, ts_ns, slice_ms, high_watermark, lag in rows_of(tables["fetches"], *columns):
+        fetches[tuple(key)].append((ts_ns, high_watermark - lag, ts_ns + slice_ms * 1_000_000))
+    fetched = {key: _positions(each) for key, each in fetches.items()}
+    for *key, ts_ns, committed in rows_of(tables["commits"], *_PARTITION, "ts_ns", "committed_offset"):
+        ends, positions = fetched.get(tuple(key), ((), ()))
+        n_before = bisect_right(ends, ts_ns - limit.LATE_COMMIT_MS * 1_000_000)
+        if n_before > 0 and positions[n_before - 1] > committed:
+            return True
+    return False
+
+
+def _positions(fetches: list[tuple[int, int, int]]) -> tuple[Sequence[int], Sequence[int]]:
+    """The ends of slices of time, in order, and up to which offset a partition was fetched for good by then. fetches:
+    begin of the slice, position, end."""
+    fetches.sort()
+    lowest = list(accumulate((position for _, position, _ in reversed(fetches)), min))[::-1]
+    by_end = sorted((end, position) for (_, _, end), position in zip(fetches, lowest, strict=True))
+    return [end for end, _ in by_end], list(accumulate((position for _, position in by_end), max))
 
 
 def _sentence(f: Facts) -> str:
@@ -76,10 +104,16 @@ def _look(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "commits": Read(PARTITION_FLOW, "committed_offset is not null"),
-        "fetches": Read(PARTITION_FLOW, "group_id is not null and high_watermark is not null and lag_last is not null"),
+        "commits": Where(PARTITION_FLOW, committed_offset=NOT_NULL),
+        "fetches": Where(PARTITION_FLOW, group_id=NOT_NULL, high_watermark=NOT_NULL, lag_last=NOT_NULL),
     },
-    candidates=_CANDIDATES,
+    candidates=Candidates(
+        {
+            "commits": (*_PARTITION, "ts_ns", "committed_offset"),
+            "fetches": (*_PARTITION, "ts_ns", "slice_ms", "high_watermark", "lag_last"),
+        },
+        _some_commit_late,
+    ),
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import STARTUPS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import at_least
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.thresholds import SLOW_START_MS
 from kafkascope_spark.stories.findings.wording import client, duration
@@ -92,7 +93,7 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"slow_starts": Read(STARTUPS, f"outcome = 'ready' and total_ms >= {SLOW_START_MS}")},
+    reads={"slow_starts": Where(STARTUPS, outcome="ready", total_ms=at_least(SLOW_START_MS))},
     query=_QUERY,
     subject=lambda f: f"{f.worst['step']} {f.worst['subject']}",
     sentence=_sentence,

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
-from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, listed, times
 from kafkascope_spark.stories.settings import setting
 
@@ -62,7 +62,7 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"refusals": Read(ERRORS, f"error_name in {literals(CONFLICTS)}")},
+    reads={"refusals": Where(ERRORS, error_name=CONFLICTS)},
     query=_QUERY,
     subject=_subject,
     sentence=_sentence,

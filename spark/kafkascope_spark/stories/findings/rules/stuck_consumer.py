@@ -2,13 +2,15 @@
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.stories.clients.identity.library import library_named
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import any_of, at_least, longer_than
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.thresholds import LONG_TRANSACTION_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.settings import setting
 
+_HOLDING = Where(TRANSACTIONS, held_back=longer_than(0))
 _LONG_NS = f"{LONG_TRANSACTION_MS}000000L"
 _HOLDER = "transactional_id, holder, hangs, transaction_timeout_ms"
 # One finding per consumer and client whose transaction it waited for. Transactions that end in time delay every
@@ -63,12 +65,15 @@ def _advice(f: Facts) -> str:
 
 DETECTOR = Detector(
     reads={
-        "holding": Read(
-            TRANSACTIONS,
-            "size(held_back) > 0",
-            having="count_if(outcome in ('hanging', 'cut') or end_kind = 'coordinator' or transactional_id is null "
-            f"or duration_ms >= {LONG_TRANSACTION_MS}) > 0",
-        )
+        "holding": _HOLDING,
+        "held_for_long": _HOLDING.and_where(
+            any_of(
+                outcome=("hanging", "cut"),
+                end_kind="coordinator",
+                transactional_id=None,
+                duration_ms=at_least(LONG_TRANSACTION_MS),
+            )
+        ),
     },
     query=_QUERY,
     subject=lambda f: f.waiting[0] if f.waiting else None,

@@ -5,7 +5,8 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import above, any_of
+from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN
@@ -86,7 +87,8 @@ def _less(api_name: str, libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "quota_requests": Read(REQUESTS, "throttle_ms > 0 or api_name = 'Produce'", having="max(throttle_ms) > 0"),
+        "quota_requests": Where(REQUESTS, any_of(throttle_ms=above(0), api_name="Produce")),
+        "throttled_requests": Where(REQUESTS, throttle_ms=above(0)),
     },
     query=_QUERY,
     subject=fact("api_name"),

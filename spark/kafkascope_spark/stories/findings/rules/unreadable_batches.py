@@ -3,19 +3,19 @@
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, all_of, count, none_of
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import CLIENT, NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids, joined_lists
 from kafkascope_spark.stories.findings.wording import client, duration, listed, times
 
-_ANSWERS = f"api_key = {api_keys.FETCH} and direction = 'response' and n_batches > 0"
+_ANSWERS = all_of(api_key=api_keys.FETCH, direction="response", n_batches=above(0))
 _PLACE = "conn_id, topic, partition"
-_REPEATED = Read(
-    PARTITIONS,
-    f"{_ANSWERS} and codec <> 'none' and first_offset is not null",
-    per=f"{_PLACE}, first_offset",
-    having=f"count(*) >= {limit.SAME_BATCH}",
+_REPEATED = Groups(
+    Where(PARTITIONS, _ANSWERS, codec=none_of("none"), first_offset=NOT_NULL),
+    per=("conn_id", "topic", "partition", "first_offset"),
+    having=count() >= limit.SAME_BATCH,
 )
 # One finding per client and codec: of each partition the last offset that it got, where it got that from then on only.
 _QUERY = f"""

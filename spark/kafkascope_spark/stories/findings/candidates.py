@@ -1,0 +1,51 @@
+"""`Candidates`: what the reads of a detector must have in common, where that saves Spark a query that finds nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_spark.stories.findings.read import Groups, Read, source_columns
+
+Tables = Mapping[str, pa.Table]
+"""By the name of a read: columns of the rows that it selects, or of its groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A test of the rows that a detector reads."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    """The columns that the test needs, by the name of the read."""
+    exist: Callable[[Tables], bool]
+    """Whether there can be a finding. It is asked only where each read has rows."""
+
+    def check(self, reads: Mapping[str, Read]) -> None:
+        """Raises TypeError where the detector's reads have no such columns."""
+        for name, columns in self.columns.items():
+            read = reads.get(name)
+            if read is None:
+                raise TypeError(f"candidates read {name}, which their detector does not")
+            known = read.per if isinstance(read, Groups) else source_columns(read.source)
+            missing = sorted(set(columns).difference(known))
+            if missing:
+                raise TypeError(f"candidates need of {name} the columns {missing}, which it does not have")
+
+
+def rows_of(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of these columns."""
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+
+
+def with_client(rows: pa.Table, clients: pa.Table) -> pa.Table:
+    """The rows that have the conn_id of a client, with its client_instance_id. clients: with client_instance_id and
+    conn_ids."""
+    owners = [
+        (conn, client) for client, conns in rows_of(clients, "client_instance_id", "conn_ids") for conn in conns or ()
+    ]
+    conn_ids, client_ids = zip(*owners, strict=True) if owners else ((), ())
+    owned = pa.table(
+        {"conn_id": pa.array(conn_ids, pa.string()), "client_instance_id": pa.array(client_ids, pa.string())}
+    )
+    return rows.join(owned, "conn_id", join_type="inner", use_threads=False)
