@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.interrupted_query import interruptible
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.table_rows import has_table, table_name
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.sql.interrupted_query import interruptible
 from kafkascope_analyzer.sql.saved import views
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
