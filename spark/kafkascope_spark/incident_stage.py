@@ -86,7 +86,7 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
                     if kind == WRITTEN_FILE:
                         files.append(row)
                     else:
-                        incidents.take(kind, row)
+                        incidents.take(row)
             for name, row in incidents.finish():
                 writer.take(name, row)
         files += writer.close()

@@ -5,7 +5,7 @@ Memory: what stood still or failed, and whom that concerns; never what went well
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import TypeVar, assert_never
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
@@ -17,7 +17,7 @@ from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
-from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT, AffectedClient
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.attribution import (
     AFTER_REBALANCES,
     BESIDE_OTHERS,
@@ -31,15 +31,14 @@ from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controll
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
-from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
+from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
-from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT, SilentClient
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.zookeeper_session import (
-    ZOOKEEPER_SESSION,
     ended_sessions,
     give_roots,
     give_sessions,
@@ -50,6 +49,19 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 R = TypeVar("R")
 T = TypeVar("T")
 
+Found = (
+    AffectedClient
+    | BrokerState
+    | ClientRecovery
+    | ListenerUse
+    | RebalanceRow
+    | SilentClient
+    | Stall
+    | StartupRow
+    | TransactionRow
+    | ZooKeeperSession
+)
+"""What incidents are made from."""
 INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 """What failed: one of the detectors below, or a single incident."""
 
@@ -74,30 +86,38 @@ class Incidents:
         self._listeners = Listeners()
         self._clients: dict[str, AffectedClient] = {}
         self._named: set[str] | None = None
-        self._rows: dict[str, list[Any]] = {
-            "broker_state": self._states,
-            "stall": self._stalls,
-            "recovery": self._recoveries,
-            "rebalance": self._rebalances,
-            "failed_start": self._starts,
-            "transaction": self._transactions,
-            ZOOKEEPER_SESSION: self._sessions,
-            SILENT_CLIENT: self._silent,
-        }
 
-    def take(self, kind: str, row: Any) -> None:
-        """Take a row (incident_stage.FOUND_KINDS). Of the clients, which come last, those are kept that stood still,
-        failed or left."""
-        if kind == LISTENER_USE:
-            self._listeners.take(row)
-            return
-        if kind != AFFECTED_CLIENT:
-            self._rows[kind].append(row)
-            return
+    def take(self, row: Found) -> None:
+        """Take a row. Of the clients, which come last, those are kept that stood still, failed or left."""
+        match row:
+            case AffectedClient():
+                self._take_client(row)
+            case BrokerState():
+                self._states.append(row)
+            case ClientRecovery():
+                self._recoveries.append(row)
+            case ListenerUse():
+                self._listeners.take(row)
+            case RebalanceRow():
+                self._rebalances.append(row)
+            case SilentClient():
+                self._silent.append(row)
+            case Stall():
+                self._stalls.append(row)
+            case StartupRow():
+                self._starts.append(row)
+            case TransactionRow():
+                self._transactions.append(row)
+            case ZooKeeperSession():
+                self._sessions.append(row)
+            case _:
+                assert_never(row)
+
+    def _take_client(self, client: AffectedClient) -> None:
         if self._named is None:
             self._named = self._named_clients()
-        if row.client_instance_id in self._named:
-            self._clients[row.client_instance_id] = row
+        if client.client_instance_id in self._named:
+            self._clients[client.client_instance_id] = client
 
     def _named_clients(self) -> set[str]:
         named = {member.client_instance_id for row in self._rebalances for member in row.departed}

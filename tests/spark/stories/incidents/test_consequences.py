@@ -23,9 +23,9 @@ def silent_broker(state: MakeState) -> list[BrokerState]:
 def owners(states: list[BrokerState], **found: list[Any]) -> dict[str, str | None]:
     """startup_id, rebalance_id, recovery_id or transactional id -> kind of the incident."""
     machine = Incidents(0)
-    for kind, rows in {"broker_state": states, **found}.items():
+    for rows in {"broker_state": states, **found}.values():
         for row in rows:
-            machine.take(kind, row)
+            machine.take(row)
     out = list(machine.finish())
     kinds = {row.incident_id: row.kind for table, row in out if table == "incidents"}
     names = {"startups": "startup_id", "rebalances": "rebalance_id", "recoveries": "recovery_id"}

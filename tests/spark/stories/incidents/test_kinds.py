@@ -82,7 +82,7 @@ from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from reference.tables import tables_page
 
 machine = Incidents(0)
-machine.take("recovery", pickle.load(sys.stdin.buffer))
+machine.take(pickle.load(sys.stdin.buffer))
 (row,) = (row for table, row in machine.finish() if table == INCIDENTS.name)
 (written,) = batch_of_rows(type(row), [row]).to_pylist()
 page = tables_page().partition("## stories/incidents")[2]

@@ -35,9 +35,9 @@ def tell(
     machine = Incidents(0)
     rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
     rows |= {"silent_client": silent, "listener_use": uses, "affected_client": clients}
-    for kind, of_kind in rows.items():
+    for of_kind in rows.values():
         for row in of_kind:
-            machine.take(kind, row)
+            machine.take(row)
     out = list(machine.finish())
     incidents = columns_of(INCIDENTS, [row for table, row in out if table == INCIDENTS.name]).to_pylist()
     stall_rows = [row for table, row in out if table == "stalls"]

@@ -49,9 +49,9 @@ def session(node: int, heard: float, over: float | None, **more: Any) -> ZooKeep
 
 def incidents_of(rows: dict[str, Iterable[Any]]) -> list[Row]:
     machine = Incidents(0)
-    for kind, of_kind in rows.items():
+    for of_kind in rows.values():
         for row in of_kind:
-            machine.take(kind, row)
+            machine.take(row)
     found = columns_of(INCIDENTS, [row for table, row in machine.finish() if table == INCIDENTS.name])
     return found.to_pylist()
 
