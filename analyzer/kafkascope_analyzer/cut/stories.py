@@ -44,6 +44,14 @@ class _RecoveryStep(Row):
 Windows = dict[str, list[tuple[int, int]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Stall(Row):
+    TABLE: ClassVar[Table] = STALLS
+    from_ns: int
+    to_ns: int | None
+    evidence: tuple[str, ...]
+
+
 def of_recovery(dataset: Dataset, name: str) -> Windows:
     """The connections of an episode's steps, from its first error to its end. Raises UsageError."""
     _check_there(dataset, "recoveries", "--recovery")
@@ -89,8 +97,8 @@ def of_incident(dataset: Dataset, name: str) -> Windows:
         raise _no_such(dataset, INCIDENTS, "--incident", name)
     family = [name, *sorted(row["incident_id"] for row in found.values() if row["root_incident_id"] == name)]
     proofs = [proof for member in family for proof in found[member]["evidence"] or ()]
-    for stall in rows(dataset, STALLS, ["evidence"], one_of("incident_id", family)):
-        proofs += stall["evidence"] or []
+    for stall in read(dataset, _Stall, one_of("incident_id", family)):
+        proofs += stall.evidence
     incident = found[name]
     _, last_ns = dataset.capture_span or (0, incident["start_ns"])
     return _windows(dataset, proofs, [], (incident["start_ns"], incident["end_ns"] or last_ns))
@@ -99,10 +107,10 @@ def of_incident(dataset: Dataset, name: str) -> Windows:
 def of_stall(dataset: Dataset, name: str) -> Windows:
     """The requests that prove a stall. Raises UsageError."""
     _check_there(dataset, "stalls", "--stall")
-    found = _one(rows(dataset, STALLS, ["evidence", "from_ns", "to_ns"], ds.field("stall_id") == name))
+    found = next(read(dataset, _Stall, ds.field("stall_id") == name), None)
     if found is None:
         raise _no_such(dataset, STALLS, "--stall", name)
-    return _windows(dataset, found["evidence"] or [], [], (found["from_ns"], found["to_ns"]))
+    return _windows(dataset, list(found.evidence), [], (found.from_ns, found.to_ns))
 
 
 def _windows(dataset: Dataset, proofs: list[str], conn_ids: list[str], span: tuple[int | None, int | None]) -> Windows:
