@@ -283,11 +283,24 @@ def _connection_ids(original: Path, pair: Path) -> dict[str, str]:
 def _comparable(row: Row, ids: Mapping[str, str], cluster_ids: Sequence[str]) -> str:
     """What is compared of a row: the same for a row of the original and that of the second cluster."""
     kept = sorted((name, value) for name, value in row.items() if value is not None and not _is_left_out(name))
-    text = repr([(name, _without_places(value)) for name, value in kept])
-    text = _STORY_ID.sub(r"\1", _ID.sub(lambda match: ids.get(match[0], match[0]), text))
+    text = repr([(name, _original_ids(_without_places(value), ids)) for name, value in kept])
     for cluster_id in cluster_ids:
         text = text.replace(other_id(cluster_id), cluster_id)
     return _QUAD.sub(lambda match: min(match[0], _other_quad(match)), text.encode()).decode()
+
+
+def _original_ids(value: Any, ids: Mapping[str, str]) -> Any:
+    """A value with the ids of connections in the original, and without those of stories, which hash addresses. Lists of
+    ids, which are sorted by them, are sorted anew."""
+    if isinstance(value, str):
+        return _STORY_ID.sub(r"\1", _ID.sub(lambda match: ids.get(match[0], match[0]), value))
+    if isinstance(value, dict):
+        return {name: _original_ids(inner, ids) for name, inner in value.items()}
+    if isinstance(value, list):
+        inner = [_original_ids(each, ids) for each in value]
+        are_ids = all(isinstance(each, str) and (_ID.match(each) or _STORY_ID.match(each)) for each in value)
+        return sorted(inner) if are_ids else inner
+    return value
 
 
 @cache
