@@ -325,6 +325,8 @@ def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tm
     expected = pq.read_table(dataset / STORIES / "startups")
     run = StoryRun(Dataset.open(dataset), (0, 1), "few")
     writer = StoryWriter(run, [STARTUPS], held_bytes=1)
+    (cluster,) = set(expected["cluster"].to_pylist())
+    writer.begin_cluster(cluster)
     for batch in expected.to_batches(max_chunksize=2):
         writer.take_batch("startups", batch)
     files = writer.close()

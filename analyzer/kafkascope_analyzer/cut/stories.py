@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.stories import (
 from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 from kafkascope_parsers.errors import UsageError
 
 _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")
@@ -133,7 +134,7 @@ def _one(found: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 def _no_such(dataset: Dataset, table: Table, option: str, name: str) -> UsageError:
     """The error of an id that the table of a story does not have; names those that are like it."""
-    column = table.columns[0].name
+    column = next(column.name for column in table.columns if column.name != CLUSTER.name)
     known = [row[column] for row in rows(dataset, table, [column])]
     return UsageError(f"{option} {name}: no such {column} in stories/{table.name}{did_you_mean(name, known)}")
 

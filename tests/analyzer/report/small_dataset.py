@@ -220,6 +220,7 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     finding = {"client_instance_id": "p1", "conn_ids": ["c1"], "n": 3, "first_ns": at(4990), "last_ns": at(5100)}
     member = {"client_instance_id": "g1", "joined_ns": at(60)}
     rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "n_members": 2}
+    rebalance |= {"outcome": "stable"}
     moved = {"topic": f"clicks{text}", "partition": 0, "owner_before": f"m-1{text}", "owner_after": f"m-2{text}"}
     unread = {"unread_from_ns": at(610), "unread_to_ns": at(3510), "unread_ms": 2900}
     transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "transactions": "v2"}
@@ -284,7 +285,13 @@ def incident_rows(text: str) -> dict[str, list[dict[str, Any]]]:
             | {"advice": f"Look at the host of node 1.{text}", "how_known": f"no segment came{text}"}
             | {"evidence": ["c1:9", "c0"]},
             {**incident, "incident_id": "incident-2", "kind": "leader_move", "root_incident_id": "incident-1"}
-            | {"severity": "warning", "start_ns": at(5000), "end_ns": at(9000), "n_stalls": 0}
+            | {
+                "severity": "warning",
+                "family_severity": "error",
+                "start_ns": at(5000),
+                "end_ns": at(9000),
+                "n_stalls": 0,
+            }
             | {"sentence": f"The leader of clicks-0 moved from node 1 to node 2.{text}"},
             {**incident, "incident_id": "incident-3", "kind": "coordinator_move", "severity": "info", "clients": []}
             | {"subject": f"group readers{text}", "node_id": 2, "start_ns": at(500), "end_ns": at(600), "n_stalls": 0}

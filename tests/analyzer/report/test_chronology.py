@@ -30,7 +30,11 @@ ALL = [
     ("00:04.900", "broker", "node 1 (10.0.0.11:9092) silent to 10.0.0.101 for 4.10 s"),
     ("00:04.990", "stall", "svc waits 4.00 s: produce to clicks-0"),
     ("00:04.990", "stall", "svc waits 2.00 s: produce to clicks-1"),
-    ("00:05.000", "incident", "leader moved: node 1 (10.0.0.11:9092) begins (error), not over when the capture ended"),
+    (
+        "00:05.000",
+        "incident",
+        "leader moved: node 1 (10.0.0.11:9092) begins (warning), not over when the capture ended",
+    ),
     ("00:05.000", "stall", "reader waits 5.00 s, still waiting: fetch from clicks-0 (group readers)"),
     ("00:09.000", "client", "svc closed its connections"),
     ("00:09.000", "client", "reader closed its connections"),

@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
-from kafkascope_analyzer.report.model.report import REPORT_FILE, report_model, write_report
+from kafkascope_analyzer.report.model.clusters import write_report
+from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.model.starts import both_ends, slowest
 from kafkascope_analyzer.report.plain import plain, to_json
 from kafkascope_parsers.errors import UsageError
@@ -80,7 +82,9 @@ def test_a_start_says_what_was_slow(dataset: Write) -> None:
 
 def test_slowest_leaves_out_what_is_not_on_the_critical_path() -> None:
     nothing = dict.fromkeys(field.name for field in fields(StartupStepRow))
-    step = StartupStepRow(**nothing | {"step": "metadata", "node_id": 1, "broker_us": 9, "duration_us": 9})
+    step = StartupStepRow(
+        **nothing | {"step": "metadata", "node_id": 1, "wait_us": 0, "broker_us": 9, "duration_us": 9}
+    )
     assert slowest([replace(step, on_critical_path=False)]) == ()
     assert [part.us for part in slowest([replace(step, on_critical_path=True)])] == [9]
 

@@ -48,9 +48,9 @@ def event(row: Row) -> Row:
     for message, nested in (("request", "leaving_members"), ("response", "members")):
         if body.get(message) is not None:
             body[message] = {field.name: None for field in GROUP_KINDS[kind].field(message).type} | body[message]
-        for one in (body.get(message) or {}).get(nested) or ():
-            one.setdefault("group_instance_id")
-            one.setdefault("reason")
+        if (body.get(message) or {}).get(nested):
+            names = GROUP_KINDS[kind].field(message).type.field(nested).type.value_type.names
+            body[message][nested] = [{name: one.get(name) for name in names} for one in body[message][nested]]
     return {"client_instance_id": None} | row | {kind: body}
 
 

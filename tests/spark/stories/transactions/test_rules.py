@@ -63,7 +63,9 @@ def found(spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFactory)
 def write(dataset: pathlib.Path, table: Table, rows: list[Row]) -> None:
     place = dataset / "stories" / table.name
     place.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), place / "part-0.parquet")
+    pq.write_table(
+        pa.Table.from_pylist([{"cluster": "", **row} for row in rows], schema=table.schema), place / "part-0.parquet"
+    )
 
 
 def about(found: list[Row], rule: str, client: str) -> Row:
