@@ -8,7 +8,8 @@ select
     list_sort(list(distinct primary_role) filter (primary_role is not null)) as roles,
     list_sort(list(distinct close_kind)) as ended,
     sum(n_requests) as n_requests,
-    sum(n_errors) as n_errors
+    sum(n_errors) as n_errors,
+    cluster
 from connections
 group by all
-order by n_connections desc, client_id, server
+order by n_connections desc, client_id, server, cluster

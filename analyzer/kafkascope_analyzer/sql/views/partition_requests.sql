@@ -2,6 +2,7 @@
 select
     p.request_id,
     p.conn_id,
+    p.cluster,
     min(p.ts) as ts,
     min(p.ts_ns) as ts_ns,
     r.client_id,

@@ -1,6 +1,7 @@
 -- One row per topic that was produced to or fetched from: what clients wrote and read, and what the replicas copied.
 select
     topic,
+    cluster,
     count(distinct partition) as n_partitions, -- that the capture shows in use
     count(distinct request_id) filter (api_key = 0) as n_produce,
     count(distinct request_id) filter (api_key in (1, 78) and not by_replica) as n_fetch,
@@ -14,4 +15,4 @@ select
     count(distinct client_id) filter (api_key in (1, 78) and not by_replica) as n_readers
 from partition_requests
 where api_key in (0, 1, 78) and topic is not null
-group by topic
+group by topic, cluster
