@@ -121,6 +121,10 @@ _launched: list[Jvm] = []
 """The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
 
 
+_gateways: list[Any] = []
+"""The py4j gateways to them."""
+
+
 def launch_options() -> tuple[str, ...]:
     """The class path and the module options of the JVM. Imports no Spark."""
     jars = [jar for jar in sorted((spark_home() / "jars").glob("*.jar")) if not jar.name.startswith(_LEFT_OUT)]
@@ -204,6 +208,8 @@ def _end_jvms(owner: int) -> None:
     """End the JVMs of this process, which ends, and remove their folders. They are not left to end by themselves, a
     moment later: in a container they would be killed with this process, and their folders would stay."""
     if os.getpid() == owner:
+        for gateway in _gateways:
+            gateway._gateway_client.is_connected = False  # py4j's finalizers send nothing any more
         for jvm in _launched:
             jvm.stop()
 
@@ -240,6 +246,7 @@ def connect(jvm: Jvm) -> Any:
         gateway: Any = java_gateway.launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    _gateways.append(gateway)
     gateway.proc = jvm.process
     for folder in jvm.folders:
         gateway.jvm.java.io.File(str(folder.path)).deleteOnExit()
