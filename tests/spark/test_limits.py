@@ -38,7 +38,9 @@ def analyzed(spark, load_module, tmp_path_factory):
 
 
 def test_no_part_fails(analyzed):
-    assert json.loads((analyzed / "report.json").read_text())["failed_parts"] == []
+    """The messages are of two clusters: their ids are texts at limits too."""
+    reports = json.loads((analyzed / "report.json").read_text())["reports"]
+    assert [report["failed_parts"] for report in reports] == [[], []]
 
 
 def test_no_name_is_made_of_a_number_that_is_none(analyzed):
@@ -49,8 +51,9 @@ def test_no_name_is_made_of_a_number_that_is_none(analyzed):
 
 
 def test_commands_take_them(analyzed):
-    run("timeline", analyzed)
-    run("timeline", analyzed, "--start")
+    for cluster in Dataset.open(analyzed).clusters:
+        run("timeline", analyzed, "--cluster", cluster)
+        run("timeline", analyzed, "--cluster", cluster, "--start")
     client = pq.read_table(analyzed / "stories" / "clients")["client_instance_id"][0].as_py()
     run("explain", analyzed, client)
     with Database(Dataset.open(analyzed)) as database:

@@ -143,7 +143,7 @@ class Dataset:
     def clusters(self) -> tuple[str, ...]:
         """The clusters that the dataset tells apart, by name, in order. Raises UsageError."""
         batches = self.batches(CLUSTERS.name, [CLUSTER.name])
-        return tuple(sorted(name for batch in batches for name in batch.column(0).to_pylist()))
+        return tuple(sorted({name for batch in batches for name in batch.column(0).to_pylist()}))
 
     def of_cluster(self, cluster: str) -> "Dataset":
         """The dataset as if it were one of that cluster alone: rows of others are not read. What no cluster owns, as

@@ -107,6 +107,16 @@ class Constant(Expression):
         return f"{self.constant!r}D" if isinstance(self.constant, float) else str(self.constant)
 
 
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two operands; a whole number beside one with a fraction becomes such a one, as in Spark. By itself pyarrow refuses
+    those that float64 does not hold exactly."""
+    if pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
+        return left, pc.cast(right, pa.float64(), safe=False)
+    if pa.types.is_floating(right.type) and pa.types.is_integer(left.type):
+        return pc.cast(left, pa.float64(), safe=False), right
+    return left, right
+
+
 @dataclass(frozen=True, slots=True)
 class Calculation(Expression):
     """A sum, difference or product. Raises pa.ArrowInvalid where it leaves its type, as Spark fails."""
@@ -117,7 +127,7 @@ class Calculation(Expression):
     right: Expression
 
     def _value(self, rows: Rows) -> Any:
-        return self.FUNCTIONS[self.sign](self.left.value(rows), self.right.value(rows))
+        return self.FUNCTIONS[self.sign](*_alike(self.left.value(rows), self.right.value(rows)))
 
     def __str__(self) -> str:
         return f"({self.left} {self.sign} {self.right})"
@@ -133,7 +143,7 @@ class Comparison(Expression):
     right: Expression
 
     def _value(self, rows: Rows) -> Any:
-        return self.FUNCTIONS[self.sign](self.left.value(rows), self.right.value(rows))
+        return self.FUNCTIONS[self.sign](*_alike(self.left.value(rows), self.right.value(rows)))
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"
