@@ -108,7 +108,7 @@ class Constant(Expression):
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two operands; a whole number beside one with a fraction becomes such a one, as in Spark. By itself pyarrow refuses
+    """Two operands: a whole number beside one with a fraction becomes such a one, as in Spark. pyarrow alone refuses
     those that float64 does not hold exactly."""
     if pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
         return left, pc.cast(right, pa.float64(), safe=False)
