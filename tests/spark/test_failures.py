@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -173,12 +174,28 @@ print(current_jvm().process.pid)
 
 
 def test_a_process_that_has_ended_leaves_no_jvm_and_no_folder(tmp_path: pathlib.Path) -> None:
-    """At once, and not a moment later: a container ends with its first process."""
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    """At once, and not a moment later: a container ends with its first process. Without a cache: the JVM that writes
+    the archive of Spark's classes goes on after the process."""
+    environment = os.environ | {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": "/dev/null"}
     command = [sys.executable, "-c", CONNECTED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     assert not pathlib.Path(f"/proc/{int(done.stdout)}").exists()
     assert os.listdir(tmp_path) == []
+
+
+def test_the_first_jvm_writes_the_archive_after_the_process_has_ended(tmp_path: pathlib.Path) -> None:
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(cache)}
+    command = [sys.executable, "-c", CONNECTED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    until = time.monotonic() + TIMEOUT_S
+    while pathlib.Path(f"/proc/{int(done.stdout)}").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    (archive,) = cache.glob("kafkascope/spark-*.part")
+    with archive.open("rb") as file:
+        assert file.read(4) != bytes(4)
+    assert os.listdir(temporary) == []
 
 
 @pytest.mark.usefixtures("no_jvm")

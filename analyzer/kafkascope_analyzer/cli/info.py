@@ -34,7 +34,7 @@ def info(
             _show_dataset(open_dataset(place, cluster), format)
             return
         if cluster is not None:
-            raise UsageError(f"--cluster {cluster}: {place} is no dataset; a capture's clusters are told by analyze")
+            raise UsageError(f"--cluster {cluster}: {place} is a capture: kafkascope analyze makes a dataset of it")
         from kafkascope_analyzer.cli.capture_info import show_capture
 
         show_capture(place, format)

@@ -17,6 +17,6 @@ MEANINGS = {
     FRAGMENTS: ("IP packet", "of which too many fragments waited for the rest left out"),
     DATAGRAMS: ("DNS datagram", "not read: there were too many"),
     PARTITION_FLOW: ("partition response", "left out of latency and lag: too many topic-partitions were in use"),
-    CLUSTERS: ("cluster", "not told apart from others: there were too many"),
+    CLUSTERS: ("cluster", "not distinguished from the others: there were too many"),
 }
 """What is counted, in the singular, and what became of it."""

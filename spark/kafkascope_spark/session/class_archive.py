@@ -21,6 +21,8 @@ UNUSED_S = 30 * 24 * 3600
 """An archive that no run has used for so long, as of an environment that is gone, is removed: it has 180 MB."""
 USE_ARCHIVE = "-XX:SharedArchiveFile="
 """The JVM option that uses an archive begins like this."""
+WRITE_ARCHIVE = "-XX:ArchiveClassesAtExit="
+"""The JVM option that has an archive written when the JVM ends begins like this."""
 _MAGIC_BYTES = 4
 """An archive begins with its magic number. The JVM writes the header last (OpenJDK's FileMapInfo::open_for_write leaves
 its place free), so a file that begins with zeros is not complete."""
@@ -49,7 +51,7 @@ def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None
         return None
     part = folder / f"{name}.{os.getpid()}.part"
     _parts_of_this_process.append(part)
-    return f"-XX:ArchiveClassesAtExit={part}"
+    return f"{WRITE_ARCHIVE}{part}"
 
 
 _parts_of_this_process: list[pathlib.Path] = []

@@ -31,6 +31,7 @@ from typing import IO, Any
 
 from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary_root
 from kafkascope_parsers.errors import SparkError
+from kafkascope_spark.session.class_archive import WRITE_ARCHIVE
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 SUBMIT_CLASS = "org.apache.spark.deploy.SparkSubmit"
@@ -87,12 +88,14 @@ _FIRST = "slf4j-api-"
 @dataclass(frozen=True, slots=True)
 class Jvm:
     """A launched JVM. output: what it prints; folders: for its temporary files; connection_file: where it writes its
-    port and secret; packages: the Maven coordinates that it was launched with."""
+    port and secret; packages: the Maven coordinates that it was launched with; writes_archive: whether it writes the
+    archive of Spark's classes when it ends, which it must not be stopped from."""
 
     process: "subprocess.Popen[bytes]"
     output: IO[bytes]
     folders: tuple[OwnedFolder, ...]
     packages: tuple[str, ...] = ()
+    writes_archive: bool = False
 
     @property
     def connection_file(self) -> pathlib.Path:
@@ -180,7 +183,8 @@ def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), 
         if not _launched:
             os.register_at_fork(after_in_child=_close_in_child)
             atexit.register(_end_jvms, os.getpid())
-        jvm = Jvm(process, output, folders, packages)
+        writes_archive = any(option.startswith(WRITE_ARCHIVE) for option in options)
+        jvm = Jvm(process, output, folders, packages, writes_archive)
         _launched.append(jvm)
     return jvm
 
@@ -206,11 +210,15 @@ def _temporary_folders() -> tuple[OwnedFolder, ...]:
 
 def _end_jvms(owner: int) -> None:
     """End the JVMs of this process, which ends, and remove their folders. They are not left to end by themselves, a
-    moment later: in a container they would be killed with this process, and their folders would stay."""
-    if os.getpid() == owner:
-        for gateway in _gateways:
-            gateway._gateway_client.is_connected = False  # py4j's finalizers send nothing any more
-        for jvm in _launched:
+    moment later: in a container they would be killed with this process, and their folders would stay. Only one that
+    writes the archive of Spark's classes at its end is, and removes its folders itself."""
+    if os.getpid() != owner:
+        return
+    for gateway in _gateways:
+        gateway._gateway_client.is_connected = False  # py4j's finalizers send nothing any more
+    for jvm in _launched:
+        is_connected = any(gateway.proc is jvm.process for gateway in _gateways)
+        if not (jvm.writes_archive and is_connected and jvm.process.poll() is None):
             jvm.stop()
 
 
