@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -64,6 +66,23 @@ def test_each_cluster_has_its_report(t: ModuleType, made: tuple[Path, Path]) -> 
         assert report.cluster.n_brokers == alone.cluster.n_brokers
         assert [api.n for api in report.apis] == [api.n for api in alone.apis]
         assert report.clients.n == alone.clients.n
+        assert report.unread == alone.unread
+        assert report.capture.ledger == alone.capture.ledger
+        assert report.capture.n_packets == 2 * alone.capture.n_packets
+
+
+def test_each_form_names_its_cluster(made: tuple[Path, Path], tmp_path: Path) -> None:
+    runner = CliRunner()
+    forms = ["--html", str(tmp_path / "page.html"), "--perfetto", str(tmp_path / "page.trace")]
+    assert runner.invoke(app, ["report", str(made[1]), *forms]).exit_code == 0
+    for number, name in enumerate(Dataset.open(made[1]).clusters, 1):
+        cluster = f"cluster {name}, {number} of 2"
+        page = (tmp_path / f"page-{name}.html").read_text()
+        assert f"<title>pair.pcap: {cluster}</title>" in page
+        assert cluster.encode() in (tmp_path / f"page-{name}.trace").read_bytes()
+        text = runner.invoke(app, ["report", str(made[1]), "--cluster", name, "--format", "plain"]).stdout
+        assert text.lstrip().startswith(f"Cluster {name}, {number} of 2")
+        assert "packets in the whole capture" in text
 
 
 def test_a_cluster_is_named_by_name_or_address(t: ModuleType, made: tuple[Path, Path]) -> None:

@@ -145,9 +145,15 @@ class Dataset:
         batches = self.batches(CLUSTERS.name, [CLUSTER.name])
         return tuple(sorted({name for batch in batches for name in batch.column(0).to_pylist()}))
 
+    @property
+    def whole(self) -> "Dataset":
+        """The dataset with the rows of all its clusters."""
+        return replace(self, cluster=None)
+
     def of_cluster(self, cluster: str) -> "Dataset":
         """The dataset as if it were one of that cluster alone: rows of others are not read. What no cluster owns, as
-        captures and look-ups of names, stays. Messages are found by their connections, which are held in memory."""
+        captures and look-ups of names, stays. Tables without a cluster are searched by connection: the ids of the
+        cluster's connections are held in memory."""
         return replace(self, cluster=cluster, _of_cluster=[])
 
     def selection(self, name: str) -> Any:
@@ -162,9 +168,8 @@ class Dataset:
 
     def _connections(self) -> pa.Array:
         if not self._of_cluster:
-            whole = replace(self, cluster=None)
             only = self.selection(CONNECTIONS.name)
-            self._of_cluster.append(whole.read(CONNECTIONS.name, [CONN.name], only)[CONN.name].combine_chunks())
+            self._of_cluster.append(self.whole.read(CONNECTIONS.name, [CONN.name], only)[CONN.name].combine_chunks())
         return self._of_cluster[0]
 
     def rows(self, name: str) -> int:
@@ -332,11 +337,10 @@ class Dataset:
 
 
 def selecting_column(name: str) -> str | None:
-    """The column that tells of which cluster a row of a table is: the cluster, or for messages the connection; None
-    for a table whose rows no cluster owns."""
-    if name not in _SCHEMAS:
-        return CONN.name
-    return CLUSTER.name if CLUSTER.name in _SCHEMAS[name].schema.names else None
+    """The column that tells of which cluster a row of a table is: the cluster, or the connection where the table has
+    none, as messages do; None for a table whose rows no cluster owns."""
+    names = _SCHEMAS[name].schema.names if name in _SCHEMAS else [CONN.name]
+    return next((column.name for column in (CLUSTER, CONN) if column.name in names), None)
 
 
 def new_run_id() -> str:

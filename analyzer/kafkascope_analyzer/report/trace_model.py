@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
+from kafkascope_analyzer.report.model.capture import of_cluster
 from kafkascope_analyzer.report.rows import column_names, select_each
 from kafkascope_analyzer.sql.database import Database
 
@@ -190,6 +191,8 @@ class TraceModel:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.of_cluster = of_cluster(database.dataset)
+        """the one cluster that the trace is of; None where it is of all that was captured"""
         self.begin_ns: int = next(database.query("select min(first_ns) from captures")[1])[0] or 0
 
     def clients(self) -> Iterator[TraceClient]:

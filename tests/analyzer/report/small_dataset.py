@@ -75,7 +75,7 @@ def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
         "captures": [capture_row()],
         "connections": [
             connection("c0", 40000, 1, 0, sasl_mechanism=f"PLAIN{text}"),
-            connection("c1", 40001, 1, 10, n_errors=1),
+            connection("c1", 40001, 1, 10, n_errors=1, client_bytes=1000, server_bytes=2000, undecoded_bytes=150),
             connection("c2", 40002, 2, 20, syn_ns=None, opened_by="first_request"),
             connection("c3", 40003, 2, 30, close_kind="refused", protocol="empty", node_id=None, n_requests=0),
             connection("b0", 50000, 2, 0, client_ip="10.0.0.11"),

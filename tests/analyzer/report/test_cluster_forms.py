@@ -1,5 +1,6 @@
 """Reports of several clusters on a terminal and in Markdown: the clusters first, then the whole report of each."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown.clusters import markdown_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.capture import OfCluster
 from kafkascope_analyzer.report.model.clusters import ClusterOverview, ClusterReports, SharedClient
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.terminal.clusters import render_all
@@ -31,7 +33,12 @@ def overview(name: str, n_clients: int) -> ClusterOverview:
 @pytest.fixture(scope="module")
 def both(report: Report) -> ClusterReports:
     shared = SharedClient("10.9.9.9", ("one", HOSTILE), ("mm2",), "MirrorMaker")
-    return ClusterReports((overview("one", 1204), overview(HOSTILE, 2)), (shared,), (report, report))
+    reports = of_cluster(report, "one", 1), of_cluster(report, HOSTILE, 2)
+    return ClusterReports((overview("one", 1204), overview(HOSTILE, 2)), (shared,), reports)
+
+
+def of_cluster(report: Report, name: str, number: int) -> Report:
+    return replace(report, capture=replace(report.capture, of_cluster=OfCluster(name, number, 2)))
 
 
 def test_one_report_is_as_it_was(report: Report) -> None:
@@ -40,20 +47,22 @@ def test_one_report_is_as_it_was(report: Report) -> None:
     assert whole == alone
 
 
-def test_markdown_has_the_clusters_and_then_the_report_of_each(report: Report, both: ClusterReports) -> None:
+def test_markdown_has_the_clusters_and_then_the_report_of_each(both: ClusterReports) -> None:
     text = markdown_of(both)
     assert text.startswith("# 2 clusters\n")
-    assert text.count(to_markdown(report)) == 2
+    assert [text.count(to_markdown(report)) for report in both.reports] == [1, 1]
+    assert "# Kafka traffic in `small.pcap`: cluster `one`, 1 of 2\n" in text
+    assert text.count("40 packets in the whole capture") == 2
     assert "| `one` | `10.0.0.0:9092`, `10.0.0.1:9092`, `10.0.0.2:9092` … and 2 more | 1204 | warning | 3 | 7 |" in text
     assert "- `10.9.9.9` talks to `one`, " in text
     assert "\x1b" not in text
     assert "a|b" not in text
 
 
-def test_the_terminal_has_the_clusters_and_then_the_report_of_each(report: Report, both: ClusterReports) -> None:
+def test_the_terminal_has_the_clusters_and_then_the_report_of_each(both: ClusterReports) -> None:
     lines = [" ".join(line.split()) for line in page_of(render_all(both), 120, ascii_only=False).splitlines()]
     assert any(line.startswith("2 clusters") for line in lines)
     assert "one 10.0.0.0:9092, 10.0.0.1:9092, 10.0.0.2:9092 … and 2 more 1,204 warning 3 7" in lines
-    assert [line.split(" ─")[0] for line in lines if line.startswith("Cluster ")][:1] == ["Cluster one"]
+    assert [line.split(" ─")[0] for line in lines if line.startswith("Cluster ")][:1] == ["Cluster one, 1 of 2"]
     assert sum(line.startswith("kafkascope · small.pcap") for line in lines) == 2
     assert any("10.9.9.9 talks to one, a|b\\x1b[2J: MirrorMaker (mm2)" in line for line in lines)

@@ -28,8 +28,4 @@ def markdown_of(model: Report | ClusterReports) -> str:
         names = list_of([code(name) for name in client.client_ids], MOST_IDS)
         clusters = list_of([code(name) for name in client.clusters], MOST_IDS)
         lines.append(f"- {code(client.client_ip)} talks to {clusters}: {client.what} ({names})")
-    parts = (
-        f"\n# Cluster {code(overview.cluster)}\n\n{to_markdown(report)}"
-        for overview, report in zip(model.clusters, model.reports, strict=True)
-    )
-    return "\n".join([*lines, ""]) + "".join(parts)
+    return "\n".join([*lines, ""]) + "".join(f"\n{to_markdown(report)}" for report in model.reports)

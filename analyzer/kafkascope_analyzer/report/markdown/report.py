@@ -33,12 +33,14 @@ def to_markdown(model: Report) -> str:
 def _head(model: Report) -> Iterator[str]:
     capture, ledger = model.capture, model.capture.ledger
     names = [code(PurePath(file.path or "").name) for file in capture.files]
-    yield f"# Kafka traffic in {list_of(names, MOST_FILES)}"
+    of = capture.of_cluster
+    cluster = f": cluster {code(of.cluster)}, {of.place}" if of else ""
+    yield f"# Kafka traffic in {list_of(names, MOST_FILES)}{cluster}"
     yield ""
     if capture.start_ns is None:
         yield "No packets."
         return
-    yield f"- {capture.start}, {span(capture.duration_us)}, {count(capture.n_packets, 'packet')}"
+    yield f"- {capture.start}, {span(capture.duration_us)}, {capture.packets}"
     yield from (f"- {time.text}" for time in capture.uncovered)
     requests = count(sum(api.n for api in model.apis), "request")
     brokers = count(model.cluster.n_brokers, "broker")

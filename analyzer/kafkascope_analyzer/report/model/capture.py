@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CAPTURES
-from kafkascope_analyzer.report.formatting import absolute, span
+from kafkascope_analyzer.report.formatting import absolute, count, span
 from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
 
@@ -50,6 +51,20 @@ class UncoveredTime:
 
 
 @dataclass(frozen=True, slots=True)
+class OfCluster:
+    """The cluster that a report is of, where the dataset has several."""
+
+    cluster: Annotated[str, "its name in all tables"]
+    number: Annotated[int, "its place among the dataset's clusters, by name; the first is 1"]
+    n_clusters: Annotated[int, "clusters of the dataset"]
+
+    @property
+    def place(self) -> str:
+        """Which of the clusters it is: `1 of 2`."""
+        return f"{self.number:,} of {self.n_clusters:,}"
+
+
+@dataclass(frozen=True, slots=True)
 class ByteTotals:
     """Where the bytes of the streams went."""
 
@@ -67,7 +82,8 @@ class ByteTotals:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What was read."""
+    """What was read. Files, times and packets are those of the whole capture, also where the report is of one of its
+    clusters; the bytes of the streams are the cluster's."""
 
     files: Annotated[tuple[FileRead, ...], "the files read, in order"]
     start_ns: Annotated[int | None, "first packet"]
@@ -80,11 +96,19 @@ class Capture:
     n_dropped: Annotated[int | None, "packets that the capturing program dropped; null where no file says it"]
     uncovered: Annotated[tuple[UncoveredTime, ...], "times between the files that none of them covers"]
     ledger: Annotated[ByteTotals, "where the bytes of the streams went"]
+    of_cluster: Annotated[
+        OfCluster | None, "the one cluster that the report is of; null where it is of all that was captured"
+    ]
 
     @property
     def begin_ns(self) -> int:
         """The first packet; 0 where there is none."""
         return self.start_ns or 0
+
+    @property
+    def packets(self) -> str:
+        """How many packets there are, in words."""
+        return count(self.n_packets, "packet") + (" in the whole capture" if self.of_cluster else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +148,16 @@ class Connections:
 _COUNTED = """
 select {column}, count(*) as n from connections group by {column} order by n desc, coalesce({column}, 'None')
 """
-_ZOOKEEPER = """
-select coalesce(sum(coalesce(client_bytes, 0) + coalesce(server_bytes, 0)), 0)::bigint from connections
-where protocol = 'zookeeper'
+_TOTALS = """
+with sizes as (
+    select coalesce(client_bytes, 0) + coalesce(server_bytes, 0) as seen, coalesce(undecoded_bytes, 0) as unread,
+        coalesce(missing_bytes, 0) as missing, protocol
+    from connections
+)
+select coalesce(sum(seen), 0)::bigint as stream_bytes, coalesce(sum(seen - unread), 0)::bigint as decoded_bytes,
+    coalesce(sum(unread), 0)::bigint as undecoded_bytes, coalesce(sum(missing), 0)::bigint as missing_bytes,
+    coalesce(sum(seen) filter (protocol = 'zookeeper'), 0)::bigint as zookeeper_bytes
+from sizes
 """
 
 
@@ -149,7 +180,16 @@ def capture(database: Database) -> Capture:
         n_dropped=sum(dropped) if dropped else None,
         uncovered=tuple(_uncovered_time(time, start_ns or 0) for time in database.dataset.manifest.uncovered.times),
         ledger=byte_totals(database),
+        of_cluster=of_cluster(database.dataset),
     )
+
+
+def of_cluster(dataset: Dataset) -> OfCluster | None:
+    """The cluster whose rows are read, where the dataset has several; None where all are."""
+    clusters = () if dataset.cluster is None else dataset.whole.clusters
+    if dataset.cluster is None or len(clusters) < 2:
+        return None
+    return OfCluster(dataset.cluster, clusters.index(dataset.cluster) + 1, len(clusters))
 
 
 def _uncovered_time(time: tuple[int, int], start_ns: int) -> UncoveredTime:
@@ -159,16 +199,8 @@ def _uncovered_time(time: tuple[int, int], start_ns: int) -> UncoveredTime:
 
 
 def byte_totals(database: Database) -> ByteTotals:
-    """The manifest's ledger, with the bytes of ZooKeeper's protocol, which nobody expects to be decoded as Kafka."""
-    totals = database.dataset.manifest.ledger
-    ((zookeeper_bytes,),) = database.query(_ZOOKEEPER)[1]
-    return ByteTotals(
-        stream_bytes=totals.get("stream_bytes", 0),
-        decoded_bytes=totals.get("decoded_bytes", 0),
-        undecoded_bytes=totals.get("undecoded_bytes", 0),
-        missing_bytes=totals.get("missing_bytes", 0),
-        zookeeper_bytes=zookeeper_bytes,
-    )
+    """The bytes of all connections; those of ZooKeeper's protocol apart, as nobody expects to read them as Kafka."""
+    return select(database, _TOTALS, ByteTotals)[0]
 
 
 def connections(database: Database) -> Connections:

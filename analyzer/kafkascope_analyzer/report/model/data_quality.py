@@ -144,9 +144,9 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     if len(capture.uncovered) > MOST_FILES:
         yield f"{count(len(capture.uncovered) - MOST_FILES, 'more time')} that no file covers; report.json lists them"
     if capture.n_truncated:
-        yield f"{capture.n_truncated:,} of {count(capture.n_packets, 'packet')} were cut by the snap length"
+        yield f"{capture.n_truncated:,} of {capture.packets} were cut by the snap length"
     if capture.n_duplicates:
-        yield f"{capture.n_duplicates:,} of {count(capture.n_packets, 'packet')} show another once more: left out"
+        yield f"{capture.n_duplicates:,} of {capture.packets} show another once more: left out"
     if capture.n_dropped:
         yield f"the capturing program dropped {count(capture.n_dropped, 'packet')}"
     for name, n in found.limits_hit.items():
@@ -161,7 +161,7 @@ def _clock_sentences(capture: Capture) -> Iterator[str]:
     )
     if n_wrong:
         yield (
-            f"{n_wrong:,} of {count(capture.n_packets, 'packet')} have a time that cannot be (before 1970, or later "
+            f"{n_wrong:,} of {capture.packets} have a time that cannot be (before 1970, or later "
             "than 2099): each was given that of the packet before it"
         )
     if n_leaps:

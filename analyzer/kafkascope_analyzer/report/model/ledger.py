@@ -11,6 +11,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
+from kafkascope_analyzer.report.model.capture import byte_totals
 from kafkascope_analyzer.report.model.data_quality import NO_REASON, limits_hit
 from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
@@ -78,7 +79,7 @@ class PacketsOfFile(Row):
 class FullLedger:
     """Bytes in all, by reason and what packets there were by file; limits that were hit."""
 
-    totals: Annotated[dict[str, int], "bytes in all, as in the manifest"]
+    totals: Annotated[dict[str, int], "bytes in all"]
     reasons: Annotated[tuple[ReasonTotal, ...], "by reason"]
     files: Annotated[tuple[PacketsOfFile, ...], "by file"]
     limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
@@ -110,8 +111,9 @@ TOTALS = ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
 
 def full_ledger(database: Database) -> FullLedger:
     """The ledger. Raises UsageError where a table cannot be read."""
+    totals = byte_totals(database)
     return FullLedger(
-        totals={**dict.fromkeys(TOTALS, 0), **database.dataset.manifest.ledger},
+        totals={name: getattr(totals, name) for name in TOTALS},
         reasons=tuple(select(database, _REASONS, ReasonTotal)),
         files=tuple(read(database.dataset, PacketsOfFile)),
         limits_hit=limits_hit(database.dataset),

@@ -29,7 +29,7 @@ def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
     facts = [
         capture.start,
         span(capture.duration_us),
-        count(capture.n_packets, "packet"),
+        capture.packets,
         count(model.connections.n, "connection"),
         count(n_requests, "request"),
         f"{percent(ledger.decoded_bytes, kafka_bytes)} decoded" if kafka_bytes else "no stream bytes",
@@ -60,6 +60,9 @@ def worded_capture(model: Traffic, dataset_name: str, n_requests: int) -> Worded
 
 
 def _title(capture: Capture, dataset_name: str) -> str:
-    """The capture's name: its file's, and where it has several, or none with a name, the dataset's."""
+    """The capture's name: its file's, and where it has several, or none with a name, the dataset's; then the cluster,
+    where the page is of one of several."""
     names = [file.path or "" for file in capture.files]
-    return names[0] if len(names) == 1 and names[0].strip("-") else dataset_name.removesuffix(".kscope")
+    name = names[0] if len(names) == 1 and names[0].strip("-") else dataset_name.removesuffix(".kscope")
+    of = capture.of_cluster
+    return name if of is None else f"{name}: cluster {of.cluster}, {of.place}"

@@ -25,8 +25,7 @@ def render_all(
     yield heading(count(len(model.clusters), "cluster"))
     yield _table(model.clusters)
     yield from (line(f"• {_shared(client)}") for client in model.shared_clients)
-    for overview, report in zip(model.clusters, model.reports, strict=True):
-        yield heading(f"Cluster {safe(overview.cluster)}")
+    for report in model.reports:
         yield from render(report, failed_parts, routine=routine)
 
 

@@ -38,12 +38,14 @@ def render_traffic(model: Traffic) -> Iterator[RenderableType]:
 def render_head(model: Traffic) -> Iterator[RenderableType]:
     """What was read, and how much of it is Kafka."""
     capture, ledger = model.capture, model.capture.ledger
+    if capture.of_cluster:
+        yield heading(f"Cluster {safe(capture.of_cluster.cluster)}, {capture.of_cluster.place}")
     names = [safe(f.path) for f in capture.files]
     yield line(("kafkascope", "bold"), " · ", (list_of(names, MOST_FILES), "bold"))
     if capture.start_ns is None:
         yield line("no packets")
         return
-    yield line(f"{capture.start} · {span(capture.duration_us)} · {count(capture.n_packets, 'packet')}")
+    yield line(f"{capture.start} · {span(capture.duration_us)} · {capture.packets}")
     yield from (line((time.text, "yellow")) for time in capture.uncovered[:MOST_UNCOVERED])
     yield line(("times below are mm:ss.mmm after that", "dim"))
     found = model.connections

@@ -35,6 +35,8 @@ class Tracks:
         self._ends: dict[int, list[int]] = defaultdict(list)
         self._lanes: dict[int, list[int]] = {}
         self._named: dict[tuple[int, str], int] = {}
+        if model.of_cluster:
+            self._process(f"cluster {safe(model.of_cluster.cluster)}, {model.of_cluster.place}")
         owners = self._clients(model)
         self._connections(model, owners)
         if self.n_left_out:

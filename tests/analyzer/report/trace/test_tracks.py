@@ -19,6 +19,7 @@ class Model:
 
     def __init__(self, clients: list[TraceClient], connections: list[TraceConnection]) -> None:
         self._clients, self._connections = clients, connections
+        self.of_cluster = None
 
     def clients(self) -> Iterator[TraceClient]:
         return iter(self._clients)
