@@ -7,6 +7,7 @@ become ready, which may belong to an incident; and the files that it wrote.
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,6 @@ from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters, with_cluster
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows
-from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.stage_rows import BODY, PassedOn, packed
 from kafkascope_spark.stories.stalls.clients import service_key
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
@@ -74,7 +74,7 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
     return tell_clients
 
 
-def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[Row]:
+def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[dict[str, Any]]:
     """Writes rows of tables; gives those that the second stage needs."""
     for row in rows:
         if isinstance(row, PassedOn):
@@ -83,17 +83,17 @@ def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[Row]:
             writer.take(row.TABLE.name, row)
 
 
-def _row(row: PassedOn) -> Row:
+def _row(row: PassedOn) -> dict[str, Any]:
     """A row of SHARED that precedes those of its key at a moment."""
     place = {"ts_ns": row.ts_ns, "conn_id": row.identity}
     return {**_FIRST, "key_kind": row.key_kind, "key": row.key, "kind": row.kind, **place, BODY: packed(row.body)}
 
 
-_FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
+_FIRST: dict[str, Any] = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
 _FIRST |= {"conn_id": "", "client_ip": "", "cluster": ""}
 
 
-def _batch(rows: list[Row], cluster: str) -> pa.RecordBatch:
+def _batch(rows: list[dict[str, Any]], cluster: str) -> pa.RecordBatch:
     return with_cluster(pa.RecordBatch.from_pylist(rows, SHARED), cluster)
 
 

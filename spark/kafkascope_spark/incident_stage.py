@@ -7,6 +7,7 @@ not go well, each with the incident that it belongs to; and gives the files that
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,13 +28,12 @@ from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.stories.model import Row
 from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY
 from kafkascope_spark.stories.stage_rows import BODY, StageRow, packed, unpacked
 from kafkascope_spark.stories.stalls.stall import STALL
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+from kafkascope_spark.story_writer import StoryRun, StoryWriter
+from kafkascope_spark.task_reports import batch_of_reports
 
-FILES = pa.schema(list(FILE))
 _WRITTEN = (STALLS, BROKER_STATES, INCIDENTS, STARTUPS, RECOVERIES, REBALANCES, TRANSACTIONS)
 
 BROKER_STATE, REBALANCE, WRITTEN_FILE = "broker_state", "rebalance", "file"
@@ -67,13 +67,13 @@ total; body: the row (stage_rows)."""
 FOUND_ORDER = ("cluster", "order", "ts_ns", "id")
 
 
-def found(kind: str, ts_ns: int, identity: str, body: Row | StoryRow | StageRow | ZooKeeperSession) -> Row:
+def found(kind: str, ts_ns: int, identity: str, body: StoryRow | StageRow | ZooKeeperSession) -> dict[str, Any]:
     """A row of FOUND."""
     return {"order": FOUND_KINDS.index(kind), "ts_ns": ts_ns, "id": identity, "kind": kind, BODY: packed(body)}
 
 
 def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that a Spark worker runs over the second stage's rows, in FOUND_ORDER; it gives FILES."""
+    """The function that a Spark worker runs over the second stage's rows, in FOUND_ORDER; it gives REPORTS."""
 
     def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
@@ -91,6 +91,6 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
                 writer.take(name, row)
         files += writer.close()
         if files:
-            yield pa.RecordBatch.from_pylist(files, FILES)
+            yield batch_of_reports(files)
 
     return write_incidents

@@ -21,7 +21,7 @@ from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.client_stage import GC_OBJECTS, SHARED, WRITTEN_FILE
+from kafkascope_spark.client_stage import GC_OBJECTS, WRITTEN_FILE
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters, with_cluster
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, TRANSACTION, found
@@ -33,10 +33,9 @@ from kafkascope_spark.stories.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.stories.incidents.listener_use import LISTENER_USE
 from kafkascope_spark.stories.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.stories.keyed import Keyed
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.recoveries.causes import Causes
-from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
+from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.clients import GROUP, SERVICE
@@ -63,7 +62,7 @@ def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
                 yield from machines.take_found(cluster)
             machines.finish()
             yield from machines.take_found(cluster)
-        written = [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in writer.close()]
+        written = [found(WRITTEN_FILE, 0, file.path or "", file) for file in writer.close()]
         yield with_cluster(pa.RecordBatch.from_pylist(written, FOUND), NO_CLUSTER)
         pa.default_memory_pool().release_unused()
 
@@ -84,18 +83,19 @@ class SharedMachines:
         services = Keyed("stalls of client", lambda _: ClientService(limits), failed)
         servers = Keyed("broker states of", lambda _: Server(covered), failed)
         partitions = Keyed("flow of topic-partition", lambda _: Partition(), failed)
-        self._keyed: dict[str, tuple[Keyed[Any], Callable[[Iterable[Any]], None]]] = {
+        self._keyed: dict[str, tuple[Keyed[Any, Any], Callable[[Iterable[Any]], None]]] = {
             GROUP: (groups, self._take_of_groups),
             "transaction": (ids, self._take_transactions),
             SERVICE: (services, self._take_stalls),
             "server": (servers, self._take_broker_states),
             FLOW: (partitions, self._take_flow),
         }
-        self._found: list[Row] = []
+        self._found: list[dict[str, Any]] = []
 
     def feed(self, batch: pa.RecordBatch) -> None:
         """Take a batch of rows (client_stage.SHARED), sorted by SHARED_ORDER."""
-        for (key_kind, key), rows in groupby(rows_of(batch), key=itemgetter("key_kind", "key")):
+        for (key_kind, key), keyed_rows in groupby(zip(_keys(batch), events_of(batch), strict=True), key=itemgetter(0)):
+            rows = map(itemgetter(1), keyed_rows)
             if key_kind in self._keyed:
                 keyed, take = self._keyed[key_kind]
                 take(keyed.feed(key, rows))
@@ -113,40 +113,38 @@ class SharedMachines:
         for keyed, take in self._keyed.values():
             take(keyed.finish())
 
-    def _feed_stalls(self, rows: Iterable[Row]) -> None:
-        self._take_stalls(row[STALL] for row in rows)
+    def _feed_stalls(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        self._take_stalls(row for _, row in rows)
 
-    def _feed_recoveries(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            recovery: ClientRecovery = row[RECOVERY]
+    def _feed_recoveries(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        for _, recovery in rows:
             cause_of = partial(self._causes.cause_of, recovery)
             recovery.cause_id = self._failed_parts.value("cause of recovery", recovery.recovery_id, None, cause_of)
             self._found.append(found(RECOVERY, recovery.affected_ns, recovery.recovery_id, recovery))
 
-    def _feed_failed_starts(self, rows: Iterable[Row]) -> None:
-        starts = (row[FAILED_START] for row in rows)
+    def _feed_failed_starts(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        starts = (row for _, row in rows)
         self._found += [found(FAILED_START, start.start_ns, start.startup_id, start) for start in starts]
 
-    def _feed_clients(self, rows: Iterable[Row]) -> None:
-        clients = (row[AFFECTED_CLIENT] for row in rows)
+    def _feed_clients(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        clients = (row for _, row in rows)
         self._found += [found(AFFECTED_CLIENT, 0, client.client_instance_id, client) for client in clients]
 
-    def _feed_sessions(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            session = row[ZOOKEEPER_SESSION]
+    def _feed_sessions(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        for _, session in rows:
             self._found.append(found(ZOOKEEPER_SESSION, session.first_ns, session.conn_ids[0], session))
 
-    def _feed_silent_clients(self, rows: Iterable[Row]) -> None:
-        silent = (row[SILENT_CLIENT] for row in rows)
+    def _feed_silent_clients(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        silent = (row for _, row in rows)
         self._found += [found(SILENT_CLIENT, s.from_ns, s.client_instance_id, s) for s in silent]
 
-    def _feed_listener_uses(self, rows: Iterable[Row]) -> None:
-        uses = (row[LISTENER_USE] for row in rows)
+    def _feed_listener_uses(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        uses = (row for _, row in rows)
         self._found += [found(LISTENER_USE, use.first_ns, use.use_id, use) for use in uses]
 
-    def _feed_files(self, rows: Iterable[Row]) -> None:
-        files = (row[WRITTEN_FILE] for row in rows)
-        self._found += [found(WRITTEN_FILE, 0, file["path"] or "", file) for file in files]
+    def _feed_files(self, rows: Iterable[tuple[Origin, Any]]) -> None:
+        files = (row for _, row in rows)
+        self._found += [found(WRITTEN_FILE, 0, file.path or "", file) for file in files]
 
     def _take_of_groups(self, rows: Iterable[GroupRow]) -> None:
         for row in rows:
@@ -174,7 +172,7 @@ class SharedMachines:
         for row in rows:
             self._writer.take(PARTITION_FLOW.name, row)
 
-    _feeders: dict[str, Callable[["SharedMachines", Iterable[Row]], None]] = {
+    _feeders: dict[str, Callable[["SharedMachines", Iterable[tuple[Origin, Any]]], None]] = {
         STALL: _feed_stalls,
         RECOVERY: _feed_recoveries,
         FAILED_START: _feed_failed_starts,
@@ -186,12 +184,16 @@ class SharedMachines:
     }
 
 
-def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
-    """Rows of client_stage.SHARED as dicts, with the body of the row under the name of its kind."""
-    names = [name for name in SHARED.names if name != BODY]
-    columns = (values_of(batch.column(name)) for name in names)
-    for body, *values in zip(batch.column(BODY).to_pylist(), *columns, strict=True):
-        row = dict(zip(names, values, strict=True))
-        kind, values_or_row = row["kind"], unpacked(body)
-        row[kind] = shared_event(kind, values_or_row) if kind in KINDS else values_or_row
-        yield row
+def _keys(batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+    return zip(*(values_of(batch.column(name)) for name in ("key_kind", "key")), strict=True)
+
+
+def events_of(batch: pa.RecordBatch) -> Iterator[tuple[Origin, Any]]:
+    """Rows of client_stage.SHARED as objects."""
+    origins = map(Origin._make, zip(*(values_of(batch.column(name)) for name in Origin._fields), strict=True))
+    return zip(origins, map(_body, values_of(batch.column("kind")), batch.column(BODY).to_pylist()), strict=True)
+
+
+def _body(kind: str, packed: bytes) -> Any:
+    body = unpacked(packed)
+    return shared_event(kind, body) if kind in KINDS else body

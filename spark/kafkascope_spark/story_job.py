@@ -22,10 +22,11 @@ from kafkascope_analyzer.dataset.stories import (
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Exchange
-from kafkascope_spark.incident_stage import FILES, FOUND, FOUND_ORDER, incident_stage
+from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.shared_stage import shared_stage
-from kafkascope_spark.story_writer import StoryRun, failed_parts_of, listed
+from kafkascope_spark.story_writer import StoryRun
+from kafkascope_spark.task_reports import REPORTS, failed_parts_of, listed, reports_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,16 +48,16 @@ def write_client_and_group_stories(
 ) -> "tuple[dict[str, tuple[DatasetFile, ...]], tuple[FailedPart, ...]]":
     """Run the job. Returns the files of each of TABLES, by its name in the manifest, which are not committed, and the
     parts that failed."""
-    reported = story_files(session, run).toArrow().to_pylist()
-    return listed(run, reported, TABLES), failed_parts_of(reported)
+    reports = reports_of(story_files(session, run).toArrow())
+    return listed(run.dataset, run.run_id, reports, TABLES), failed_parts_of(reports)
 
 
 def story_files(session: "SparkSession", run: StoryRun) -> "DataFrame":
-    """The files that the job writes (incident_stage.FILES). Lazy."""
+    """The files that the job writes (task_reports.REPORTS). Lazy."""
     splits = splits_of(run.dataset)
     events = session.range(0, len(splits), 1, max(len(splits), 1)).mapInArrow(
         event_reader(run.dataset, splits), spark_schema(EVENT_ROWS)
     )
     clients = BY_CLIENT.sorted(events).mapInArrow(client_stage(run), spark_schema(SHARED))
     found = BY_KEY.sorted(clients).mapInArrow(shared_stage(run), spark_schema(FOUND))
-    return TO_ONE.sorted(found).mapInArrow(incident_stage(run), spark_schema(FILES))
+    return TO_ONE.sorted(found).mapInArrow(incident_stage(run), spark_schema(REPORTS))

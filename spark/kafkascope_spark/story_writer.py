@@ -6,25 +6,23 @@ they are part of the dataset once the driver has listed them in the manifest (Ne
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
-from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts, part_from
-from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
+from kafkascope_analyzer.dataset.failed_parts import FailedParts
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.stories.stalls.stall import StallLimits
-
-Row = dict[str, Any]
+from kafkascope_spark.task_reports import TaskReport, of_failed, of_file
 
 BATCH_ROWS = 4_096
 HELD_BYTES = 96 << 20
@@ -55,27 +53,6 @@ SORTED_BY = {
     "partition_flow": ["topic", "partition", "group_id", "client_instance_id", "ts_ns"],
     "findings": ["first_ns", "rule", "finding_id"],
 }
-
-_FAILED = pa.struct(
-    [
-        ("kind", pa.string()),
-        ("names", pa.list_(pa.string())),
-        ("n", pa.int64()),
-        ("reason", pa.string()),
-        ("places", pa.list_(pa.string())),
-    ]
-)
-FILE = pa.struct(
-    [
-        ("table", pa.string()),
-        ("path", pa.string()),
-        ("rows", pa.int64()),
-        ("bytes", pa.int64()),
-        ("footer_crc32", pa.int64()),
-        ("failed", _FAILED),
-    ]
-)
-"""A file that a task wrote, as it travels to the driver; or, in failed and nothing else, parts that failed in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +87,11 @@ class StoryWriter:
         self._tables = tables
         self._most_bytes = held_bytes
         self._part, self._attempt = _task()
-        self._rows: dict[str, list[Row | StoryRow]] = {table.name: [] for table in tables}
+        self._rows: dict[str, list[StoryRow]] = {table.name: [] for table in tables}
         self._held: dict[str, list[pa.RecordBatch]] = {table.name: [] for table in tables}
         self._held_bytes = 0
         self._n_files = 0
-        self._files: list[Row] = []
+        self._files: list[TaskReport] = []
         self._cluster = NO_CLUSTER
         self.failed_parts = FailedParts()
         """What fails in the task."""
@@ -124,7 +101,7 @@ class StoryWriter:
         self._to_columns()
         self._cluster = cluster
 
-    def take(self, name: str, row: Row | StoryRow) -> None:
+    def take(self, name: str, row: StoryRow) -> None:
         """Add a row of a table."""
         rows = self._rows[name]
         rows.append(row)
@@ -135,11 +112,11 @@ class StoryWriter:
         """Add rows of a table that are columns already, with or without its `*_ts` columns."""
         self._hold(name, self._of_cluster(self._table(name), batch))
 
-    def close(self) -> list[Row]:
-        """Write what is left. Returns all files that were written, and the parts that failed (FILE)."""
+    def close(self) -> list[TaskReport]:
+        """Write what is left. Returns all files that were written, and the parts that failed."""
         self._to_columns()
         self._write()
-        return [*self._files, *(failed_row(part) for part in self.failed_parts.taken())]
+        return [*self._files, *(of_failed(part) for part in self.failed_parts.taken())]
 
     def _table(self, name: str) -> Table:
         return next(table for table in self._tables if table.name == name)
@@ -152,7 +129,7 @@ class StoryWriter:
                 self._hold_rows(table, rows)
                 rows.clear()
 
-    def _hold_rows(self, table: Table, rows: list[Row | StoryRow]) -> None:
+    def _hold_rows(self, table: Table, rows: list[StoryRow]) -> None:
         """Holds rows as columns, without those that hold what a column cannot."""
         batch = FailedParts().value("", "", None, lambda: self._batch_of(table, rows))
         if batch is not None:
@@ -162,8 +139,8 @@ class StoryWriter:
             with self.failed_parts.part("row of table", table.name):
                 self._hold(table.name, self._batch_of(table, [row]))
 
-    def _batch_of(self, table: Table, rows: Sequence[Row | StoryRow]) -> pa.RecordBatch:
-        return self._of_cluster(table, columns_of(table, rows))
+    def _batch_of(self, table: Table, rows: Sequence[StoryRow]) -> pa.RecordBatch:
+        return self._of_cluster(table, batch_of_rows(type(rows[0]), rows))
 
     def _of_cluster(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch in the table's schema."""
@@ -190,47 +167,7 @@ class StoryWriter:
         run_id = f"{self._run.run_id}-{self._attempt}"
         path = story_file(f"{STORIES}/{name}", run_id, self._part, self._n_files)
         file = self._run.dataset.write_file(path, rows)
-        self._files.append({"table": name, **asdict(file), "failed": None})
-
-
-def failed_row(part: FailedPart) -> Row:
-    """A row of FILE for parts that failed."""
-    return {**dict.fromkeys(("table", "path", "rows", "bytes", "footer_crc32")), "failed": part.plain()}
-
-
-def failed_parts_of(reported: Iterable[Row]) -> tuple[FailedPart, ...]:
-    """The parts that failed, from what tasks report (FILE)."""
-    return joined_parts(part_from(row["failed"]) for row in reported if row["failed"] is not None)
-
-
-def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict[str, tuple[DatasetFile, ...]]:
-    """The files of each table as the manifest lists them, in the order of their names, from what tasks report (FILE).
-
-    A table without rows gets a file without rows, so that it can be read like any other.
-    """
-    found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
-    for file in files:
-        if file["failed"] is not None:
-            continue
-        entry = DatasetFile(file["path"], file["rows"], file["bytes"], file["footer_crc32"])
-        found[f"{STORIES}/{file['table']}"].append(entry)
-    for table in tables:
-        name = f"{STORIES}/{table.name}"
-        if not found[name]:
-            found[name].append(run.dataset.write_file(story_file(name, run.run_id, 0), table.schema.empty_table()))
-    return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
-
-
-def columns_of(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
-    """Rows as columns of the table, without those that `in_schema` makes."""
-    if rows and isinstance(rows[0], StoryRow):
-        return batch_of_rows(type(rows[0]), rows)
-    names = [
-        column.name for column in table.columns if column.name != CLUSTER.name and not column.type.equals(TIMESTAMP)
-    ]
-    schema = pa.schema([table.schema.field(name) for name in names])
-    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        self._files.append(of_file(self._table(name), file))
 
 
 def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "") -> pa.RecordBatch:

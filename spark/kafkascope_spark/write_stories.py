@@ -15,7 +15,8 @@ from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, failed_parts_of, listed
+from kafkascope_spark.story_writer import StoryRun, StoryWriter
+from kafkascope_spark.task_reports import REPORTS, batch_of_reports, failed_parts_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from kafkascope_spark.queries.failing import Detectors
     from kafkascope_spark.queries.finding_rows import Batches
     from kafkascope_spark.stories.findings.rule import Rule
-    from kafkascope_spark.stories.model import Row
     from kafkascope_spark.tables import Tables
+    from kafkascope_spark.task_reports import TaskReport
 
 
 def _unheeded(stage: str) -> None:
@@ -100,18 +101,17 @@ def write_findings(
     from kafkascope_spark.stories.findings.registry import RULES
 
     failed, asked = FailedParts(), [rule for rule in RULES if rule.name not in ignored]
-    reported: list[Row] = []
+    reported: list[TaskReport] = []
     for cluster in tables.dataset.clusters or (NO_CLUSTER,):
         dataset = tables.dataset.of_cluster(cluster) if run.has_several_clusters else tables.dataset
         reported += _findings(replace(tables, dataset=dataset), replace(run, cluster=cluster), asked, failed)
-    return listed(run, reported, [FINDINGS]), joined_parts([*failed.taken(), *failed_parts_of(reported)])
+    files = listed(run.dataset, run.run_id, reported, [FINDINGS])
+    return files, joined_parts([*failed.taken(), *failed_parts_of(reported)])
 
 
-def _findings(tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts) -> "list[Row]":
+def _findings(tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts) -> "list[TaskReport]":
     """What the tasks report that write the findings of the run's cluster."""
-    import pyarrow as pa
-
-    from kafkascope_spark.queries.failing import rows_of_working
+    from kafkascope_spark.queries.failing import reports_of_working
     from kafkascope_spark.queries.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
@@ -121,9 +121,9 @@ def _findings(tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: 
 
     def frame_of(some: "Detectors") -> "DataFrame":
         stage = findings_stage(run, tables.dataset, some)
-        return found_facts(tables, some).mapInArrow(stage, spark_schema(pa.schema(list(FILE))))
+        return found_facts(tables, some).mapInArrow(stage, spark_schema(REPORTS))
 
-    return rows_of_working(detectors, frame_of, failed)
+    return reports_of_working(detectors, frame_of, failed)
 
 
 def findings_stage(
@@ -135,8 +135,6 @@ def findings_stage(
     from kafkascope_spark.stories.findings.causes import causes_in
 
     def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
         writer = StoryWriter(run, [FINDINGS])
         writer.begin_cluster(run.cluster)
         causes = partial(causes_in, dataset)
@@ -145,6 +143,6 @@ def findings_stage(
             writer.take_batch(FINDINGS.name, batch)
         files = writer.close()
         if files:
-            yield pa.RecordBatch.from_pylist(files, pa.schema(list(FILE)))
+            yield batch_of_reports(files)
 
     return write

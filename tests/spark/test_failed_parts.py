@@ -14,6 +14,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import MOST_NAMES, FailedPart, FailedParts, joined_parts
+from kafkascope_analyzer.dataset.manifest import DatasetFile
 from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
@@ -24,7 +25,8 @@ from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.story_job import BY_CLIENT
-from kafkascope_spark.story_writer import StoryRun, failed_parts_of
+from kafkascope_spark.story_writer import StoryRun
+from kafkascope_spark.task_reports import TaskReport, failed_parts_of, reports_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SECRET = "S3cret-of-the-capture"
@@ -33,9 +35,9 @@ SECRET = "S3cret-of-the-capture"
 class Stories:
     """What the job gave: the parts that failed, and the rows of each table."""
 
-    def __init__(self, reported: list[dict[str, Any]], folder: Path) -> None:
+    def __init__(self, reported: list[TaskReport], folder: Path) -> None:
         self.failed = failed_parts_of(reported)
-        self._files = [(row["table"], folder / row["path"]) for row in reported if row["failed"] is None]
+        self._files = [(report.table, folder / report.path) for report in reported if report.path is not None]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         return [row for name, path in self._files if name == table for row in pq.read_table(path).to_pylist()]
@@ -59,10 +61,10 @@ def job(events: tuple[Dataset, pa.Table], tmp_path: Path, monkeypatch: pytest.Mo
     """Runs the job."""
     dataset, first = events
 
-    def write_here(self: Dataset, relative: str, table: pa.Table) -> Any:
+    def write_here(self: Dataset, relative: str, table: pa.Table) -> DatasetFile:
         (tmp_path / relative).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, tmp_path / relative)
-        return dataclasses.make_dataclass("File", ["path", "rows", "bytes"])(relative, table.num_rows, 1)
+        return DatasetFile(relative, table.num_rows, 1)
 
     monkeypatch.setattr(Dataset, "write_file", write_here)
 
@@ -73,7 +75,7 @@ def job(events: tuple[Dataset, pa.Table], tmp_path: Path, monkeypatch: pytest.Mo
             made = stage(StoryRun(dataset, dataset.capture_span or (0, 0), f"stage{number}"))
             table = pa.Table.from_batches(list(made(table.to_batches(max_chunksize=500))), schema)
             table = table.sort_by([(name, "ascending") for name in order]) if order else table
-        return Stories(table.to_pylist(), tmp_path)
+        return Stories(reports_of(table), tmp_path)
 
     return run
 
@@ -256,7 +258,7 @@ def test_rows_before_a_defect_stand() -> None:
 
 
 def test_parts_that_fail_in_one_place_are_one_record() -> None:
-    (part,) = joined_parts(FailedPart("client", (f"c{number}",), 1, "why") for number in range(100))
+    (part,) = joined_parts(FailedPart("client", (f"c{number}",), 1, "why", ()) for number in range(100))
     assert part.n == 100
     assert len(part.names) == MOST_NAMES
     assert part.sentence == "client c0, c1, c10 and 97 more: why"

@@ -37,7 +37,7 @@ class FailedPart:
     names: tuple[str, ...]
     n: int
     reason: str
-    places: tuple[str, ...] = ()
+    places: tuple[str, ...]
 
     @property
     def sentence(self) -> str:

@@ -58,6 +58,7 @@ class StoryRow(Row):
 
 
 S = TypeVar("S", bound=StoryRow)
+T = TypeVar("T")
 
 
 def declares(name: str, row: str) -> Callable[[type[S]], type[S]]:
@@ -93,12 +94,31 @@ def column_converters(kind: Any) -> Mapping[str, Converter]:
 _CONVERTERS: dict[Any, Mapping[str, Converter]] = {}
 
 
-def batch_of_rows(kind: type[StoryRow], rows: Sequence[StoryRow]) -> pa.RecordBatch:
-    """Rows as the columns of their table that are fields: without cluster, and timestamps beside nanoseconds."""
-    names = column_fields(kind)
-    columns = [column for column in kind.TABLE.columns if column.name in names]
-    arrays = [_array([getattr(row, column.name) for row in rows], column.type) for column in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.field for column in columns]))
+def empty_row(kind: type[T]) -> T:
+    """A row of a dataclass in which all columns are null."""
+    return kind(**{name: convert(None) for name, convert in column_converters(kind).items()})
+
+
+def batch_of_rows(kind: type[T], rows: Sequence[T]) -> pa.RecordBatch:
+    """Rows of a dataclass as the columns that are fields: without cluster, and timestamps beside nanoseconds."""
+    schema = _schema_of(kind)
+    arrays = [_array([getattr(row, field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _schema_of(kind: Any) -> pa.Schema:
+    if kind not in _SCHEMAS:
+        _SCHEMAS[kind] = pa.schema(list(arrow_type(kind)))
+    return _SCHEMAS[kind]
+
+
+_SCHEMAS: dict[Any, pa.Schema] = {}
+
+
+def rows_of_batch(kind: type[T], batch: pa.RecordBatch) -> Iterator[T]:
+    """The rows of a batch that has a column for each field."""
+    converters = column_converters(kind)
+    return map(kind, *(map(converters[name], batch.column(name).to_pylist()) for name in converters))
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -204,5 +224,9 @@ def _text(value: Any) -> Any:
     return "" if value is None else value
 
 
-_SCALARS: dict[Any, Converter] = {int: _whole, float: _whole, str: _text, bool: bool}
+def _bytes(value: Any) -> Any:
+    return b"" if value is None else value
+
+
+_SCALARS: dict[Any, Converter] = {int: _whole, float: _whole, str: _text, bool: bool, bytes: _bytes}
 """What makes a value of a type that has no None."""

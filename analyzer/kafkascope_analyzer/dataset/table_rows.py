@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
-from kafkascope_analyzer.dataset.row_types import Row, column_converters
+from kafkascope_analyzer.dataset.row_types import Row, column_fields, rows_of_batch
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 
@@ -41,10 +41,8 @@ def scan(
 def read(dataset: Dataset, kind: type[R], only: ds.Expression | None = None) -> Iterator[R]:
     """The rows of the kind's table that `only` lets through; none where the dataset lacks the table. Raises
     UsageError."""
-    converters = column_converters(kind)
-    for batch in scan(dataset, kind.TABLE, list(converters), only):
-        columns = (map(converters[name], batch.column(name).to_pylist()) for name in converters)
-        yield from map(kind, *columns)
+    for batch in scan(dataset, kind.TABLE, list(column_fields(kind)), only):
+        yield from rows_of_batch(kind, batch)
 
 
 def rows(

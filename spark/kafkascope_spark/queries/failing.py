@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_parsers.errors import SparkError
 from kafkascope_spark.stories.findings.preconditions import Preconditions
 from kafkascope_spark.stories.findings.rule import Detector, Rule
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.task_reports import TaskReport, reports_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,22 +41,22 @@ def _satisfied(dataset: Dataset, detector: Detector) -> "Callable[[], bool]":
     return lambda: Preconditions(dataset).satisfied([detector])[0]
 
 
-def rows_of_working(
+def reports_of_working(
     detectors: Detectors, frame_of: "Callable[[Detectors], DataFrame]", failed_parts: FailedParts
-) -> list[Row]:
-    """The rows of the frame over all detectors, or over those that do not fail. Raises what Spark raises where the
+) -> list[TaskReport]:
+    """The reports of the frame over all detectors, or over those that do not fail. Raises what Spark raises where the
     failure is none of a query, and where no detector fails alone."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         with _system_failures():
-            return _rows(frame_of(detectors))
+            return _reports(frame_of(detectors))
     except (PySparkException, Py4JJavaError):
         working = {key: one for key, one in detectors.items() if not _fails(key, one, frame_of, failed_parts)}
         if len(working) == len(detectors):
             raise
-    return _rows(frame_of(working)) if working else []
+    return _reports(frame_of(working)) if working else []
 
 
 def _fails(
@@ -65,13 +65,12 @@ def _fails(
     """Whether the detector's query fails alone."""
     part = failed_parts.part(RULE, one[0].name)
     with part, _system_failures():
-        _rows(frame_of({key: one}))
+        _reports(frame_of({key: one}))
     return part.has_failed
 
 
-def _rows(frame: "DataFrame") -> list[Row]:
-    rows: list[Row] = frame.toArrow().to_pylist()
-    return rows
+def _reports(frame: "DataFrame") -> list[TaskReport]:
+    return reports_of(frame.toArrow())
 
 
 @contextmanager

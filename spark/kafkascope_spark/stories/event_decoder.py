@@ -1,17 +1,18 @@
 """Turns rows of events (event_reader.EVENT_ROWS) into the typed objects that the machines over clients are fed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.row_types import column_fields
+from kafkascope_analyzer.dataset.row_types import column_converters, column_fields
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.stories.clients.events import CLIENT_EVENTS
 from kafkascope_spark.stories.flow.events import FLOW_EVENTS
-from kafkascope_spark.stories.model import ErrorRun, Lookup, LoopStatistics, Request, Row
+from kafkascope_spark.stories.groups.bodies import GROUP_EVENTS
+from kafkascope_spark.stories.model import ErrorRun, Lookup, LoopStatistics, Request
 from kafkascope_spark.stories.servers.events import SERVER_EVENTS
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
@@ -39,7 +40,7 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
         yield (client_ip or "", section, ts_ns, rank), decode and decode(conn_id, ts_ns, unpacked(body))
 
 
-def event_row(row: Row) -> EventRow:
+def event_row(row: Mapping[str, Any]) -> EventRow:
     """One row from a dict: the columns of `events`, as pyarrow's to_pylist gives them; others may be missing."""
     kind = next(kind for kind in reversed(CLIENT_KINDS) if row.get(kind) is not None)
     body = _values(kind, row)
@@ -49,25 +50,40 @@ def event_row(row: Row) -> EventRow:
     return key, _DECODERS[RANKS[kind]](row.get("conn_id", ""), row["ts_ns"], body)
 
 
-def _values(kind: str, row: Row) -> Values:
+def _values(kind: str, row: Mapping[str, Any]) -> Values:
     return tuple(row[kind].get(name) for name in KINDS[kind].names)
 
 
 def shared_event(kind: str, values: Values) -> Any:
-    """An event that the machines over clients pass on: an object of SHARED_EVENTS, or the struct as a dict."""
-    make = _SHARED.get(kind)
-    return dict(zip(KINDS[kind].names, values, strict=True)) if make is None else make(values)
+    """An event that the machines over clients pass on: an object of SHARED_EVENTS."""
+    return _SHARED[kind](values)
 
 
 def _shared_object_of(kind: str, make: Callable[..., Any]) -> Callable[[Values], Any]:
     """A function that makes an object of the values of a struct; fields with defaults are no part of it."""
     names = KINDS[kind].names
-    in_order = itemgetter(*(names.index(name) for name in column_fields(make)))
-    return lambda values: make(*in_order(values))
+    fields = column_fields(make)
+    in_order = itemgetter(*(names.index(name) for name in fields))
+    inner = [(at, column_converters(make)[name]) for at, name in enumerate(fields) if _is_struct(kind, name)]
+    if not inner:
+        return lambda values: make(*in_order(values))
+
+    def decode(values: Values) -> Any:
+        columns = list(in_order(values))
+        for at, convert in inner:
+            columns[at] = convert(columns[at])
+        return make(*columns)
+
+    return decode
+
+
+def _is_struct(kind: str, name: str) -> bool:
+    return bool(pa.types.is_struct(KINDS[kind].field(name).type))
 
 
 SHARED_EVENTS: dict[str, Callable[..., Any]] = {
     **FLOW_EVENTS,
+    **GROUP_EVENTS,
     **SERVER_EVENTS,
     **SERVICE_EVENTS,
     **TRANSACTION_EVENTS,

@@ -1,14 +1,8 @@
 """What the state machines are fed: connections, requests and partition facts of one client address, as small typed
-objects.
-
-Times are integer nanoseconds since the epoch. Nothing here knows Spark or Arrow: rows are dicts, as Arrow's
-to_pylist gives them.
+objects. Times are integer nanoseconds since the epoch.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
-
-Row = dict[str, Any]
 
 CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
 """How a connection ended that the client itself closed."""

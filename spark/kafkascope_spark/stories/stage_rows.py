@@ -10,7 +10,6 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import StoryRow, values_of
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.stories.model import Row
 
 BODY = "body"
 _PROTOCOL = 5
@@ -40,7 +39,7 @@ class PassedOn:
     ts_ns: int = 0
 
 
-def packed(body: Row | StoryRow | StageRow | ZooKeeperSession | tuple[Any, ...]) -> bytes:
+def packed(body: StoryRow | StageRow | ZooKeeperSession | tuple[Any, ...]) -> bytes:
     """The body of a row as bytes."""
     return pickle.dumps(body, _PROTOCOL)
 

@@ -7,32 +7,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_spark.stories.keyed import Keyed
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.keyed import Keyed, Origin
 
 
-def row(ts_ns: int, **more: object) -> Row:
-    return {"section": 1, "ts_ns": ts_ns, "rank": 0, "packet_no": 0, "conn_id": "", "seq": 0, **more}
+def event(ts_ns: int, what: str = "") -> tuple[Origin, str]:
+    return Origin(1, ts_ns, 0, 0, "", 0, None, None), what
+
+
+FAILS = "fails"
 
 
 class Times:
-    """Gives a text for each row, and one with all times at the end."""
+    """Gives a text for each odd time, and one with all times at the end."""
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._times: list[int] = []
 
-    def take(self, one: Row) -> list[str] | None:
-        if one.get("fails"):
+    def take(self, event: str, origin: Origin) -> list[str] | None:
+        if event == FAILS:
             raise ValueError("a defect")
-        self._times.append(one["ts_ns"])
-        return [f"{self._key}:{one['ts_ns']}"] if one["ts_ns"] % 2 else None
+        self._times.append(origin.ts_ns)
+        return [f"{self._key}:{origin.ts_ns}"] if origin.ts_ns % 2 else None
 
     def finish(self) -> Iterator[str]:
         yield f"{self._key} {self._times}"
 
 
-def runner(failed: FailedParts | None = None) -> Keyed[str]:
+def runner(failed: FailedParts | None = None) -> Keyed[str, str]:
     return Keyed("group", Times, FailedParts() if failed is None else failed)
 
 
@@ -44,7 +46,7 @@ def test_each_key_has_a_machine_of_its_own_however_rows_are_cut(
     for key in sorted(times):
         at = data.draw(st.integers(0, len(times[key])))
         for part in (times[key][:at], times[key][at:]):
-            given_out += keyed.feed(key, [row(ts_ns) for ts_ns in part])
+            given_out += keyed.feed(key, [event(ts_ns) for ts_ns in part])
     given_out += keyed.finish()
     expected = []
     for key in sorted(times):
@@ -55,9 +57,9 @@ def test_each_key_has_a_machine_of_its_own_however_rows_are_cut(
 def test_a_defect_costs_one_key() -> None:
     failed = FailedParts()
     keyed = runner(failed)
-    out = list(keyed.feed("a", [row(1), row(2, fails=True), row(3)]))
-    out += keyed.feed("a", [row(5)])
-    out += keyed.feed("b", [row(7)])
+    out = list(keyed.feed("a", [event(1), event(2, FAILS), event(3)]))
+    out += keyed.feed("a", [event(5)])
+    out += keyed.feed("b", [event(7)])
     out += keyed.finish()
     assert out == ["a:1", "b:7", "b [7]"]
     assert [(part.kind, part.names) for part in failed.taken()] == [("group", ("a",))]
@@ -65,13 +67,13 @@ def test_a_defect_costs_one_key() -> None:
 
 def test_keys_out_of_order_are_refused() -> None:
     keyed = runner()
-    list(keyed.feed("b", [row(1)]))
+    list(keyed.feed("b", [event(1)]))
     with pytest.raises(ValueError, match="keys out of order"):
-        list(keyed.feed("a", [row(2)]))
+        list(keyed.feed("a", [event(2)]))
 
 
 def test_rows_out_of_order_fail_their_key() -> None:
     failed = FailedParts()
     keyed = runner(failed)
-    assert list(keyed.feed("a", [row(3), row(2)])) == ["a:3"]
+    assert list(keyed.feed("a", [event(3), event(2)])) == ["a:3"]
     assert [part.names for part in failed.taken()] == [("a",)]

@@ -12,17 +12,18 @@ from kafkascope_analyzer.dataset.latency_histogram import HISTOGRAM
 from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.stories.broker_states import HostKind
 from kafkascope_analyzer.dataset.tables.events import KINDS
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
 from kafkascope_spark.stories.event_decoder import SHARED_EVENTS, shared_event
+from kafkascope_spark.stories.groups.bodies import GroupRequestBody, GroupResponseBody
 
 
 @pytest.mark.parametrize("kind", SHARED_EVENTS)
 def test_each_field_has_the_value_of_its_name(kind: str) -> None:
-    names = KINDS[kind].names
-    event = shared_event(kind, tuple(f"the {name}" for name in names))
+    values = {field.name: None if pa.types.is_struct(field.type) else f"the {field.name}" for field in KINDS[kind]}
+    event = shared_event(kind, tuple(values.values()))
     assert type(event) is SHARED_EVENTS[kind]
-    assert {name: getattr(event, name) for name in column_fields(SHARED_EVENTS[kind])} == {
-        name: f"the {name}" for name in names if name in column_fields(SHARED_EVENTS[kind])
-    }
+    fields = column_fields(SHARED_EVENTS[kind])
+    assert {name: getattr(event, name) for name in fields} == {name: values[name] for name in fields}
 
 
 @pytest.mark.parametrize("kind", SHARED_EVENTS)
@@ -39,6 +40,8 @@ _CHECKS: dict[Any, Callable[[pa.DataType], bool]] = {
     int: pa.types.is_integer,
     bool: pa.types.is_boolean,
     Sequence[Mapping[str, int]]: HISTOGRAM.equals,
+    GroupRequestBody: GROUP_REQUEST_BODY.equals,
+    GroupResponseBody: GROUP_RESPONSE_BODY.equals,
     Sequence[str]: pa.list_(pa.string()).equals,
     Sequence[int | None]: pa.list_(pa.int64()).equals,
 }

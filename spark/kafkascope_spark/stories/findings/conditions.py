@@ -298,15 +298,15 @@ def column(name: str) -> Expression:
 
 def all_of(*conditions: Expression, **columns: Any) -> Expression:
     """All of these conditions, and each column as it is given."""
-    return Joined("and", (*conditions, *_of_columns(columns)))
+    return Joined("and", (*conditions, *_of_columns(**columns)))
 
 
 def any_of(*conditions: Expression, **columns: Any) -> Expression:
     """One of these conditions, or one of the columns as it is given."""
-    return Joined("or", (*conditions, *_of_columns(columns)))
+    return Joined("or", (*conditions, *_of_columns(**columns)))
 
 
-def _of_columns(columns: dict[str, Any]) -> Iterator[Expression]:
+def _of_columns(**columns: Any) -> Iterator[Expression]:
     for name, wanted in columns.items():
         of = ColumnOf(name)
         if wanted is None:

@@ -52,5 +52,6 @@ class CommitSlice:
     committed_offset: int
 
 
+FlowEvent = ProduceSlice | FetchSlice | CommitSlice
 FLOW_EVENTS = {"produce_slice": ProduceSlice, "fetch_slice": FetchSlice, "commit_slice": CommitSlice}
 """What the events of each kind become."""

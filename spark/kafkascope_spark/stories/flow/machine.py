@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
-from kafkascope_spark.stories.flow.events import CommitSlice, FetchSlice, ProduceSlice
+from kafkascope_spark.stories.flow.events import CommitSlice, FlowEvent, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.keyed import Origin
 
 FLOW = "flow"
 """Key kind of the events."""
@@ -24,12 +24,11 @@ class Partition:
     produced: Produced = field(default_factory=Produced)
     readers: dict[Reader, Read] = field(default_factory=dict)
 
-    def take(self, row: Row) -> Iterator[PartitionFlow]:
-        """Rows of the slice that the next row ends."""
-        event: ProduceSlice | FetchSlice | CommitSlice = row[row["kind"]]
-        if self.place is None or self.place.ts_ns != row["ts_ns"]:
+    def take(self, event: FlowEvent, origin: Origin) -> Iterator[PartitionFlow]:
+        """Rows of the slice that the next event ends."""
+        if self.place is None or self.place.ts_ns != origin.ts_ns:
             yield from self.finish()
-            self.place = Place(event.topic, event.partition, row["ts_ns"], event.slice_ms)
+            self.place = Place(event.topic, event.partition, origin.ts_ns, event.slice_ms)
         if isinstance(event, CommitSlice):
             self._read(Reader(event.group_id, None)).commit(event)
             return
@@ -37,9 +36,8 @@ class Partition:
         if isinstance(event, ProduceSlice):
             self.produced.add(event)
         else:
-            is_of_group = row["group_id"] is not None
-            reader = Reader(row["group_id"], None) if is_of_group else Reader(None, row["client_instance_id"])
-            self._read(reader).add(event)
+            client = origin.client_instance_id if origin.group_id is None else None
+            self._read(Reader(origin.group_id, client)).add(event)
 
     def _read(self, reader: Reader) -> Read:
         return self.readers.setdefault(reader, Read())

@@ -1,11 +1,9 @@
-"""Bodies of requests and responses of groups, as the structs of their events have them (GROUP_REQUEST_BODY,
-GROUP_RESPONSE_BODY).
-"""
+"""What happened to a group, as the structs of its events have it (dataset.tables.group_events)."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkascope_analyzer.dataset.row_types import I32
+from kafkascope_analyzer.dataset.row_types import I16, I32
 
 
 @dataclass(slots=True)
@@ -93,3 +91,54 @@ class GroupResponseBody:
     assigned_topics: tuple[AssignedTopic, ...]
     active_tasks: tuple[AssignedTasks, ...]
     standby_tasks: tuple[AssignedTasks, ...]
+
+
+@dataclass(slots=True)
+class RequestEvent:
+    """A request that forms or changes a group, that its coordinator refused, or that looked for the coordinator."""
+
+    request_id: str
+    client_id: str | None
+    node_id: Annotated[int | None, I32]
+    api_key: Annotated[int, I16]
+    response_ns: int | None
+    status: str
+    error_name: str | None
+    member_id: str | None
+    group_instance_id: str | None
+    generation_or_epoch: Annotated[int | None, I32]
+    close_ns: int | None
+    close_kind: str | None
+    request: GroupRequestBody | None
+    response: GroupResponseBody | None
+
+
+@dataclass(slots=True)
+class MemberEvent:
+    """Requests without an error by which a member kept its place, of one generation or epoch on one connection."""
+
+    request_id: str
+    client_id: str | None
+    node_id: Annotated[int | None, I32]
+    api_key: Annotated[int, I16]
+    member_id: str
+    group_instance_id: str | None
+    generation_or_epoch: Annotated[int, I32]
+    last_ns: int
+    n: int
+
+
+@dataclass(slots=True)
+class LagEvent:
+    """The last offset that a generation committed for a topic-partition, and the end that was known by then."""
+
+    generation_or_epoch: Annotated[int, I32]
+    topic: str
+    partition: Annotated[int, I32]
+    committed_offset: int
+    high_watermark: int
+
+
+GroupEvent = RequestEvent | MemberEvent | LagEvent
+GROUP_EVENTS = {"group_request": RequestEvent, "group_member": MemberEvent, "group_lag": LagEvent}
+"""What the events of each kind become."""

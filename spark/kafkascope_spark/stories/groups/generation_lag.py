@@ -4,7 +4,7 @@ kind group_lag: one for each generation and topic-partition.
 
 from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_spark.stories.groups.model import Row
+from kafkascope_spark.stories.groups.bodies import LagEvent
 
 
 class GenerationLag:
@@ -14,11 +14,11 @@ class GenerationLag:
         self._totals: dict[int, tuple[int, int]] = {}
         """Generation -> records of lag, partitions."""
 
-    def add(self, lag: Row) -> None:
+    def add(self, lag: LagEvent) -> None:
         """Takes the next event."""
-        n_records, n_partitions = self._totals.get(lag["generation_or_epoch"], (0, 0))
-        behind = max(lag["high_watermark"] - lag["committed_offset"], 0)
-        self._totals[lag["generation_or_epoch"]] = (n_records + behind, n_partitions + 1)
+        n_records, n_partitions = self._totals.get(lag.generation_or_epoch, (0, 0))
+        behind = max(lag.high_watermark - lag.committed_offset, 0)
+        self._totals[lag.generation_or_epoch] = (n_records + behind, n_partitions + 1)
 
     def complete(self, row: RebalanceRow) -> None:
         """Fills the columns lag_records and n_lag_partitions of a generation; they stay null where the capture does not

@@ -3,15 +3,12 @@ typed objects. They are made from rows of `events` (dataset.tables.group_events)
 the epoch.
 """
 
-from dataclasses import dataclass, is_dataclass
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.row_types import column_fields
+from kafkascope_analyzer.dataset.row_types import empty_row
 from kafkascope_parsers.schema import api_keys, api_name
-from kafkascope_spark.stories.groups.bodies import GroupRequestBody, GroupResponseBody
-
-Row = dict[str, Any]
-Body = TypeVar("Body", GroupRequestBody, GroupResponseBody)
+from kafkascope_spark.stories.groups.bodies import GroupRequestBody, GroupResponseBody, MemberEvent, RequestEvent
+from kafkascope_spark.stories.keyed import Origin
 
 _KEYS = {api_name(key): key for key in api_keys()}
 JOIN_GROUP, SYNC_GROUP, LEAVE_GROUP = _KEYS["JoinGroup"], _KEYS["SyncGroup"], _KEYS["LeaveGroup"]
@@ -93,57 +90,46 @@ class MemberActivity:
         return self.member_id
 
 
-def group_request(row: Row) -> GroupRequest:
-    """The request of an event of the kind group_request."""
-    request = row["group_request"]
-    error, answered = request["error_name"], request["status"] == "ok"
+def group_request(event: RequestEvent, origin: Origin) -> GroupRequest:
+    """The request of an event."""
+    ts_ns = origin.ts_ns
+    error, answered = event.error_name, event.status == "ok"
     return GroupRequest(
-        request_id=request["request_id"],
-        conn_id=row["conn_id"],
-        client_id=request["client_id"],
-        client_instance_id=row["client_instance_id"],
-        close_ns=request["close_ns"],
-        close_kind=request["close_kind"],
-        node_id=request["node_id"],
-        api_key=request["api_key"],
-        ts_ns=row["ts_ns"],
-        response_ns=(request["response_ns"] or row["ts_ns"]) if answered else None,
+        request_id=event.request_id,
+        conn_id=origin.conn_id,
+        client_id=event.client_id,
+        client_instance_id=origin.client_instance_id,
+        close_ns=event.close_ns,
+        close_kind=event.close_kind,
+        node_id=event.node_id,
+        api_key=event.api_key,
+        ts_ns=ts_ns,
+        response_ns=(event.response_ns or ts_ns) if answered else None,
         error=None if not answered or error in (None, "NONE") else error,
-        member_id=request["member_id"],
-        group_instance_id=request["group_instance_id"],
-        generation=request["generation_or_epoch"],
-        body=_body(GroupRequestBody, request["request"]),
-        response=_body(GroupResponseBody, request["response"] if answered else None),
+        member_id=event.member_id,
+        group_instance_id=event.group_instance_id,
+        generation=event.generation_or_epoch,
+        body=event.request or _NO_REQUEST,
+        response=(event.response if answered else None) or _NO_RESPONSE,
     )
 
 
-def _body(kind: type[Body], values: Row | None) -> Body:
-    """The struct of an event as an object. There is one for each join of each client, so that only lists are looked
-    at."""
-    body = kind(**(_EMPTY[kind] if values is None else values))
-    for name, element in _LISTS[kind]:
-        setattr(body, name, tuple([element(**each) for each in getattr(body, name) or ()]))
-    return body
+_NO_REQUEST, _NO_RESPONSE = empty_row(GroupRequestBody), empty_row(GroupResponseBody)
 
 
-def _lists_of(kind: type[Any]) -> tuple[tuple[str, type[Any]], ...]:
-    """The fields that are lists of objects, each with the class of these."""
-    hints = {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is tuple}
-    return tuple((name, inner) for name, (inner, _) in hints.items() if isinstance(inner, type) and is_dataclass(inner))
-
-
-_BODIES = (GroupRequestBody, GroupResponseBody)
-_LISTS = {kind: _lists_of(kind) for kind in _BODIES}
-_EMPTY = {kind: dict.fromkeys(column_fields(kind)) for kind in _BODIES}
-
-
-def member_activity(row: Row) -> MemberActivity:
-    """The activity of an event of the kind group_member."""
-    activity = dict(row["group_member"])
+def member_activity(event: MemberEvent, origin: Origin) -> MemberActivity:
+    """The activity of an event."""
     return MemberActivity(
-        conn_id=row["conn_id"],
-        client_instance_id=row["client_instance_id"],
-        ts_ns=row["ts_ns"],
-        generation=activity.pop("generation_or_epoch"),
-        **activity,
+        request_id=event.request_id,
+        conn_id=origin.conn_id,
+        client_id=event.client_id,
+        client_instance_id=origin.client_instance_id,
+        node_id=event.node_id,
+        api_key=event.api_key,
+        member_id=event.member_id,
+        group_instance_id=event.group_instance_id,
+        generation=event.generation_or_epoch,
+        ts_ns=origin.ts_ns,
+        last_ns=event.last_ns,
+        n=event.n,
     )

@@ -11,15 +11,16 @@ from typing import Any
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_parsers.group_protocols import PROTOCOLS
+from kafkascope_spark.stories.groups.bodies import GroupEvent, LagEvent, MemberEvent, RequestEvent
 from kafkascope_spark.stories.groups.classic import ClassicGroup
 from kafkascope_spark.stories.groups.epoch_based import EpochGroup
 from kafkascope_spark.stories.groups.event_order import Event, EventOrder
 from kafkascope_spark.stories.groups.generation_lag import GenerationLag
-from kafkascope_spark.stories.groups.model import Row, group_request, member_activity
+from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, group_request, member_activity
 from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
-from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT
-from kafkascope_spark.stories.stalls.machine import FETCH_RUN, Service
+from kafkascope_spark.stories.keyed import Origin
+from kafkascope_spark.stories.stalls.machine import Service, ServiceEvent
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 GroupRow = RebalanceRow | Stall
@@ -27,8 +28,7 @@ _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.
 
 
 class Group:
-    """Follows a group by a machine for each protocol that its members speak: one, except while they are upgraded. An
-    event has ts_ns, conn_id, kind, client_instance_id, and what happened under the name of its kind."""
+    """Follows a group by a machine for each protocol that its members speak: one, except while they are upgraded."""
 
     def __init__(self, group_id: str, limits: StallLimits) -> None:
         self.group_id = group_id
@@ -41,15 +41,19 @@ class Group:
         self._order = EventOrder()
         self._lag = GenerationLag()
 
-    def take(self, row: Row) -> Iterator[GroupRow]:
+    def take(self, event: GroupEvent | ServiceEvent, origin: Origin) -> Iterator[GroupRow]:
         """Rows of the generations that the next event ends."""
-        if row["kind"] in (SERVICE_CLIENT, FETCH_RUN):
-            self._service.take(row)
-            return
-        if row["kind"] == "group_lag":
-            self._lag.add(row["group_lag"])
-            return
-        subject = group_request(row) if row["kind"] == "group_request" else member_activity(row)
+        match event:
+            case LagEvent():
+                self._lag.add(event)
+            case RequestEvent():
+                yield from self._take_in_order(group_request(event, origin))
+            case MemberEvent():
+                yield from self._take_in_order(member_activity(event, origin))
+            case _:
+                self._service.take(event, origin)
+
+    def _take_in_order(self, subject: GroupRequest | MemberActivity) -> Iterator[GroupRow]:
         for event in self._order.add(subject):
             yield from self._follow(event)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.servers.events import ServerHost
 from kafkascope_spark.stories.servers.record import ServerEvent, ServerRecord
 from kafkascope_spark.stories.servers.rows import states_of
@@ -29,16 +29,15 @@ class Server:
     def __init__(self, covered: Sequence[tuple[int, int]]) -> None:
         self._parts = [ServerRecord(times) for times in covered]
 
-    def take(self, row: Row) -> None:
+    def take(self, event: ServerEvent, origin: Origin) -> None:
         """Takes the next event: that of a host concerns all parts, others the part in which they began; a connection
         that in which it ended."""
-        event: ServerEvent = row[row["kind"]]
         if isinstance(event, ServerHost):
             for part in self._parts:
-                part.take(row["packet_no"], row["conn_id"], _host_in(part, event))
+                part.take(origin.packet_no, origin.conn_id, _host_in(part, event))
         else:
             at = bisect_right(self._parts, event.part_ns, key=_begin_ns) - 1
-            self._parts[max(at, 0)].take(row["packet_no"], row["conn_id"], event)
+            self._parts[max(at, 0)].take(origin.packet_no, origin.conn_id, event)
 
     def finish(self) -> Iterator[BrokerState]:
         """The states of all parts. One that lasts to the end of its part ends there, but for the last one."""

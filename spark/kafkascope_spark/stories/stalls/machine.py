@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_spark.stories.model import Row
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.clients import ServiceClient, owner_of
 from kafkascope_spark.stories.stalls.consume import Reads, consume_waits
 from kafkascope_spark.stories.stalls.events import FetchRun, ProduceWait
@@ -15,6 +15,7 @@ from kafkascope_spark.stories.stalls.produce import produce_waits
 from kafkascope_spark.stories.stalls.stall import JoinedWaits, StallLimits, Subject, Wait, join_waits, stalls_of
 
 FETCH_RUN = "fetch_run"
+ServiceEvent = ServiceClient | ProduceWait | FetchRun
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -26,9 +27,9 @@ class ClientService:
         self._limits = limits
         self._service = Service()
 
-    def take(self, row: Row) -> None:
-        """The next row: the client, or an event."""
-        self._service.take(row)
+    def take(self, event: ServiceEvent, origin: Origin) -> None:
+        """The next event, or the client."""
+        self._service.take(event, origin)
 
     def finish(self) -> Iterator[Stall]:
         """Its stalls, without incident_id."""
@@ -46,13 +47,12 @@ class Service:
         self._waits: dict[Place, list[Wait]] | None = None
         """For records of each topic-partition, whatever their length; known once all events are taken."""
 
-    def take(self, row: Row) -> None:
-        """The next row: a client of the service, or an event."""
-        event: ServiceClient | ProduceWait | FetchRun = row[row["kind"]]
+    def take(self, event: ServiceEvent, origin: Origin) -> None:
+        """The next event, or a client of the service."""
         if isinstance(event, ServiceClient):
             self._clients[event.client_instance_id] = event
             return
-        event.client_instance_id = row["client_instance_id"]
+        event.client_instance_id = origin.client_instance_id or ""
         if isinstance(event, ProduceWait):
             self._produced[event.topic, event.partition].append(event)
         else:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_spark.stories.transactions.bodies import BlockedBody
-from kafkascope_spark.stories.transactions.event import Row
 
 MOST_CONSUMERS = 100
 """Consumers kept of one last stable offset: enough to see who waits, whatever the size of the group."""
@@ -41,10 +40,8 @@ class BlockingOffset:
     offset: int
     _consumers: dict[str | None, _Consumer] = field(default_factory=dict)
 
-    def add(self, row: Row) -> None:
-        """Takes a row of the kind transaction_blocked_by_lso."""
-        body: BlockedBody = row["transaction_blocked_by_lso"]
-        client = row["client_instance_id"]
+    def add(self, body: BlockedBody, client: str | None) -> None:
+        """Takes what a connection of a client shows."""
         if client in self._consumers:
             self._consumers[client].add(body)
         else:
@@ -72,19 +69,18 @@ class BlockingOffset:
 
 
 class BlockedReaders:
-    """Puts rows of the kind transaction_blocked_by_lso together by partition and last stable offset."""
+    """Puts events of the kind transaction_blocked_by_lso together by partition and last stable offset."""
 
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, int], BlockingOffset] = {}
 
-    def add(self, row: Row) -> None:
-        """Takes a row."""
-        body: BlockedBody = row["transaction_blocked_by_lso"]
+    def add(self, body: BlockedBody, client: str | None) -> None:
+        """Takes an event of a client."""
         place = body.partition, body.last_stable_offset
-        self._offsets.setdefault(place, BlockingOffset(*place)).add(row)
+        self._offsets.setdefault(place, BlockingOffset(*place)).add(body, client)
 
     def take(self) -> list[BlockingOffset]:
-        """The offsets of all rows since the last call."""
+        """The offsets of all events since the last call."""
         offsets, self._offsets = list(self._offsets.values()), {}
         return offsets
 

@@ -79,6 +79,7 @@ class BlockedBody:
     highest_high_watermark: int
 
 
+TransactionEventBody = RequestBody | MarkersBody | SeenBody | WrittenBody | BlockedBody
 TRANSACTION_EVENTS = {
     "transaction_request": RequestBody,
     "transaction_markers": MarkersBody,

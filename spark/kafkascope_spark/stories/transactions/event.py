@@ -2,13 +2,11 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Any
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.bodies import MarkersBody, RequestBody, SeenBody
-
-Row = dict[str, Any]
 
 
 class EventKind(enum.Enum):
@@ -58,14 +56,13 @@ class TransactionEvent:
     blocked: tuple[BlockedConsumer, ...] = ()
 
 
-def decode_request(row: Row, left_ns: int | None) -> TransactionEvent:
-    """A row of the kind transaction_request. left_ns: last packet of its client, where all its connections ended."""
-    body: RequestBody = row["transaction_request"]
+def decode_request(body: RequestBody, origin: Origin, left_ns: int | None) -> TransactionEvent:
+    """A request of a client. left_ns: last packet of its client, where all its connections ended."""
     return TransactionEvent(
         _KIND_OF_API.get(body.api_key, EventKind.REQUEST),
-        row["ts_ns"],
+        origin.ts_ns,
         body.request_id,
-        client=row["client_instance_id"],
+        client=origin.client_instance_id,
         left_ns=left_ns,
         protocol=body.protocol,
         answered_ns=body.answered_ns,
@@ -82,12 +79,11 @@ def decode_request(row: Row, left_ns: int | None) -> TransactionEvent:
     )
 
 
-def decode_markers(row: Row) -> TransactionEvent:
-    """A row of the kind transaction_markers."""
-    body: MarkersBody = row["transaction_markers"]
+def decode_markers(body: MarkersBody, ts_ns: int) -> TransactionEvent:
+    """Markers that a coordinator wrote."""
     return TransactionEvent(
         EventKind.MARKERS,
-        row["ts_ns"],
+        ts_ns,
         body.request_id,
         answered_ns=body.answered_ns,
         producer_id=body.producer_id,
@@ -97,12 +93,11 @@ def decode_markers(row: Row) -> TransactionEvent:
     )
 
 
-def decode_seen(row: Row) -> TransactionEvent:
-    """A row of the kind transaction_seen."""
-    body: SeenBody = row["transaction_seen"]
+def decode_seen(body: SeenBody, ts_ns: int) -> TransactionEvent:
+    """What a leader asked the coordinator."""
     return TransactionEvent(
         EventKind.SEEN,
-        row["ts_ns"],
+        ts_ns,
         body.request_id,
         protocol=body.protocol,
         producer_id=body.producer_id,

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stage_rows import StageRow
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
-from kafkascope_spark.stories.transactions.event import Row
+from kafkascope_spark.stories.transactions.bodies import BlockedBody, TransactionEventBody
 from kafkascope_spark.stories.transactions.states import Trigger
 from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.transactional_id import TransactionalId
 
 CLIENT_END = "client_end"
 """Kind of the rows that the clients' state machines add. They come before all other rows of a transactional id."""
-_BLOCKED = "transaction_blocked_by_lso"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Transactions:
     """The transactions of one transactional id: events in, rows of the table out.
 
     name: the id; empty for consumers that are blocked by transactions whose requests are not in the capture. end_ns:
-    last packet of the capture. A row has ts_ns, kind, client_instance_id, and what happened under the name of its kind.
+    last packet of the capture.
     """
 
     def __init__(self, name: str, end_ns: int) -> None:
@@ -42,16 +42,14 @@ class Transactions:
         self._unseen = BlockedReaders()
         self._unseen_ns: int | None = None
 
-    def take(self, row: Row) -> Iterator[TransactionRow]:
-        """Rows of the transactions that no later row can change."""
-        kind = row["kind"]
-        if kind == CLIENT_END:
-            end: ClientEnd = row[CLIENT_END]
-            self._id.note_end(end.client_instance_id, end.left_ns)
-        elif kind == _BLOCKED and not self._name:
-            yield from self._on_unseen(row)
+    def take(self, event: ClientEnd | TransactionEventBody, origin: Origin) -> Iterator[TransactionRow]:
+        """Rows of the transactions that no later event can change."""
+        if isinstance(event, ClientEnd):
+            self._id.note_end(event.client_instance_id, event.left_ns)
+        elif isinstance(event, BlockedBody) and not self._name:
+            yield from self._on_unseen(event, origin)
         else:
-            yield from self._id.take(row)
+            yield from self._id.take(event, origin)
             yield from _unseen_rows(self._id.take_unmatched())
 
     def finish(self) -> Iterator[TransactionRow]:
@@ -60,13 +58,13 @@ class Transactions:
         yield from self._id.finish()
         yield from _unseen_rows(self._id.take_unmatched())
 
-    def _on_unseen(self, row: Row) -> Iterator[TransactionRow]:
+    def _on_unseen(self, body: BlockedBody, origin: Origin) -> Iterator[TransactionRow]:
         """Consumers blocked by a transaction whose requests are not in the capture. All rows of one last stable offset
         have the same time."""
-        if row["ts_ns"] != self._unseen_ns:
+        if origin.ts_ns != self._unseen_ns:
             yield from self._end_unseen()
-            self._unseen_ns = row["ts_ns"]
-        self._unseen.add(row)
+            self._unseen_ns = origin.ts_ns
+        self._unseen.add(body, origin.client_instance_id)
 
     def _end_unseen(self) -> Iterator[TransactionRow]:
         yield from _unseen_rows(blocking.rows() for blocking in self._unseen.take())

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
-from kafkascope_spark.stories.transactions.bodies import WrittenBody
-from kafkascope_spark.stories.transactions.event import EventKind, Row, TransactionEvent
+from kafkascope_spark.stories.transactions.bodies import BlockedBody, WrittenBody
+from kafkascope_spark.stories.transactions.event import EventKind, TransactionEvent
 
 MOST_WAITING = 50_000
 """Events that wait for the end of a stretch. Where there are more, the stretch is added up in two parts: a batch
@@ -37,10 +38,9 @@ class _Written:
     first_offsets: dict[str, int | None] = field(default_factory=dict)
     blocked: list[BlockedConsumer] = field(default_factory=list)
 
-    def add(self, row: Row) -> None:
-        """Adds a row of the kind transaction_written: what the client wrote on one connection."""
-        body: WrittenBody = row["transaction_written"]
-        self.first = min(self.first, (row["ts_ns"], body.request_id))
+    def add(self, body: WrittenBody, ts_ns: int) -> None:
+        """Adds what the client wrote on one connection."""
+        self.first = min(self.first, (ts_ns, body.request_id))
         self.last = max(self.last, (body.last_ns, body.last_request_id))
         answered = [time for time in (self.answered_ns, body.answered_ns) if time is not None]
         self.answered_ns = min(answered, default=None)
@@ -91,19 +91,18 @@ class Stretch:
         """Whether a producer wrote since the last bound, so that later events have to wait."""
         return bool(self._written)
 
-    def add_written(self, row: Row, left_ns: int | None) -> None:
-        """Takes a row of the kind transaction_written."""
-        client = row["client_instance_id"]
+    def add_written(self, body: WrittenBody, origin: Origin, left_ns: int | None) -> None:
+        """Takes what a client wrote on one connection."""
+        client, ts_ns = origin.client_instance_id, origin.ts_ns
         if client not in self._written:
-            body: WrittenBody = row["transaction_written"]
-            first, last = (row["ts_ns"], body.request_id), (body.last_ns, body.last_request_id)
+            first, last = (ts_ns, body.request_id), (body.last_ns, body.last_request_id)
             self._written[client] = _Written(client, left_ns, first, last)
             self._waiting.append(self._written[client])
-        self._written[client].add(row)
+        self._written[client].add(body, ts_ns)
 
-    def add_blocked(self, row: Row) -> None:
-        """Takes a row of the kind transaction_blocked_by_lso."""
-        self._blocked.add(row)
+    def add_blocked(self, body: BlockedBody, client: str | None) -> None:
+        """Takes what a consumer that waits shows."""
+        self._blocked.add(body, client)
 
     def add(self, event: TransactionEvent) -> None:
         """Takes another event, to be returned in its place."""

@@ -5,10 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
+from kafkascope_spark.stories.keyed import Origin
+from kafkascope_spark.stories.transactions.bodies import (
+    BlockedBody,
+    MarkersBody,
+    RequestBody,
+    SeenBody,
+    TransactionEventBody,
+    WrittenBody,
+)
 from kafkascope_spark.stories.transactions.event import (
     BOUNDS,
     EventKind,
-    Row,
     TransactionEvent,
     decode_markers,
     decode_request,
@@ -67,15 +75,19 @@ class TransactionalId:
         """Notes the last packet of a client whose connections all ended. All such notes come before other events."""
         self._left_ns[client] = left_ns
 
-    def take(self, row: Row) -> Iterator[TransactionRow]:
-        """Takes the next row of `events`. Returns rows of transactions that no later event can change."""
-        kind = row["kind"]
-        if kind == "transaction_written":
-            self._stretch.add_written(row, self._left_ns.get(row["client_instance_id"]))
-        elif kind == "transaction_blocked_by_lso":
-            self._stretch.add_blocked(row)
-        else:
-            yield from self._take_in_order(self._decode(row))
+    def take(self, body: TransactionEventBody, origin: Origin) -> Iterator[TransactionRow]:
+        """Takes the next event. Returns rows of transactions that no later event can change."""
+        match body:
+            case WrittenBody():
+                self._stretch.add_written(body, origin, self._left_ns_of(origin))
+            case BlockedBody():
+                self._stretch.add_blocked(body, origin.client_instance_id)
+            case RequestBody():
+                yield from self._take_in_order(decode_request(body, origin, self._left_ns_of(origin)))
+            case MarkersBody():
+                yield from self._take_in_order(decode_markers(body, origin.ts_ns))
+            case SeenBody():
+                yield from self._take_in_order(decode_seen(body, origin.ts_ns))
         if self._stretch.is_full:
             yield from self._end_stretch()
 
@@ -91,10 +103,8 @@ class TransactionalId:
         while self._ended:
             yield self._ended.popleft().row(self.name, self._end_ns)
 
-    def _decode(self, row: Row) -> TransactionEvent:
-        if row["kind"] == "transaction_request":
-            return decode_request(row, self._left_ns.get(row["client_instance_id"]))
-        return decode_markers(row) if row["kind"] == "transaction_markers" else decode_seen(row)
+    def _left_ns_of(self, origin: Origin) -> int | None:
+        return self._left_ns.get(origin.client_instance_id or "")
 
     def _take_in_order(self, event: TransactionEvent) -> Iterator[TransactionRow]:
         """Takes an event that is not added up. Those that follow the first Produce request of a stretch wait for its

@@ -9,10 +9,9 @@ from kafkascope_analyzer.dataset.latency_histogram import LatencyClass
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.flow.machine import Partition
-from kafkascope_spark.stories.keyed import Keyed
+from kafkascope_spark.stories.keyed import Keyed, Origin
 
 S = 1_000_000_000
-FIRST = {"section": 1, "rank": 0, "packet_no": 0, "conn_id": "", "seq": 0}
 
 
 def place(second, node, n, latencies, end):
@@ -31,14 +30,8 @@ def place(second, node, n, latencies, end):
 
 
 def row(kind, second, body, key="t-3", group=None, client=None):
-    return {
-        "kind": kind,
-        "key": key,
-        "ts_ns": second * S,
-        kind: shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names)),
-        "group_id": group,
-        "client_instance_id": client,
-    }
+    origin = Origin(1, second * S, 0, 0, "", 0, client, group)
+    return key, (origin, shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names)))
 
 
 def produced(second, n, end, latencies=None, node=1, key="t-3"):
@@ -70,8 +63,9 @@ MEMBER = Consumer()
 
 def flow(*rows):
     partitions = Keyed("topic-partition", lambda _: Partition(), FailedParts())
-    of_keys = groupby((FIRST | each for each in rows), key=itemgetter("key"))
-    return [*(made for key, of_key in of_keys for made in partitions.feed(key, of_key)), *partitions.finish()]
+    of_keys = groupby(rows, key=itemgetter(0))
+    made = [row for key, of_key in of_keys for row in partitions.feed(key, map(itemgetter(1), of_key))]
+    return [*made, *partitions.finish()]
 
 
 def shown(rows, *names):
@@ -133,7 +127,7 @@ def test_where_nothing_happens_there_is_no_row():
 
 def test_the_leader_is_who_accepted_last():
     first = produced(0, 1, 1, node=1)
-    first["produce_slice"].last_ns = S // 4
+    first[1][1].last_ns = S // 4
     (found,) = flow(first, produced(0, 1, 2, node=2), Consumer(node=3).fetched(0, 2, 2, 0))
     assert found.leader_id == 2
     (found,) = flow(Consumer(node=3).fetched(0, 2, 2, 0))

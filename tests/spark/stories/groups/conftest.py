@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, 
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -174,7 +175,7 @@ class Trace:
         run |= {"last_answer_offset": None, "last_answer_accepted_ns": None, "before_last_ns": 0}
         run |= {"request_id": f"fetch-{who}-{at}", "last_request_id": f"fetch-{who}-{until}"}
         assert not more, more
-        self._event(at, who, FETCH_RUN, shared_event(FETCH_RUN, tuple(map(run.get, KINDS[FETCH_RUN].names))))
+        self._event(at, who, FETCH_RUN, run)
         return self
 
     def epoch(
@@ -204,9 +205,16 @@ class Trace:
         """The rows of the tables rebalances and stalls."""
         group = Group("g", StallLimits(self.end * MS, 1_000 * MS))
         found: dict[str, list[Any]] = {"rebalances": [], "stalls": []}
-        for row in (*chain.from_iterable(map(group.take, self.events())), *group.finish()):
+        for row in (*chain.from_iterable(group.take(*event_of(row)) for row in self.events()), *group.finish()):
             found[row.TABLE.name].append(row)
         return found
+
+
+def event_of(row: Row) -> tuple[Any, Origin]:
+    """The event, and when and where it was."""
+    kind, body = row["kind"], row[row["kind"]]
+    event = shared_event(kind, tuple(map(body.get, KINDS[kind].names))) if kind in KINDS else body
+    return event, Origin(*(row.get(name) for name in Origin._fields))
 
 
 @pytest.fixture

@@ -16,14 +16,16 @@ group_protocols.PROTOCOLS = (*group_protocols.PROTOCOLS, NEW)
 (KEY,) = NEW.keys
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
 from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS, ROUNDS
 from kafkascope_analyzer.report.schema import report_schema
 from kafkascope_analyzer.resolve.cluster.message_facts import learned_rows
 from kafkascope_analyzer.resolve.groups.messages import HEARTBEAT_APIS
 from kafkascope_analyzer.scan.apis import EARLY_APIS
 from kafkascope_parsers.api_keys import GROUP_APIS, GROUP_HEARTBEATS
+from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 assert "parallel" in REBALANCES.column("group_protocol").values
@@ -44,9 +46,9 @@ request = {
     "request": NO_REQUEST | {"member_id": "a", "member_epoch": 0},
     "response": NO_RESPONSE | {"member_id": "a", "member_epoch": 3} | assigned,
 }
-event = {"kind": "group_request", "ts_ns": 10, "conn_id": "c", "client_instance_id": "ci", "group_request": request}
+event = shared_event("group_request", tuple(map(request.get, GROUP_KINDS["group_request"].names)))
 group = Group("g", StallLimits(1_000, 1_000))
-found = [*group.take(event), *group.finish()]
+found = [*group.take(event, Origin(1, 10, 0, 0, "c", 0, "ci", None)), *group.finish()]
 (row,) = found
 assert (row.group_protocol, row.generation, row.members[0].assigned) == ("parallel", 3, ("t-0", "t-1")), row
 print("found everywhere")

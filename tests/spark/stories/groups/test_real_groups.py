@@ -17,7 +17,9 @@ from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_SECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 GROUPS = pathlib.Path(__file__).parents[4] / "fixtures" / "groups"
@@ -54,6 +56,13 @@ def event(row: Row) -> Row:
     return {"client_instance_id": None} | row | {kind: body}
 
 
+def event_of(row: Row) -> tuple[Any, Origin]:
+    """The event as an object, and when and where it was."""
+    kind = row["kind"]
+    event = shared_event(kind, tuple(map(row[kind].get, GROUP_KINDS[kind].names)))
+    return event, Origin(*(row.get(name) for name in Origin._fields))
+
+
 def place(row: Row) -> tuple[Any, ...]:
     moment = (row["key"], GROUP_SECTIONS[row["kind"]], row["ts_ns"], RANKS[row["kind"]])
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
@@ -68,7 +77,7 @@ def rebalances(events: list[Row], last_ns: int) -> list[RebalanceRow]:
     found: list[RebalanceRow | Stall] = []
     for group_id, of_group in groupby(events, key=itemgetter("key")):
         group = Group(group_id, StallLimits(last_ns, 1_000_000_000))
-        found += chain.from_iterable(map(group.take, of_group))
+        found += chain.from_iterable(group.take(*event_of(row)) for row in of_group)
         found += group.finish()
     return [row for row in found if isinstance(row, RebalanceRow)]
 

@@ -8,6 +8,7 @@ import pytest
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
 from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.servers.record import ServerRecord
 
@@ -88,7 +89,7 @@ class Trace:
         """The server's rows."""
         machine = Server(self.covered or [(0, int(self.end * S))])
         for row in self._in_order():
-            machine.take(row)
+            machine.take(*event_of(row))
         return list(machine.finish())
 
     def record(self) -> ServerRecord:
@@ -110,6 +111,11 @@ def _span(first: float, last: float) -> Row:
         "last_ns": int(last * S),
         "last_packet_no": int(last * 10),
     }
+
+
+def event_of(row: Row) -> tuple[Any, Origin]:
+    """The event, and when and where it was."""
+    return row[row["kind"]], Origin(*(row.get(name) for name in Origin._fields))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pytest
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.event_decoder import shared_event
-from kafkascope_spark.stories.keyed import Keyed
+from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.servers.machine import Server
 
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
@@ -32,10 +33,15 @@ def states_in(dataset: Path) -> list[BrokerState]:
     captures = pq.read_table(dataset / "captures")
     covered = [(pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py())]
     servers = Keyed("server", lambda _: Server(covered), FailedParts())
-    for row in rows:
-        row[row["kind"]] = shared_event(row["kind"], tuple(row[row["kind"]].values()))
     in_order = groupby(sorted(rows, key=itemgetter(*ORDER)), key=itemgetter("key"))
-    return [*(state for key, of_key in in_order for state in servers.feed(key, of_key)), *servers.finish()]
+    states = [state for key, of_key in in_order for state in servers.feed(key, map(event_of, of_key))]
+    return [*states, *servers.finish()]
+
+
+def event_of(row: dict[str, Any]) -> tuple[Origin, Any]:
+    """The event as an object, and when and where it was."""
+    event = shared_event(row["kind"], tuple(row[row["kind"]].values()))
+    return Origin(*(row.get(name) for name in Origin._fields)), event
 
 
 def times_of(name: str, *kinds: str) -> list[int]:

@@ -2,7 +2,6 @@
 together."""
 
 from collections.abc import Callable
-from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import column_converters
 from kafkascope_analyzer.dataset.stories.clients import ClientRow
@@ -10,6 +9,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.clients import (
     SERVICE_CLIENT,
@@ -20,7 +20,7 @@ from kafkascope_spark.stories.stalls.clients import (
     service_key,
 )
 from kafkascope_spark.stories.stalls.events import FetchRun, ProduceWait
-from kafkascope_spark.stories.stalls.machine import ClientService, Service
+from kafkascope_spark.stories.stalls.machine import ClientService, Service, ServiceEvent
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 S = 1_000_000_000
@@ -28,33 +28,36 @@ LIMITS = StallLimits(100 * S, S)
 Make = Callable[..., Connection]
 
 
-def row(kind: str, client: str, event: Any) -> dict[str, Any]:
-    return {"kind": kind, "client_instance_id": client, kind: event}
+Taken = tuple[ServiceEvent, Origin]
 
 
-def client(name: str, group_id: str | None = None) -> dict[str, Any]:
+def of_client(client: str, event: ServiceEvent) -> Taken:
+    return event, Origin(1, 0, 0, 0, "", 0, client, None)
+
+
+def client(name: str, group_id: str | None = None) -> Taken:
     known = ServiceClient(name, "10.0.0.1", f"id of {name}", group_id, 0, 1, 90 * S, None, None, closed=False)
-    return row(SERVICE_CLIENT, name, known)
+    return of_client(name, known)
 
 
-def written(name: str, partition: int, created: int, accepted: int | None) -> dict[str, Any]:
+def written(name: str, partition: int, created: int, accepted: int | None) -> Taken:
     sent, ended = created * S, None if accepted is None else accepted * S
     ids = f"p{created}", f"p{created}"
     event = ProduceWait("t", partition, 3, *ids, 1, sent, sent, sent, ended, None, ended, None)
-    return row("produce_wait", name, event)
+    return of_client(name, event)
 
 
-def read(name: str, span: tuple[int, int], offsets: tuple[int, int], waits_from: int | None) -> dict[str, Any]:
+def read(name: str, span: tuple[int, int], offsets: tuple[int, int], waits_from: int | None) -> Taken:
     first, last = span
     since = None if waits_from is None else waits_from * S
     ids = f"{name}-{first}", f"{name}-{last}"
-    return row("fetch_run", name, FetchRun("t", 0, 1, *ids, first * S, last * S, *offsets, since, None, None, 0))
+    return of_client(name, FetchRun("t", 0, 1, *ids, first * S, last * S, *offsets, since, None, None, 0))
 
 
 def test_each_topic_partition_that_a_client_wrote_has_its_stalls() -> None:
     machine = ClientService(LIMITS)
     for one in (client("ci-1"), written("ci-1", 0, 10, 14), written("ci-1", 1, 20, None), written("ci-1", 1, 40, 41)):
-        machine.take(one)
+        machine.take(*one)
     stalls = list(machine.finish())
     assert [(s.kind, s.partition, s.from_ns // S, s.to_ns and s.to_ns // S) for s in stalls] == [
         ("produce", 0, 10, 14),
@@ -71,8 +74,8 @@ def test_members_of_a_group_are_served_together() -> None:
     """ci-2 goes on 5 s after records were there that ci-1 did not fetch any more."""
     service = Service("g")
     for one in (client("ci-1", "g"), client("ci-2", "g"), read("ci-1", (1, 10), (0, 100), 12)):
-        service.take(one)
-    service.take(read("ci-2", (17, 30), (100, 150), None))
+        service.take(*one)
+    service.take(*read("ci-2", (17, 30), (100, 150), None))
     (stall,) = service.stalls(LIMITS)
     assert (stall.kind, stall.group_id, stall.from_ns // S, stall.to_ns // S) == ("consume", "g", 12, 17)
     assert (stall.client_instance_id, stall.served) == ("ci-2", True)

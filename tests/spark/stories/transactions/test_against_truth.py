@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "captures"
@@ -64,13 +65,18 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     return rows
 
 
+def event_of(row: dict[str, Any]) -> tuple[Any, Origin]:
+    """The event, and when and where it was."""
+    return row[row["kind"]], Origin(*(row.get(name) for name in Origin._fields))
+
+
 def transactions(dataset: pathlib.Path, events: Rows) -> list[TransactionRow]:
     """The rows of the table, from events of one transactional id after the other."""
     last_ns = pc.max(pq.read_table(dataset / CAPTURES.name)["last_ns"]).as_py()
     rows: list[TransactionRow] = []
     for name, of_id in groupby(events, key=itemgetter("key")):
         machine = Transactions(name, last_ns)
-        rows += chain.from_iterable(map(machine.take, of_id))
+        rows += chain.from_iterable(machine.take(*event_of(row)) for row in of_id)
         rows += machine.finish()
     return rows
 

@@ -1,7 +1,6 @@
 """The state machine without Spark, on traces. What the coordinator answers and writes in each case is that of Kafka's
 TransactionCoordinator and of its clients' TransactionManager (KIP-98, KIP-360, KIP-588, KIP-890)."""
 
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -9,9 +8,10 @@ import pytest
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.event_decoder import shared_event
-from kafkascope_spark.stories.transactions.event import Row
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
 
+Row = dict[str, Any]
 MS = 1_000_000
 NAME = "orders-tx"
 END_MS = 100_000
@@ -107,6 +107,11 @@ class Producer:
         return {"producer_id": self.pid, "producer_epoch": self.epoch}
 
 
+def event_of(row: Row) -> tuple[Any, Origin]:
+    """The event, and when and where it was."""
+    return row[row["kind"]], Origin(*(row.get(name) for name in Origin._fields))
+
+
 def client_ends(*events: Row) -> list[Row]:
     """When the clients of the events left."""
     left = {event["client_instance_id"]: event["left_ns"] for event in events}
@@ -117,7 +122,8 @@ def client_ends(*events: Row) -> list[Row]:
 def rows_of(*events: Row) -> list[TransactionRow]:
     """The rows of the table, in order of begin."""
     machine = Transactions(NAME, END_MS * MS)
-    rows = [*chain.from_iterable(map(machine.take, [*client_ends(*events), *events])), *machine.finish()]
+    rows = [row for event in (*client_ends(*events), *events) for row in machine.take(*event_of(event))]
+    rows += machine.finish()
     return sorted(rows, key=lambda row: row.transaction_no or 0)
 
 
@@ -397,8 +403,8 @@ def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:
 def test_memory_is_that_of_one_id() -> None:
     p = Producer("a")
     machine = Transactions(NAME, END_MS * MS)
-    rows = list(machine.take(p.init(0)))
+    rows = list(machine.take(*event_of(p.init(0))))
     for at in range(10, 10_000, 10):
-        rows += [*machine.take(p.adds(at, "t-0")), *machine.take(p.ends(at + 5))]
+        rows += [*machine.take(*event_of(p.adds(at, "t-0"))), *machine.take(*event_of(p.ends(at + 5)))]
     assert len(rows) == 999 - 4
     assert len(list(machine.finish())) == 4

@@ -10,12 +10,18 @@ import pytest
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions import stretch
 from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
-from kafkascope_spark.stories.transactions.event import Row
 from kafkascope_spark.stories.transactions.machine import Transactions
 
+Row = dict[str, Any]
 SECOND = 1_000_000_000
+
+
+def event_of(row: Row) -> tuple[Any, Origin]:
+    """The event, and when and where it was."""
+    return row[row["kind"]], Origin(*(row.get(name) for name in Origin._fields))
 
 
 def row(kind: str, key: str, ts_ns: int, conn_id: str, **body: Any) -> Row:
@@ -53,7 +59,7 @@ def rows_of(*events: Row) -> list[TransactionRow]:
     rows: list[TransactionRow] = []
     for name, of_id in groupby(events, key=itemgetter("key")):
         machine = Transactions(name, 100 * SECOND)
-        rows += chain.from_iterable(map(machine.take, of_id))
+        rows += chain.from_iterable(machine.take(*event_of(event)) for event in of_id)
         rows += machine.finish()
     return rows
 

@@ -1,0 +1,78 @@
+"""What the tasks of a job tell the driver: the files that they wrote, and the parts that failed in them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.failed_parts import FailedPart, joined_parts
+from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
+from kafkascope_analyzer.dataset.row_types import arrow_type, batch_of_rows, rows_of_batch
+from kafkascope_spark.stories.stage_rows import StageRow
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport(StageRow):
+    """A file that a task wrote; or, in failed and nothing else, parts that failed in it."""
+
+    table: str | None
+    path: str | None
+    rows: int | None
+    bytes: int | None
+    footer_crc32: int | None
+    failed: FailedPart | None
+
+    @property
+    def file(self) -> DatasetFile | None:
+        """The file as the manifest lists it."""
+        if self.path is None or self.rows is None or self.bytes is None:
+            return None
+        return DatasetFile(self.path, self.rows, self.bytes, self.footer_crc32)
+
+
+REPORTS = pa.schema(list(arrow_type(TaskReport)))
+
+
+def of_file(table: Table, file: DatasetFile) -> TaskReport:
+    """The report of a file of a table."""
+    return TaskReport(table.name, file.path, file.rows, file.bytes, file.footer_crc32, None)
+
+
+def of_failed(part: FailedPart) -> TaskReport:
+    """The report of parts that failed."""
+    return TaskReport(None, None, None, None, None, part)
+
+
+def batch_of_reports(reports: Sequence[TaskReport]) -> pa.RecordBatch:
+    """Reports as rows of REPORTS."""
+    return batch_of_rows(TaskReport, reports)
+
+
+def reports_of(rows: pa.Table) -> list[TaskReport]:
+    """The reports of rows of REPORTS."""
+    return [report for batch in rows.to_batches() for report in rows_of_batch(TaskReport, batch)]
+
+
+def failed_parts_of(reports: Iterable[TaskReport]) -> tuple[FailedPart, ...]:
+    """The parts that failed in the tasks."""
+    return joined_parts(report.failed for report in reports if report.failed is not None)
+
+
+def listed(
+    dataset: Dataset, run_id: str, reports: Iterable[TaskReport], tables: Sequence[Table]
+) -> dict[str, tuple[DatasetFile, ...]]:
+    """The files of each table as the manifest lists them, in the order of their names.
+
+    A table without rows gets a file without rows, so that it can be read like any other.
+    """
+    found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
+    for report in reports:
+        if report.file is not None:
+            found[f"{STORIES}/{report.table}"].append(report.file)
+    for table in tables:
+        name = f"{STORIES}/{table.name}"
+        if not found[name]:
+            found[name].append(dataset.write_file(story_file(name, run_id, 0), table.schema.empty_table()))
+    return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
