@@ -1,8 +1,7 @@
 """The first stage of the story job: the events of one client address after the other.
 
-It writes the tables about clients, and passes on what several clients share: events of groups and of transactions, now
-with the client that each connection belongs to; recoveries, whose causes need those of all clients; starts that did not
-become ready, which may belong to an incident; and the files that it wrote.
+It writes rows of tables, and passes on what several clients share (stories.job): events of groups and of transactions,
+now with the client that each connection belongs to; rows of which the incidents are made; and reports of what it wrote.
 """
 
 import gc
@@ -12,23 +11,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters, with_cluster
+from kafkascope_spark.exchange import NO_CLUSTER, Batches, batch_of, clusters
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows
+from kafkascope_spark.stories.job import is_written, passed_on
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stage_rows import BODY, PassedOn, packed
 from kafkascope_spark.stories.stalls.clients import service_key
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
+from kafkascope_spark.task_reports import REPORT
 
 Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
-CLIENT, WRITTEN_FILE = "client", "file"
-PARTITION = "partition"
-"""Key kinds of the events, and of what only this stage adds."""
+CLIENT, PARTITION = "client", "partition"
+"""Key kinds of events that only this stage takes."""
 SHARED_ORDER = ("cluster", "key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 SHARED = pa.schema(
     [
@@ -41,63 +41,55 @@ SHARED = pa.schema(
         ("packet_no", pa.int64()),
         ("conn_id", pa.string()),
         ("seq", pa.int32()),
-        ("kind", pa.string()),
-        ("client_ip", pa.string()),
         ("client_instance_id", pa.string()),
         ("group_id", pa.string()),
+        ("kind", pa.string()),
         (BODY, pa.binary()),
     ]
 )
-"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a recovery its id,
-which makes the order total. group_id: the group that the client reads in. body: the event, or the row (stage_rows)."""
-_WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
+"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a row that a machine
+passes on its identity, which makes the order total. group_id: the group that the client reads in. kind: of an event;
+body: the event, or the row (stage_rows)."""
 
 
 def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that Spark's workers run over each partition of events, sorted by client address and time; it gives
     rows of SHARED."""
 
-    def tell_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def follow_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
-        writer = StoryWriter(run, _WRITTEN)
+        writer = StoryWriter(run)
         for cluster, of_cluster in clusters(batches):
             stories = ClientStories(run.capture_ns, run.stall_limits, writer.failed_parts)
             writer.begin_cluster(cluster)
             for batch in of_cluster:
-                shared = list(_written(stories.feed(event_rows(batch)), writer))
-                passed_on = _passed_on(batch, stories.take_owners())
-                yield from (each for each in (passed_on, _batch(shared, cluster)) if each.num_rows)
-            yield _batch(list(_written(stories.finish(), writer)), cluster)
-        yield _batch([_row(PassedOn(WRITTEN_FILE, "", WRITTEN_FILE, file, "")) for file in writer.close()], NO_CLUSTER)
+                made = list(_passed_on(stories.feed(event_rows(batch)), writer))
+                yield _of_keys(batch, stories.take_owners())
+                yield batch_of(SHARED, cluster, made)
+            yield batch_of(SHARED, cluster, list(_passed_on(stories.finish(), writer)))
+        reports = (PassedOn(REPORT, REPORT, report, "") for report in writer.close())
+        yield batch_of(SHARED, NO_CLUSTER, list(map(_shared_row, reports)))
         pa.default_memory_pool().release_unused()
 
-    return tell_clients
+    return follow_clients
 
 
-def _written(rows: Iterable[Story], writer: StoryWriter) -> Iterator[dict[str, Any]]:
-    """Writes rows of tables; gives those that the second stage needs."""
+def _passed_on(rows: Iterable[Story], writer: StoryWriter) -> Iterator[tuple[Any, ...]]:
+    """The rows that go on to the machines over keys; the others are written."""
     for row in rows:
-        if isinstance(row, PassedOn):
-            yield _row(row)
+        if is_written(row):
+            writer.take(row)
         else:
-            writer.take(row.TABLE.name, row)
+            yield _shared_row(passed_on(row))
 
 
-def _row(row: PassedOn) -> dict[str, Any]:
-    """A row of SHARED that precedes those of its key at a moment."""
-    place = {"ts_ns": row.ts_ns, "conn_id": row.identity}
-    return {**_FIRST, "key_kind": row.key_kind, "key": row.key, "kind": row.kind, **place, BODY: packed(row.body)}
+def _shared_row(row: PassedOn) -> tuple[Any, ...]:
+    """A row of SHARED without its cluster. It precedes the events of its key at a moment."""
+    first = Origin(0, row.ts_ns, 0, 0, row.identity, 0, None, None)
+    return (row.key_kind, row.key, *first, None, packed(row.body))
 
 
-_FIRST: dict[str, Any] = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
-_FIRST |= {"conn_id": "", "client_ip": "", "cluster": ""}
-
-
-def _batch(rows: list[dict[str, Any]], cluster: str) -> pa.RecordBatch:
-    return with_cluster(pa.RecordBatch.from_pylist(rows, SHARED), cluster)
-
-
-def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:
+def _of_keys(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:
     """The events of groups, transactions, services, servers and topic-partitions of a batch, with the client instance
     of each."""
     rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
@@ -109,8 +101,8 @@ def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatc
     columns |= _service_keys(rows, is_service, of_conn, conn_ids.indices)
     columns["client_instance_id"] = clients
     columns["group_id"] = pa.array([owner.group_id for owner in of_conn], pa.string()).take(conn_ids.indices)
-    passed_on = pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in SHARED], schema=SHARED)
-    return passed_on.filter(pc.or_(pc.invert(is_service), clients.is_valid()))
+    of_keys = pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in SHARED], schema=SHARED)
+    return of_keys.filter(pc.or_(pc.invert(is_service), clients.is_valid()))
 
 
 _NOBODY = Owner(None, None)

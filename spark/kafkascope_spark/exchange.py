@@ -3,11 +3,11 @@
 The first key is the cluster: topics, groups, transactional ids and nodes of two clusters may have the same names.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,7 +60,8 @@ def _pieces(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
             start = end
 
 
-def with_cluster(rows: pa.RecordBatch, cluster: str) -> pa.RecordBatch:
-    """The rows as those of a cluster."""
-    column = pa.repeat(pa.scalar(cluster, pa.string()), rows.num_rows)
-    return rows.set_column(rows.schema.get_field_index(CLUSTER.name), rows.schema.field(CLUSTER.name), column)
+def batch_of(schema: pa.Schema, cluster: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of a cluster as columns. schema: its first column is the cluster; rows: the values of the others."""
+    values = zip(*rows, strict=True) if rows else ((),) * (len(schema) - 1)
+    columns = [pa.array(column, field.type) for field, column in zip(list(schema)[1:], values, strict=True)]
+    return pa.RecordBatch.from_arrays([pa.array([cluster] * len(rows), pa.string()), *columns], schema=schema)

@@ -10,15 +10,7 @@ written by the tasks (story_writer); what comes back are the names of files.
 
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.stories import (
-    BROKER_STATES,
-    CLIENT_TABLES,
-    INCIDENTS,
-    PARTITION_FLOW,
-    REBALANCES,
-    STALLS,
-    TRANSACTIONS,
-)
+from kafkascope_analyzer.dataset.stories import FINDINGS, STORY_TABLES
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Exchange
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.failed_parts import FailedPart
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
-TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS, PARTITION_FLOW)
+TABLES = tuple(table for table in STORY_TABLES if table is not FINDINGS)
 BY_CLIENT = Exchange(
     ("cluster", "client_ip"),
     ("cluster", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq"),

@@ -6,6 +6,7 @@ they are part of the dataset once the driver has listed them in the manifest (Ne
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,40 +20,14 @@ from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.tables.columns import CLUSTER
-from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.exchange import NO_CLUSTER
+from kafkascope_spark.stories.job import Surroundings
 from kafkascope_spark.stories.stalls.stall import StallLimits
 from kafkascope_spark.task_reports import TaskReport, of_failed, of_file
 
 BATCH_ROWS = 4_096
 HELD_BYTES = 96 << 20
 """What a task holds of rows that wait to be sorted; more go into another file."""
-SALTED = {
-    "stalls": ("stall_id", "incident_id"),
-    "rebalances": ("rebalance_id", "incident_id"),
-    "transactions": ("incident_id",),
-    "recoveries": ("cause_id", "incident_id"),
-    "startups": ("incident_id",),
-    "incidents": ("incident_id", "root_incident_id", "earlier_stalls"),
-    "findings": ("finding_id",),
-}
-"""Ids that are made of names and times, which two clusters may have in common: they hash the cluster too where a
-dataset has several. All others hash a connection's id. Findings name incidents by the ids that the table has."""
-SORTED_BY = {
-    "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
-    "startups": ["start_ns", "startup_id"],
-    "startup_steps": ["startup_id", "seq"],
-    "cadences": ["client_instance_id", "conn_id", "cadence"],
-    "recoveries": ["start_ns", "recovery_id"],
-    "recovery_steps": ["recovery_id", "seq"],
-    "rebalances": ["start_ns", "group_id", "rebalance_id"],
-    "transactions": ["begin_ns", "transactional_id", "transaction_no"],
-    "stalls": ["from_ns", "stall_id"],
-    "broker_states": ["server_ip", "server_port", "host", "from_ns"],
-    "incidents": ["start_ns", "incident_id"],
-    "partition_flow": ["topic", "partition", "group_id", "client_instance_id", "ts_ns"],
-    "findings": ["first_ns", "rule", "finding_id"],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +46,27 @@ class StoryRun:
     @property
     def stall_limits(self) -> StallLimits:
         """What makes a wait a stall."""
-        return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000, self.uncovered)
+        return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000, self.dataset.manifest.uncovered)
 
-    @property
-    def uncovered(self) -> Uncovered:
-        """The times that no file of the capture covers."""
-        return self.dataset.manifest.uncovered
+    def surroundings(self, failed_parts: FailedParts) -> Surroundings:
+        """What its machines may know. failed_parts: those of the task."""
+        return Surroundings(self.capture_ns, self.stall_limits, failed_parts)
 
 
 class StoryWriter:
-    """Writes rows of some story tables: those of one task. held_bytes: what it holds before it writes."""
+    """Writes rows of story tables: those of one task. held_bytes: what it holds before it writes."""
 
-    def __init__(self, run: StoryRun, tables: Sequence[Table], held_bytes: int = HELD_BYTES) -> None:
+    def __init__(self, run: StoryRun, held_bytes: int = HELD_BYTES) -> None:
         self._run = run
-        self._tables = tables
         self._most_bytes = held_bytes
         self._part, self._attempt = _task()
-        self._rows: dict[str, list[StoryRow]] = {table.name: [] for table in tables}
-        self._held: dict[str, list[pa.RecordBatch]] = {table.name: [] for table in tables}
+        self._tables: dict[str, Table] = {}
+        """The tables of which it has taken rows."""
+        self._rows: dict[str, list[StoryRow]] = defaultdict(list)
+        self._held: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
         self._n_files = 0
-        self._files: list[TaskReport] = []
+        self._reports: list[TaskReport] = []
         self._cluster = NO_CLUSTER
         self.failed_parts = FailedParts()
         """What fails in the task."""
@@ -101,43 +76,39 @@ class StoryWriter:
         self._to_columns()
         self._cluster = cluster
 
-    def take(self, name: str, row: StoryRow) -> None:
+    def take(self, row: StoryRow) -> None:
         """Add a row of a table."""
-        rows = self._rows[name]
+        rows = self._rows[row.TABLE.name]
         rows.append(row)
         if len(rows) >= BATCH_ROWS:
             self._to_columns()
 
-    def take_batch(self, name: str, batch: pa.RecordBatch) -> None:
+    def take_batch(self, table: Table, batch: pa.RecordBatch) -> None:
         """Add rows of a table that are columns already, with or without its `*_ts` columns."""
-        self._hold(name, self._of_cluster(self._table(name), batch))
+        self._hold(table, self._of_cluster(table, batch))
 
     def close(self) -> list[TaskReport]:
-        """Write what is left. Returns all files that were written, and the parts that failed."""
+        """Write what is left. Returns what the task reports: all files that were written, and the parts that failed."""
         self._to_columns()
         self._write()
-        return [*self._files, *(of_failed(part) for part in self.failed_parts.taken())]
-
-    def _table(self, name: str) -> Table:
-        return next(table for table in self._tables if table.name == name)
+        return [*self._reports, *(of_failed(part) for part in self.failed_parts.taken())]
 
     def _to_columns(self) -> None:
         """Rows as columns need some tenth of the memory."""
-        for table in self._tables:
-            rows = self._rows[table.name]
+        for rows in self._rows.values():
             if rows:
-                self._hold_rows(table, rows)
+                self._hold_rows(rows[0].TABLE, rows)
                 rows.clear()
 
     def _hold_rows(self, table: Table, rows: list[StoryRow]) -> None:
         """Holds rows as columns, without those that hold what a column cannot."""
         batch = FailedParts().value("", "", None, lambda: self._batch_of(table, rows))
         if batch is not None:
-            self._hold(table.name, batch)
+            self._hold(table, batch)
             return
         for row in rows:
             with self.failed_parts.part("row of table", table.name):
-                self._hold(table.name, self._batch_of(table, [row]))
+                self._hold(table, self._batch_of(table, [row]))
 
     def _batch_of(self, table: Table, rows: Sequence[StoryRow]) -> pa.RecordBatch:
         return self._of_cluster(table, batch_of_rows(type(rows[0]), rows))
@@ -147,8 +118,9 @@ class StoryWriter:
         salt = self._cluster if self._run.has_several_clusters else ""
         return in_schema(table, batch, self._cluster, salt)
 
-    def _hold(self, name: str, batch: pa.RecordBatch) -> None:
-        self._held[name].append(batch)
+    def _hold(self, table: Table, batch: pa.RecordBatch) -> None:
+        self._tables[table.name] = table
+        self._held[table.name].append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= self._most_bytes:
             self._write()
@@ -156,18 +128,18 @@ class StoryWriter:
     def _write(self) -> None:
         for name, held in self._held.items():
             if held:
-                order = [(column, "ascending") for column in (CLUSTER.name, *SORTED_BY[name])]
+                order = [(column, "ascending") for column in (CLUSTER.name, *self._tables[name].sorted_by)]
                 rows = pa.Table.from_batches(held).sort_by(order)
                 held.clear()
-                self._write_file(name, rows)
+                self._write_file(self._tables[name], rows)
         self._held_bytes = 0
         self._n_files += 1
 
-    def _write_file(self, name: str, rows: pa.Table) -> None:
+    def _write_file(self, table: Table, rows: pa.Table) -> None:
         run_id = f"{self._run.run_id}-{self._attempt}"
-        path = story_file(f"{STORIES}/{name}", run_id, self._part, self._n_files)
+        path = story_file(f"{STORIES}/{table.name}", run_id, self._part, self._n_files)
         file = self._run.dataset.write_file(path, rows)
-        self._files.append(of_file(self._table(name), file))
+        self._reports.append(of_file(table, file))
 
 
 def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "") -> pa.RecordBatch:
@@ -175,9 +147,8 @@ def in_schema(table: Table, batch: pa.RecordBatch, cluster: str, salt: str = "")
     the rows; salt: what their ids hash beside what they hash already; nothing where it is empty."""
     columns = list(_columns(table, batch, cluster))
     if salt:
-        salted = SALTED.get(table.name, ())
         columns = [
-            _salted(column, salt) if field.name in salted else column
+            _salted(column, salt) if field.name in table.salted else column
             for field, column in zip(table.schema, columns, strict=True)
         ]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -32,6 +32,8 @@ class TaskReport(StageRow):
         return DatasetFile(self.path, self.rows, self.bytes, self.footer_crc32)
 
 
+REPORT = "report"
+"""Key kind of the reports that a stage passes on."""
 REPORTS = pa.schema(list(arrow_type(TaskReport)))
 
 

@@ -135,12 +135,12 @@ def findings_stage(
     from kafkascope_spark.stories.findings.causes import causes_in
 
     def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
-        writer = StoryWriter(run, [FINDINGS])
+        writer = StoryWriter(run)
         writer.begin_cluster(run.cluster)
         causes = partial(causes_in, dataset)
         as_findings = finding_writer(detectors, run.capture_ns[0], causes, writer.failed_parts)
         for batch in as_findings(batches):
-            writer.take_batch(FINDINGS.name, batch)
+            writer.take_batch(FINDINGS, batch)
         files = writer.close()
         if files:
             yield batch_of_reports(files)

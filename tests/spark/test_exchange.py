@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_spark.exchange import Exchange, clusters, with_cluster
+from kafkascope_spark.exchange import Exchange, batch_of, clusters
 
 SCHEMA = pa.schema([("cluster", pa.string()), ("n", pa.int64())])
 
@@ -30,5 +30,5 @@ def test_a_stage_sees_one_cluster_after_the_other(rows: list[tuple[str, int]], d
 
 
 def test_rows_become_those_of_a_cluster() -> None:
-    rows = pa.RecordBatch.from_pylist([{"n": 1}, {"n": 2}], SCHEMA)
-    assert with_cluster(rows, "a").to_pylist() == [{"cluster": "a", "n": 1}, {"cluster": "a", "n": 2}]
+    assert batch_of(SCHEMA, "a", [(1,), (2,)]).to_pylist() == [{"cluster": "a", "n": 1}, {"cluster": "a", "n": 2}]
+    assert batch_of(SCHEMA, "a", []).num_rows == 0

@@ -20,7 +20,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.story_writer import SORTED_BY, StoryRun, StoryWriter
+from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.write_stories import write_stories
 
 pytestmark = pytest.mark.spark
@@ -282,7 +282,7 @@ def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(
         assert former.isdisjoint(pathlib.Path(file).name for file in files)
         assert rows(again, table.name) == rows(dataset_of("healthy_basic"), table.name) or not files
         for file in files:
-            mine = pq.read_table(again / file).select(SORTED_BY[table.name])
+            mine = pq.read_table(again / file).select([*table.sorted_by])
             assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), file
 
 
@@ -324,15 +324,15 @@ def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tm
     shutil.copytree(dataset_of("healthy_basic"), dataset)
     expected = pq.read_table(dataset / STORIES / "startups")
     run = StoryRun(Dataset.open(dataset), (0, 1), "few")
-    writer = StoryWriter(run, [STARTUPS], held_bytes=1)
+    writer = StoryWriter(run, held_bytes=1)
     (cluster,) = set(expected["cluster"].to_pylist())
     writer.begin_cluster(cluster)
     for batch in expected.to_batches(max_chunksize=2):
-        writer.take_batch("startups", batch)
-    files = writer.close()
-    assert len(files) == -(-expected.num_rows // 2)
-    assert sum(file["rows"] for file in files) == expected.num_rows
-    found = pa.concat_tables(pq.read_table(dataset / file["path"]) for file in files)
+        writer.take_batch(STARTUPS, batch)
+    reports = writer.close()
+    assert len(reports) == -(-expected.num_rows // 2)
+    assert sum(report.rows or 0 for report in reports) == expected.num_rows
+    found = pa.concat_tables(pq.read_table(dataset / str(report.path)) for report in reports)
     assert same_rows(found.to_pylist(), expected.to_pylist())
 
 

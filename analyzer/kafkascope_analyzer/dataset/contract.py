@@ -40,6 +40,11 @@ class Table:
     name: str
     row: str
     columns: tuple[Column, ...]
+    sorted_by: tuple[str, ...] = ()
+    """Of a table of the stories the columns by which its files are sorted, after the cluster."""
+    salted: tuple[str, ...] = ()
+    """Of a table of the stories the columns with ids that are made of names and times, which two clusters may have in
+    common: they hash the cluster too where a dataset has several. All other ids hash one of a connection."""
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, time
-from kafkascope_analyzer.dataset.story_table import story_table
+from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 
 Converter = Callable[[Any], Any]
 """Makes the value of a field from that of a column."""
@@ -61,12 +61,18 @@ S = TypeVar("S", bound=StoryRow)
 T = TypeVar("T")
 
 
-def declares(name: str, row: str) -> Callable[[type[S]], type[S]]:
-    """A decorator that makes TABLE of a dataclass. name: of the table; row: what one row is. Raises TypeError for a
-    field whose type no column has, or that has no sentence."""
+def declares(
+    name: str, row: str, *, sorted_by: tuple[str, ...], salted: tuple[str, ...] = ()
+) -> Callable[[type[S]], type[S]]:
+    """A decorator that makes TABLE of a dataclass. name: of the table; row: what one row is; sorted_by, salted: see
+    Table. Raises TypeError for a field whose type no column has, or that has no sentence, and ValueError for a name in
+    sorted_by or salted that no field has."""
 
     def declare(kind: type[S]) -> type[S]:
-        kind.TABLE = story_table(name, row, tuple(_declared(kind)))
+        unknown = {*sorted_by, *salted}.difference(column_fields(kind))
+        if unknown:
+            raise ValueError(f"{kind.__name__} has no fields {sorted(unknown)}")
+        kind.TABLE = Table(name, row, (CLUSTER, *_declared(kind)), sorted_by, salted)
         return kind
 
     return declare

@@ -28,12 +28,11 @@ class StageRow:
 
 @dataclass(frozen=True, slots=True)
 class PassedOn:
-    """What a machine passes on to the next stage: a row for the machine that follows the key there. body: an object of
-    the kind; ts_ns, identity: its place among the rows of its key, before all events of that time."""
+    """What a machine passes on to the next stage: a row for the machine that follows the key there. ts_ns, identity:
+    its place among the rows of its key, before all events of that time."""
 
     key_kind: str
     key: str
-    kind: str
     body: Any
     identity: str
     ts_ns: int = 0

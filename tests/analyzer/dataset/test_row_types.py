@@ -27,7 +27,7 @@ class Part:
     tags: tuple[str, ...]
 
 
-@declares("things", "thing")
+@declares("things", "thing", sorted_by=("begin_ns", "thing_id"), salted=("thing_id",))
 @dataclass(frozen=True, slots=True)
 class Thing(StoryRow):
     thing_id: Annotated[str, "the thing"]
@@ -101,4 +101,15 @@ def test_a_column_has_a_type_and_a_sentence() -> None:
 
     for kind, said in ((Wrong, "no column has the type"), (Silent, "Silent.size has no sentence")):
         with pytest.raises(TypeError, match=said):
-            declares("wrong", "wrong")(kind)
+            declares("wrong", "wrong", sorted_by=())(kind)
+
+
+def test_a_table_is_sorted_by_columns_that_it_has() -> None:
+    @dataclass(frozen=True)
+    class Sorted(StoryRow):
+        size: Annotated[int, "its size"]
+
+    for names in ({"sorted_by": ("weight",)}, {"sorted_by": ("size",), "salted": ("weight",)}):
+        with pytest.raises(ValueError, match="no fields"):
+            declares("sorted", "sorted", **names)(Sorted)
+    assert declares("sorted", "sorted", sorted_by=("size",))(Sorted).TABLE.sorted_by == ("size",)

@@ -12,7 +12,11 @@ HostKind = Literal["client", "broker", "controller"]
 Unacknowledged = Literal["host", "broker", "both"]
 
 
-@declares("broker_states", "stretch of time in which a broker looked alike to one host")
+@declares(
+    "broker_states",
+    "stretch of time in which a broker looked alike to one host",
+    sorted_by=("server_ip", "server_port", "host", "from_ns"),
+)
 @dataclass(slots=True)
 class BrokerState(StoryRow):
     """A row of stories/broker_states: a client, a broker or a controller has at least one for each broker."""

@@ -20,7 +20,7 @@ ExpectedFrom = Literal["default", "join_group", "heartbeat_response", "fetch_req
 CadenceVerdict = Literal["as_expected", "late", "fast", "unknown"]
 
 
-@declares("cadences", "loop of a client on a connection")
+@declares("cadences", "loop of a client on a connection", sorted_by=("client_instance_id", "conn_id", "cadence"))
 @dataclass(slots=True)
 class Cadence(StoryRow):
     """A row of stories/cadences."""

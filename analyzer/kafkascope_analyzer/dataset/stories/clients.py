@@ -24,7 +24,7 @@ CLIENT_KINDS = (
 GROUP_PROTOCOLS = (*(protocol.name for protocol in PROTOCOLS), "none")
 
 
-@declares("clients", "running client object")
+@declares("clients", "running client object", sorted_by=("client_ip", "client_id", "first_ns", "client_instance_id"))
 @dataclass(slots=True)
 class ClientRow(StoryRow):
     """A row of stories/clients."""

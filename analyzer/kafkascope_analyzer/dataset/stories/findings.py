@@ -9,7 +9,7 @@ Severity = Literal["info", "warning", "error"]
 SEVERITIES: tuple[str, ...] = get_args(Severity)
 
 
-@declares("findings", "diagnosis")
+@declares("findings", "diagnosis", sorted_by=("first_ns", "rule", "finding_id"), salted=("finding_id",))
 @dataclass(frozen=True, slots=True)
 class FindingRow(StoryRow):
     """What a rule found."""

@@ -8,7 +8,12 @@ from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 
 
-@declares("incidents", "thing that failed, with what followed from it")
+@declares(
+    "incidents",
+    "thing that failed, with what followed from it",
+    sorted_by=("start_ns", "incident_id"),
+    salted=("incident_id", "root_incident_id", "earlier_stalls"),
+)
 @dataclass(frozen=True, slots=True)
 class IncidentRow(StoryRow):
     """A row of stories/incidents."""

@@ -11,6 +11,7 @@ from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
     "partition_flow",
     "topic-partition, group that reads it, and slice of time in which records were written, fetched, committed or "
     "waited",
+    sorted_by=("topic", "partition", "group_id", "client_instance_id", "ts_ns"),
 )
 @dataclass(slots=True)
 class PartitionFlow(StoryRow):

@@ -79,7 +79,12 @@ class DepartedMember:
         return self.how == "left"
 
 
-@declares("rebalances", "generation (classic) or group epoch (KIP-848, share, streams)")
+@declares(
+    "rebalances",
+    "generation (classic) or group epoch (KIP-848, share, streams)",
+    sorted_by=("start_ns", "group_id", "rebalance_id"),
+    salted=("rebalance_id", "incident_id"),
+)
 @dataclass(slots=True)
 class RebalanceRow(StoryRow):
     """A row of stories/rebalances."""

@@ -16,7 +16,12 @@ NOT_RECOVERED = frozenset({"still_open", "gave_up", "fatal", "wrong_reaction"})
 RefreshTrigger = Literal["error", "hint", "age"]
 
 
-@declares("recoveries", "episode: from the first error on a resource to the next success")
+@declares(
+    "recoveries",
+    "episode: from the first error on a resource to the next success",
+    sorted_by=("start_ns", "recovery_id"),
+    salted=("cause_id", "incident_id"),
+)
 @dataclass(slots=True)
 class Recovery(StoryRow):
     """A row of stories/recoveries. The episode does not know its cause, nor its incident: those are found for all

@@ -26,7 +26,7 @@ RECOVERY_STEPS = (
 )
 
 
-@declares("recovery_steps", "step of an episode")
+@declares("recovery_steps", "step of an episode", sorted_by=("recovery_id", "seq"))
 @dataclass(slots=True)
 class RecoveryStep(StoryRow):
     """A row of stories/recovery_steps."""

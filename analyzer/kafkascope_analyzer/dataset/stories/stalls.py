@@ -11,7 +11,12 @@ SEVERE_MS = 10_000
 """A wait as long as this, or one that did not end, is an error."""
 
 
-@declares("stalls", "wait of a client or group for a service of the cluster, at least as long as --stall says (1 s)")
+@declares(
+    "stalls",
+    "wait of a client or group for a service of the cluster, at least as long as --stall says (1 s)",
+    sorted_by=("from_ns", "stall_id"),
+    salted=("stall_id", "incident_id"),
+)
 @dataclass(slots=True)
 class Stall(StoryRow):
     """A row of stories/stalls. What finds it does not know its incident."""

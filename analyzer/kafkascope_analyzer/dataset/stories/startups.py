@@ -44,7 +44,7 @@ NOT_READY: frozenset[StartOutcome] = frozenset({"failed", "gave_up"})
 """Outcomes of starts that did not become ready."""
 
 
-@declares("startups", "start of a client instance")
+@declares("startups", "start of a client instance", sorted_by=("start_ns", "startup_id"), salted=("incident_id",))
 @dataclass(slots=True)
 class StartupRow(StoryRow):
     """A row of stories/startups."""
@@ -98,7 +98,7 @@ class StartupRow(StoryRow):
         return {way: [step.replace("_", " ") for step in steps] for way, steps in ways.items() if steps}
 
 
-@declares("startup_steps", "step of a start")
+@declares("startup_steps", "step of a start", sorted_by=("startup_id", "seq"))
 @dataclass(slots=True)
 class StartupStepRow(StoryRow):
     """A row of startup_steps. They are made by the hundred thousand: slots, not frozen, and filled by position."""

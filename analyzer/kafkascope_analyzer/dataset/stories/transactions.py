@@ -24,7 +24,9 @@ class BlockedConsumer:
     request_id: str
 
 
-@declares("transactions", "transaction")
+@declares(
+    "transactions", "transaction", sorted_by=("begin_ns", "transactional_id", "transaction_no"), salted=("incident_id",)
+)
 @dataclass(slots=True)
 class TransactionRow(StoryRow):
     """A row of stories/transactions."""

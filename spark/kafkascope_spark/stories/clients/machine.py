@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, ZooKeeperConnection, sessions_of
+from kafkascope_analyzer.dataset.zookeeper_sessions import (
+    ZOOKEEPER_PROTOCOL,
+    ZooKeeperConnection,
+    ZooKeeperSession,
+    sessions_of,
+)
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request, zookeeper_connection
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
-from kafkascope_spark.stories.clients.passed_on import for_incidents
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
 from kafkascope_spark.stories.event_decoder import (
     CONNECTION,
@@ -35,18 +38,17 @@ from kafkascope_spark.stories.incidents.affected_client import affected_client
 from kafkascope_spark.stories.incidents.listener_use import listener_uses
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
 from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request
-from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
-from kafkascope_spark.stories.stage_rows import PassedOn
+from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.calls import Calls
 from kafkascope_spark.stories.stalls.clients import group_of, service_clients
 from kafkascope_spark.stories.stalls.stall import StallLimits
 from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
-from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd
+from kafkascope_spark.stories.transactions.machine import TRANSACTION, ClientEnd
 
-Story = StoryRow | PassedOn
-"""What the machine gives: a row of a table, or a row that goes on to the next stage."""
+Story = StoryRow | StageRow | ZooKeeperSession | PassedOn
+"""What the machine gives: a row of a table or for the incidents, or a row for a key that several clients share."""
 ADDRESS = "client address"
 """What fails where the clients of an address cannot be told apart."""
 
@@ -199,38 +201,25 @@ class Client:
         yield row
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
             end = ClientEnd(row.client_instance_id, row.left_ns)
-            yield PassedOn("transaction", name, CLIENT_END, end, row.client_instance_id)
+            yield PassedOn(TRANSACTION, name, end, row.client_instance_id)
         yield from service_clients(self.instance, row)
         if row.kind != "broker":
-            yield for_incidents(affected_client(self.instance, row))
-            yield from map(for_incidents, silent_client_rows(self.instance, capture_ns[1]))
+            yield affected_client(self.instance, row)
+            yield from silent_client_rows(self.instance, capture_ns[1])
         if self._part.has_failed:
             return
         sections: dict[str, Callable[[], Iterable[Story]]] = {
-            "stalls of client": lambda: map(for_incidents, self.calls.finish(row.left_ns)),
-            "starts of client": self._starts,
+            "stalls of client": lambda: self.calls.finish(row.left_ns),
+            "starts of client": self.startups.finish,
             "cadences of client": self.cadences.finish,
-            "recoveries of client": lambda: _passing_on(self.recoveries.finish(row.left_ns)),
+            "recoveries of client": lambda: self.recoveries.finish(row.left_ns),
         }
         for kind, rows in sections.items():
             yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
 
-    def _starts(self) -> Iterator[Story]:
-        """The starts with their steps. A start that did not become ready goes on to the incidents."""
-        for row in self.startups.finish():
-            if isinstance(row, StartupRow) and row.outcome in NOT_READY:
-                yield for_incidents(row)
-            else:
-                yield row
-
     def ready(self) -> Iterator[Story]:
         """The rows that are complete before the client is."""
-        return self._part.rows(lambda: _passing_on(self.recoveries.ready()))
-
-
-def _passing_on(rows: Iterable[RecoveryRow]) -> Iterator[Story]:
-    """Recoveries, which go on to the causes and incidents, and their steps."""
-    return (for_incidents(row) if isinstance(row, ClientRecovery) else row for row in rows)
+        return self._part.rows(self.recoveries.ready)
 
 
 class Address:
@@ -335,8 +324,8 @@ class Address:
             yield from self._failed_parts.rows("client", client.instance.instance_id, finish)
         instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
         used = listener_uses(self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1])
-        yield from map(for_incidents, used)
-        yield from map(for_incidents, sessions_of(self._to_zookeeper, self._capture_ns[1]))
+        yield from used
+        yield from sessions_of(self._to_zookeeper, self._capture_ns[1])
 
 
 EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")

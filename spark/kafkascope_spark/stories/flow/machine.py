@@ -11,9 +11,6 @@ from kafkascope_spark.stories.flow.events import CommitSlice, FlowEvent, Produce
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 from kafkascope_spark.stories.keyed import Origin
 
-FLOW = "flow"
-"""Key kind of the events."""
-
 
 @dataclass(slots=True)
 class Partition:

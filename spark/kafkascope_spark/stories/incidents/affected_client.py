@@ -11,8 +11,6 @@ from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 
-AFFECTED_CLIENT = "affected_client"
-"""Kind of the rows."""
 MOST_SERVERS, MOST_ADVERTISED = 8, 32
 
 

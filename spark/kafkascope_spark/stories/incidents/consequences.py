@@ -65,22 +65,21 @@ class Consequences:
         rebalances: Iterable[RebalanceRow],
         starts: Iterable[StartupRow],
         transactions: Iterable[TransactionRow],
-    ) -> Iterator[tuple[str, StoryRow]]:
-        """The rows with their `incident_id`, each with the name of its table. starts, transactions: rows of startups
-        and transactions."""
+    ) -> Iterator[StoryRow]:
+        """The rows with their `incident_id`."""
         for recovery in recoveries:
             recovery.incident_id = self._id_of(self._of_recovery.get(recovery.recovery_id))
-            yield "recoveries", recovery
+            yield recovery
         for rebalance in rebalances:
             failure = self._of_rebalance.get(rebalance.rebalance_id) or self._rebalance(rebalance)
             rebalance.incident_id = self._id_of(failure)
-            yield "rebalances", rebalance
+            yield rebalance
         for start in starts:
             start.incident_id = self._id_of(self._start(start))
-            yield "startups", start
+            yield start
         for transaction in transactions:
             transaction.incident_id = self._id_of(self._transaction(transaction))
-            yield "transactions", transaction
+            yield transaction
 
     def _rebalance(self, row: RebalanceRow) -> Failure | None:
         """The failure in which the group had no coordinator, or in which members that it lost had failed. The first

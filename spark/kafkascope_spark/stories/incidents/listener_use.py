@@ -16,8 +16,6 @@ from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
 from kafkascope_spark.stories.stage_rows import StageRow
 
-LISTENER_USE = "listener_use"
-"""Kind of the rows."""
 TLS, HTTP = "TLS", "HTTP"
 MOST_EVIDENCE = 20
 PATIENCE_NS = 3_000_000_000

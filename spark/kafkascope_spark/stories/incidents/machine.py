@@ -127,19 +127,17 @@ class Incidents:
         named |= {recovery.client_instance_id for recovery in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
-    def finish(self) -> Iterator[tuple[str, StoryRow]]:
-        """Rows of broker_states, stalls, incidents and of what belongs to these, each with the name of its table."""
+    def finish(self) -> Iterator[StoryRow]:
+        """Broker states, stalls, incidents, and what belongs to these."""
         incidents = self._with_rows(self._failures())
         incident_of = {s.stall_id: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
-        for state in self._states:
-            yield "broker_states", state
+        yield from self._states
         for stall in self._stalls:
             if stall.stall_id in incident_of or not (self._is_complete or _may_be_by_choice(stall)):
                 stall.incident_id = incident_of.get(stall.stall_id)
-                yield "stalls", stall
+                yield stall
         yield from self._with_incidents({failure: row.incident_id for failure, row in incidents.items()})
-        for row in incidents.values():
-            yield "incidents", row
+        yield from incidents.values()
 
     def _with_rows(self, failures: list[Failure]) -> dict[Failure, IncidentRow]:
         """The row of each failure, of those of which it can be made."""
@@ -153,12 +151,12 @@ class Incidents:
             self._is_complete &= not part.has_failed
         return with_families(rows)
 
-    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[tuple[str, StoryRow]]:
+    def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[StoryRow]:
         """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
         incident_id of each failure."""
         given = (self._recoveries, self._rebalances, self._starts, self._transactions)
 
-        def rows(known: dict[Failure, str]) -> list[tuple[str, StoryRow]]:
+        def rows(known: dict[Failure, str]) -> list[StoryRow]:
             return list(Consequences(known, self._clients).with_incidents(*given))
 
         made = self._failed_parts.value(INCIDENT, "what followed from them", None, lambda: rows(ids))

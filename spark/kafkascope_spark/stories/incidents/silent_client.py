@@ -16,8 +16,6 @@ from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection, Silence
 from kafkascope_spark.stories.stage_rows import StageRow
 
-SILENT_CLIENT = "silent_client"
-"""Kind of the rows."""
 _MS = 1_000_000
 _LEAST_NS = 1_000_000_000
 _LEAST_GAPS = 3

@@ -18,9 +18,6 @@ from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Ended
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.zookeeper_session import ZOOKEEPER_SESSION as LOST_SESSION
 
-ZOOKEEPER_SESSION = "zookeeper_session"
-"""Kind of the rows (ZooKeeperSession)."""
-
 
 def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[BrokerState]) -> list[EndedSession]:
     """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which

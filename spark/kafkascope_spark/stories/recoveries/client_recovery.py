@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 
-RECOVERY = "recovery"
-
 
 @dataclass(slots=True)
 class ClientRecovery(Recovery):

@@ -12,8 +12,6 @@ from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 GROUP, SERVICE = "group", "service"
 """Key kinds of the rows that the first stage passes on. What happened at a topic-partition becomes what happened to a
 service: how a client, or the group that it is in, was served there."""
-SERVICE_CLIENT = "service_client"
-"""Kind of the rows that the clients' state machines add: one for each client of a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def service_clients(instance: Instance, row: ClientRow) -> Iterator[PassedOn]:
 
 def _passed_on(client: ServiceClient, group_id: str | None) -> PassedOn:
     key = service_key(client.client_instance_id, group_id)
-    return PassedOn(key.kind, key.key, SERVICE_CLIENT, client, client.client_instance_id)
+    return PassedOn(key.kind, key.key, client, client.client_instance_id)
 
 
 def _first_accepted_ns(instance: Instance) -> int | None:

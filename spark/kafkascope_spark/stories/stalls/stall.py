@@ -9,8 +9,6 @@ from typing import Protocol
 from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 
-STALL = "stall"
-"""Kind of the rows that carry a stall from the stage that finds it to the next."""
 JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
 whoever is served after each of them is served."""

@@ -17,13 +17,13 @@ from kafkascope_spark.stories.transactions.states import Trigger
 from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.transactional_id import TransactionalId
 
-CLIENT_END = "client_end"
-"""Kind of the rows that the clients' state machines add. They come before all other rows of a transactional id."""
+TRANSACTION = "transaction"
+"""Key kind of the events."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientEnd(StageRow):
-    """When a client of a transactional id left: its last packet, None while it lives."""
+    """When a client of a transactional id left: its last packet, None while it lives. It comes before all events."""
 
     client_instance_id: str
     left_ns: int | None

@@ -2,12 +2,9 @@
 
 from typing import Any, TypeVar
 
-from kafkascope_analyzer.dataset.row_types import column_converters
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.connection_facts import connection_of, first_request, zookeeper_connection
 from kafkascope_spark.stories.clients.events import ConnectionEvent, Usage
-from kafkascope_spark.stories.clients.passed_on import FAILED_START, for_incidents
 
 T = TypeVar("T")
 
@@ -42,10 +39,3 @@ def test_a_connection_has_values_where_its_event_has_none() -> None:
     assert (connection.n_requests, connection.tls, connection.advertised) == (0, False, None)
     session = zookeeper_connection("10.0.0.1", event)
     assert (session.client_ip, session.zookeeper_session, session.zookeeper_closed) == ("10.0.0.1", "0x1", False)
-
-
-def test_a_start_goes_on_under_its_time_and_id() -> None:
-    empty = {name: convert(None) for name, convert in column_converters(StartupRow).items()}
-    start = StartupRow(**empty | {"startup_id": "ci-1-1", "start_ns": 7, "outcome": "failed"})
-    passed_on = for_incidents(start)
-    assert (passed_on.kind, passed_on.identity, passed_on.ts_ns, passed_on.body) == (FAILED_START, "ci-1-1", 7, start)

@@ -14,7 +14,7 @@ from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.stalls.clients import SERVICE_CLIENT, ServiceClient
+from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -162,7 +162,7 @@ class Trace:
         """A client that reads in the group, until it leaves."""
         left_ns = None if left is None else left * MS
         client = ServiceClient(f"ci-{who}", "10.0.0.1", who, "g", 0, None, left_ns, None, left_ns, closed)
-        self._event(0, who, SERVICE_CLIENT, client)
+        self._event(0, who, "service_client", client)
         return self
 
     def reads(self, at: int, until: int, who: str, offsets: tuple[int, int], **more: Any) -> "Trace":

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -27,14 +28,11 @@ def owners(states: list[BrokerState], **found: list[Any]) -> dict[str, str | Non
         for row in rows:
             machine.take(row)
     out = list(machine.finish())
-    kinds = {row.incident_id: row.kind for table, row in out if table == "incidents"}
+    kinds = {row.incident_id: row.kind for row in out if isinstance(row, IncidentRow)}
     names = {"startups": "startup_id", "rebalances": "rebalance_id", "recoveries": "recovery_id"}
     names["transactions"] = "transactional_id"
-    return {of(row, names[table]): kinds.get(of(row, "incident_id")) for table, row in out if table in names}
-
-
-def of(row: Any, column: str) -> Any:
-    return row[column] if isinstance(row, dict) else getattr(row, column)
+    found_in = ((row, names[row.TABLE.name]) for row in out if row.TABLE.name in names)
+    return {getattr(row, name): kinds.get(getattr(row, "incident_id", None)) for row, name in found_in}
 
 
 def start(host: int, start_s: float, subject: str | None = None) -> StartupRow:

@@ -83,7 +83,7 @@ from reference.tables import tables_page
 
 machine = Incidents(0)
 machine.take(pickle.load(sys.stdin.buffer))
-(row,) = (row for table, row in machine.finish() if table == INCIDENTS.name)
+(row,) = (row for row in machine.finish() if row.TABLE is INCIDENTS)
 (written,) = batch_of_rows(type(row), [row]).to_pylist()
 page = tables_page().partition("## stories/incidents")[2]
 print(json.dumps({name: written[name] for name in ("kind", "subject", "sentence", "advice", "how_known")}))

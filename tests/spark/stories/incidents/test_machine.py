@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
@@ -17,7 +18,6 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
-from kafkascope_spark.story_writer import columns_of
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, row_of
 
@@ -39,9 +39,9 @@ def tell(
         for row in of_kind:
             machine.take(row)
     out = list(machine.finish())
-    incidents = columns_of(INCIDENTS, [row for table, row in out if table == INCIDENTS.name]).to_pylist()
-    stall_rows = [row for table, row in out if table == "stalls"]
-    assert columns_of(STALLS, stall_rows).num_rows == len(stall_rows)
+    incidents = batch_of_rows(IncidentRow, [row for row in out if isinstance(row, IncidentRow)]).to_pylist()
+    stall_rows = [row for row in out if isinstance(row, Stall)]
+    assert batch_of_rows(Stall, stall_rows).num_rows == len(stall_rows)
     kind_of = {row["incident_id"]: row["kind"] for row in incidents}
     return incidents, {row.stall_id: kind_of[row.incident_id] for row in stall_rows}
 

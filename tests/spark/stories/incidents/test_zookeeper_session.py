@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafkascope_analyzer.dataset.stories import INCIDENTS
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
+from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.machine import Incidents
-from kafkascope_spark.stories.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.story_writer import columns_of
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
 
@@ -52,7 +51,7 @@ def incidents_of(rows: dict[str, Iterable[Any]]) -> list[Row]:
     for of_kind in rows.values():
         for row in of_kind:
             machine.take(row)
-    found = columns_of(INCIDENTS, [row for table, row in machine.finish() if table == INCIDENTS.name])
+    found = batch_of_rows(IncidentRow, [row for row in machine.finish() if isinstance(row, IncidentRow)])
     return found.to_pylist()
 
 
@@ -76,7 +75,7 @@ LOST = "Its ZooKeeper session was lost: nothing came from it after 00:04.000, so
 def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it(
     killed_broker: list[BrokerState],
 ) -> None:
-    (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
+    (incident,) = incidents_of({"broker_state": killed_broker, "zookeeper_session": [session(2, 4, 10)]})
     assert LOST in incident["sentence"]
     assert incident["evidence"][0] == "zk-2-4"
     assert incident["how_known"].endswith("; its ZooKeeper session")
@@ -85,7 +84,7 @@ def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it
 
 def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[BrokerState]) -> None:
     closed = session(2, 5.5, 5.5, is_closed=True, expired_ns=None)
-    (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [closed]})
+    (incident,) = incidents_of({"broker_state": killed_broker, "zookeeper_session": [closed]})
     assert "It closed its ZooKeeper session at 00:05.500, as in a clean shutdown." in incident["sentence"]
     assert "zookeeper.session.timeout.ms" not in incident["advice"]
     assert incident["advice"].startswith("It shut down in order, as for a restart. Restart brokers one at a time")
@@ -101,7 +100,7 @@ def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[Brok
     ],
 )
 def test_a_session_of_another_broker_or_time_explains_nothing(killed_broker: list[BrokerState], other: Row) -> None:
-    (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [other]})
+    (incident,) = incidents_of({"broker_state": killed_broker, "zookeeper_session": [other]})
     assert "ZooKeeper" not in incident["sentence"]
     assert not any(proof.startswith("zk-") for proof in incident["evidence"])
 
@@ -110,7 +109,7 @@ def test_moves_of_leaders_as_the_session_expires_follow_from_the_brokers_fall(
     killed_broker: list[BrokerState], recovery: MakeRow
 ) -> None:
     moves = [recovery("FENCED_LEADER_EPOCH", 21, 1, second, second + 0.5) for second in (2, 11, 50)]
-    found = incidents_of({"broker_state": killed_broker, "recovery": moves, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
+    found = incidents_of({"broker_state": killed_broker, "recovery": moves, "zookeeper_session": [session(2, 4, 10)]})
     fall = next(row["incident_id"] for row in found if row["kind"] == "broker_down")
     moved = {row["start_ns"] // NS: row for row in found if row["kind"] == "leader_move"}
     assert {second: row["root_incident_id"] for second, row in moved.items()} == {2: None, 11: fall, 50: None}
@@ -124,7 +123,7 @@ def test_leaders_that_moved_after_the_broker_was_registered_again_do_not_follow(
 ) -> None:
     back = session(2, 4, 10, reopened_ns=ns(12), is_replaced=True)
     move = [recovery("FENCED_LEADER_EPOCH", 21, 1, 14, 15)]
-    found = incidents_of({"broker_state": killed_broker, "recovery": move, ZOOKEEPER_SESSION: [back]})
+    found = incidents_of({"broker_state": killed_broker, "recovery": move, "zookeeper_session": [back]})
     assert {row["root_incident_id"] for row in found} == {None}
 
 
@@ -135,10 +134,10 @@ def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
         "broker_state": serving,
         "stall": [stall("produce", 21, 2, 11, 14, error_names=["NOT_LEADER_OR_FOLLOWER"])],
         "recovery": [recovery("NOT_LEADER_OR_FOLLOWER", 21, 2, 11, 14)],
-        ZOOKEEPER_SESSION: [session(2, 4, 10, reopened_ns=ns(13), is_replaced=True)],
+        "zookeeper_session": [session(2, 4, 10, reopened_ns=ns(13), is_replaced=True)],
     }
     (incident,) = incidents_of(rows)
-    assert (incident["kind"], incident["node_id"], incident["severity"]) == (ZOOKEEPER_SESSION, 2, "warning")
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("zookeeper_session", 2, "warning")
     assert incident["sentence"].startswith(
         "Node 2 (10.0.0.2) had no ZooKeeper session from 00:04.000 (00:00:04.000 UTC) to 00:13.000 (9.00 s): nothing "
         "came from it after 00:04.000, so that it expired at 00:10.000"
@@ -148,14 +147,14 @@ def test_a_broker_that_lost_its_session_and_served_on_is_an_incident_of_its_own(
 
 def test_a_session_that_may_go_on_elsewhere_is_no_incident(serving: list[BrokerState]) -> None:
     """No other session of the broker shows that it was lost: another server may have taken it up."""
-    assert not incidents_of({"broker_state": serving, ZOOKEEPER_SESSION: [session(2, 4, 10)]})
+    assert not incidents_of({"broker_state": serving, "zookeeper_session": [session(2, 4, 10)]})
 
 
 def test_a_session_beside_one_that_lives_is_no_brokers(serving: list[BrokerState]) -> None:
     """Of a tool on the broker's host, say."""
     tool = session(2, 4, 10, first_ns=NS, reopened_ns=ns(20), is_replaced=True)
     brokers = session(2, 59, None, ended_ns=None)
-    assert not incidents_of({"broker_state": serving, ZOOKEEPER_SESSION: [brokers, tool]})
+    assert not incidents_of({"broker_state": serving, "zookeeper_session": [brokers, tool]})
 
 
 @pytest.mark.spark

@@ -13,8 +13,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import ERROR_RUN, PARTITION, REQUEST, EventRow, event_row
 from kafkascope_spark.stories.model import ErrorRun, PartitionAccess, Request
-from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
-from kafkascope_spark.stories.stage_rows import PassedOn
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
@@ -63,7 +62,7 @@ def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[Clien
     )
     stories = ClientStories((0, END_NS), StallLimits(END_NS, 1_000_000_000))
     rows = [*stories.feed([*facts, *moments]), *stories.finish()]
-    return [row.body for row in rows if isinstance(row, PassedOn) and row.kind == RECOVERY]
+    return [row for row in rows if isinstance(row, ClientRecovery)]
 
 
 @pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR"])

@@ -9,8 +9,7 @@ import pytest
 
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
-from kafkascope_spark.stories.recoveries.client_recovery import RECOVERY, ClientRecovery
-from kafkascope_spark.stories.stage_rows import PassedOn
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 LOGGED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "logged").glob("*.json.gz"))
@@ -27,7 +26,7 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 def episodes(recorded: dict[str, Any]) -> list[ClientRecovery]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
-    found = [row.body for row in rows if isinstance(row, PassedOn) and row.kind == RECOVERY]
+    found = [row for row in rows if isinstance(row, ClientRecovery)]
     return [row for row in found if row.first_error_name == recorded["error"]]
 
 

@@ -15,7 +15,6 @@ from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.libraries.java import JAVA
 from kafkascope_spark.stories.libraries.library import Library
 from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
-from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 RECORDED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries").glob("*.json.gz"))
@@ -31,8 +30,7 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[Any]] = {"recoveries": [], "recovery_steps": [], "clients": []}
-    for made in (*machine.feed(recorded["events"]), *machine.finish()):
-        row = made.body if isinstance(made, PassedOn) else made
+    for row in (*machine.feed(recorded["events"]), *machine.finish()):
         if isinstance(row, StoryRow):
             rows.setdefault(row.TABLE.name, []).append(row)
     return rows

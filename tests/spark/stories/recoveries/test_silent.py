@@ -10,7 +10,6 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.event_decoder import event_row
-from kafkascope_spark.stories.stage_rows import PassedOn
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 SILENT = pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "silent"
@@ -25,8 +24,7 @@ def load(name: str) -> dict[str, Any]:
 def stories(recorded: dict[str, Any]) -> dict[str, list[Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[Any]] = {}
-    for made in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
-        row = made.body if isinstance(made, PassedOn) else made
+    for row in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
         if isinstance(row, StoryRow):
             rows.setdefault(row.TABLE.name, []).append(row)
     return rows

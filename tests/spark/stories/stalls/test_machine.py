@@ -12,7 +12,6 @@ from kafkascope_spark.stories.clients.identity.kinds import kind_of
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.clients import (
-    SERVICE_CLIENT,
     ServiceClient,
     group_of,
     owner_of,
@@ -93,10 +92,7 @@ def test_a_client_is_known_to_what_it_writes_and_to_its_group(connection: Make) 
     known = {"first_ns": 2, "end_state": "closed", "last_ns": 9 * S, "client_instance_id": "ci-1"}
     of_table = ClientRow(**{name: known.get(name, make(None)) for name, make in column_converters(ClientRow).items()})
     found = list(service_clients(instance, of_table))
-    assert [(each.key_kind, each.key, each.kind) for each in found] == [
-        (*service_key("ci-1", "g"), SERVICE_CLIENT),
-        (*service_key("ci-1", None), SERVICE_CLIENT),
-    ]
+    assert [(each.key_kind, each.key) for each in found] == [service_key("ci-1", "g"), service_key("ci-1", None)]
     one = found[0].body
     assert isinstance(one, ServiceClient)
     assert (one.client_ip, one.group_id, one.first_accepted_ns, one.last_fetch_ns) == ("10.0.0.9", "g", 4 * S, 8 * S)

@@ -20,7 +20,7 @@ from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, RE
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
+from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "captures"
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -59,9 +59,9 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
         rows[row["key"]].append(row | {"client_instance_id": owner[row["conn_id"]], row["kind"]: event})
     for key, of_id in rows.items():
         clients = {name for row in of_id if (name := row["client_instance_id"]) is not None}
-        keys = {"key": key, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": CLIENT_END}
+        keys = {"key": key, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": "client_end"}
         ends = (ClientEnd(name, left[name]) for name in clients)
-        rows[key] = [*(keys | {CLIENT_END: end} for end in ends), *of_id]
+        rows[key] = [*(keys | {"client_end": end} for end in ends), *of_id]
     return rows
 
 

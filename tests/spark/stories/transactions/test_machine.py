@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.transactions.machine import CLIENT_END, ClientEnd, Transactions
+from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
 
 Row = dict[str, Any]
 MS = 1_000_000
@@ -115,8 +115,8 @@ def event_of(row: Row) -> tuple[Any, Origin]:
 def client_ends(*events: Row) -> list[Row]:
     """When the clients of the events left."""
     left = {event["client_instance_id"]: event["left_ns"] for event in events}
-    keys = {"key": NAME, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": CLIENT_END}
-    return [keys | {CLIENT_END: ClientEnd(client, ns)} for client, ns in left.items()]
+    keys = {"key": NAME, "ts_ns": 0, "packet_no": 0, "conn_id": "", "seq": 0, "kind": "client_end"}
+    return [keys | {"client_end": ClientEnd(client, ns)} for client, ns in left.items()]
 
 
 def rows_of(*events: Row) -> list[TransactionRow]:
