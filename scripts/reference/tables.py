@@ -1,6 +1,7 @@
 """docs/tables.md: the tables of a dataset, from its contract, and the views of `kafkascope sql`."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -218,10 +219,27 @@ def columns(declared: Sequence[Column]) -> str:
     for column in declared:
         values = f": {', '.join(f'`{v}`' for v in column.values)}" if column.values else ""
         rows.append(f"| `{column.name}` | {type_name(column.type)} | {column.doc.replace('|', '/')}{values} |")
-    nested = [f"- `{c.name}`: {', '.join(fields(c.type, ''))}" for c in declared if struct_of(c.type) is not None]
+    nested = [column for column in declared if struct_of(column.type) is not None]
     if nested:
-        rows += ["", "Fields of the nested columns:", "", *nested]
+        rows += ["", "Fields of the nested columns:", "", *chain.from_iterable(map(nested_lines, nested))]
     return "\n".join(rows) + "\n"
+
+
+def nested_lines(column: Column) -> list[str]:
+    """The fields of a nested column: in a line each where they have sentences."""
+    if not any(field.doc for field in column.fields):
+        return [f"- `{column.name}`: {', '.join(fields(column.type, ''))}"]
+    return [f"- `{column.name}`", *(f"  - {line}" for line in field_lines(column.fields, ""))]
+
+
+def field_lines(declared: Sequence[Column], path: str) -> Iterator[str]:
+    """The fields that a class declares, each with its path from the column, its type and its sentence."""
+    for field in declared:
+        name = f"{path}{field.name}"
+        if field.doc or not field.fields:
+            yield f"`{name}` {type_name(field.type)}{f': {field.doc}' if field.doc else ''}"
+        if field.fields:
+            yield from field_lines(field.fields, f"{name}{'[]' if pa.types.is_list(field.type) else ''}.")
 
 
 def type_name(declared: pa.DataType) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, batch_of, clusters
 from kafkascope_spark.stories.clients.machine import ClientStories, Owner, Story
 from kafkascope_spark.stories.event_decoder import event_rows

@@ -91,13 +91,14 @@ def _structs(column: pa.Array) -> Iterator[tuple[Any, ...]]:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of a column as its to_pylist() gives them, for the types of the events' schema, but faster."""
+    """The values of a column, for the types of the events' schema: as its to_pylist() gives them, but lists as tuples,
+    and structs as tuples of the values of their fields."""
     if column.null_count == len(column):
         return [None] * len(column)
     if pa.types.is_list(column.type):
         return _lists(column)
     if pa.types.is_struct(column.type):
-        return list(column.to_pylist())
+        return _struct_values(column)
     if not pa.types.is_integer(column.type) or not column.null_count:
         return list(column.to_numpy(zero_copy_only=False).tolist())
     numbers = column.fill_null(0).to_numpy(zero_copy_only=False).tolist()
@@ -105,9 +106,14 @@ def values_of(column: pa.Array) -> list[Any]:
     return [number if is_valid else None for number, is_valid in zip(numbers, valid, strict=True)]
 
 
+def _struct_values(column: pa.Array) -> list[Any]:
+    valid = _structs(column)
+    return [next(valid) if is_valid else None for is_valid in values_of(column.is_valid())]
+
+
 def _lists(column: pa.Array) -> list[Any]:
-    values, at = values_of(column.flatten()), 0
-    lists: list[list[Any] | None] = []
+    values, at = tuple(values_of(column.flatten())), 0
+    lists: list[tuple[Any, ...] | None] = []
     for length in values_of(column.value_lengths()):
         if length is None:
             lists.append(None)

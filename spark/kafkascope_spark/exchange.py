@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER
+from kafkascope_analyzer.dataset.contract import CLUSTER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

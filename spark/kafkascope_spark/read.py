@@ -6,9 +6,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from kafkascope_analyzer.dataset.contract import CLUSTER
 from kafkascope_analyzer.dataset.dataset import Dataset, selecting_column
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
+from kafkascope_analyzer.dataset.contract import CLUSTER, TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.stories.job import Surroundings
 from kafkascope_spark.stories.stalls.stall import StallLimits

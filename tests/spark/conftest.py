@@ -8,11 +8,12 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_spark.session import class_archive, open_session
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
-from kafkascope_spark.stories.model import Connection, Request
+from kafkascope_spark.stories.model import Connection
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
@@ -150,6 +151,12 @@ def request_row() -> Callable[..., Request]:
             coordinator_key=None,
             sasl_mechanism=None,
             n_records=None,
+            client_id=None,
+            response_last_ns=None,
+            throttle_ms=None,
+            in_flight=None,
+            n_errors=None,
+            n_partitions=None,
         )
         for name, value in changes.items():
             setattr(made, name, value)

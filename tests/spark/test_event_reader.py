@@ -35,10 +35,17 @@ def dataset(ingested: Callable[..., pathlib.Path], tmp_path: pathlib.Path) -> Da
 
 def body_of(event: dict[str, Any]) -> tuple[Any, ...]:
     """The values of the event's struct; of an error run of several requests the first of these too."""
-    values = tuple(event[event["kind"]].values())
+    values: tuple[Any, ...] = as_tuples(event[event["kind"]])
     if event["kind"] == "error_run" and event["error_run"]["n"] > 1:
-        return *values, tuple(event["request"].values())
+        return *values, as_tuples(event["request"])
     return values
+
+
+def as_tuples(value: Any) -> Any:
+    """Lists as tuples, and structs as those of their values."""
+    if isinstance(value, dict):
+        return tuple(map(as_tuples, value.values()))
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
 def test_each_event_is_read_once_with_the_fields_of_its_kind(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pyarrow.dataset as ds
 
-from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.contract import CLUSTER, Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.near_names import did_you_mean
@@ -21,7 +21,6 @@ from kafkascope_analyzer.dataset.stories import (
 from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER
 from kafkascope_parsers.errors import UsageError
 
 _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")

@@ -26,6 +26,9 @@ class Column:
     """The closed list of an enumeration; empty where any value may stand."""
     required: bool = False
     """Whether every row has a value: then Parquet keeps no word of nulls."""
+    fields: tuple["Column", ...] = ()
+    """The fields of a struct, or of the structs of a list, where a class declares them; a sentence of theirs may be
+    empty."""
 
     @property
     def field(self) -> pa.Field:
@@ -105,3 +108,9 @@ def time(prefix: str, doc: str) -> tuple[Column, Column]:
 def required(*columns: Column) -> tuple[Column, ...]:
     """Columns that have a value in every row."""
     return tuple(replace(column, required=True) for column in columns)
+
+
+(CLUSTER,) = required(
+    text("cluster", "cluster it belongs to: the cluster id, or an address that stands for it (see `clusters`)")
+)
+"""The column that most tables have."""

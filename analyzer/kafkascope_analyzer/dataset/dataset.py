@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.contract import CLUSTER
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
 from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, Manifest
 from kafkascope_analyzer.dataset.manifest_reader import MOST_BYTES, read_manifest
@@ -41,7 +42,7 @@ from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CLUSTERS, CONNECTIONS, INGEST_TABLES
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER, CONN
+from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 SUFFIX = ".kscope"

@@ -8,7 +8,6 @@ latency. A percentile is the middle of its class: at most 6.25 % away from the t
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,8 +16,6 @@ N_CLASSES = 36 << STEPS_LOG2
 """Classes up to 2**38 µs, which are three days; longer latencies count as that."""
 HISTOGRAM = pa.list_(pa.struct([("from_us", pa.int64()), ("n", pa.int64())]))
 """A histogram as a column: the lowest latency of each class that has records, and how many, ascending."""
-Histogram = Iterable[Mapping[str, Any]]
-"""A value of such a column."""
 
 
 @dataclass(slots=True)
@@ -58,12 +55,12 @@ def percentile_us(counts: Mapping[int, int], share: float) -> int | None:
     return None
 
 
-def added_up(histograms: Iterable[Histogram | None]) -> Counter[int]:
+def added_up(histograms: Iterable[Iterable[LatencyClass] | None]) -> Counter[int]:
     """How many records each class has in all histograms, by its lowest latency. None is a histogram without records."""
     counts: Counter[int] = Counter()
     for histogram in histograms:
         for each in histogram or ():
-            counts[each["from_us"]] += each["n"]
+            counts[each.from_us] += each.n
     return counts
 
 

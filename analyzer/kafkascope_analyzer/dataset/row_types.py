@@ -9,7 +9,8 @@ type of the field is that of the column: str, bool, int (int64, unless the annot
 tuple[T, ...] for a list, a dataclass for a struct, a Literal for a text of a closed list, `| None` where it may be
 null. The annotation of a StoryRow's field has the sentence of its column,
 `Annotated[int | None, I32, "node that failed"]`, and where a closed list is no Literal, the tuple of its values. TIME
-makes a column of nanoseconds since the epoch with a timestamp beside it (`start_ts` of `start_ns`), NS one without.
+makes a column of nanoseconds since the epoch with a timestamp beside it (`start_ts` of `start_ns`), NS one without. A
+table as an annotation, `Annotated[int | None, REQUESTS]`, makes a column as that table's of the same name.
 
 A StoryRow is a dataclass with slots. `frozen=True` where few are made: it makes a row half as dear again to make.
 """
@@ -22,8 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import Column, Table, time
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER
+from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, time
 
 Converter = Callable[[Any], Any]
 """Makes the value of a field from that of a column."""
@@ -90,7 +90,8 @@ def column_fields(kind: Any) -> tuple[str, ...]:
 
 def column_converters(kind: Any) -> Mapping[str, Converter]:
     """What makes the value of each field that is a column. Where a column is null, a field whose type has no None gets
-    0, "", False or (); lists become tuples, structs in them dataclasses, and maps dicts."""
+    0, "", b"", False, () or an object whose columns are null; lists become tuples, structs in them dataclasses, and
+    maps dicts."""
     if kind not in _CONVERTERS:
         hints = get_type_hints(kind, include_extras=True)
         _CONVERTERS[kind] = {name: _converter(hints[name]) for name in column_fields(kind)}
@@ -148,7 +149,7 @@ def arrow_type(hint: Any) -> pa.DataType:
     """The Arrow type of a field's type. Raises TypeError for one that no column has."""
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     width = next((mark for mark in marks if isinstance(mark, pa.DataType)), None)
-    hint, _ = _without_null(hint)
+    hint, _ = without_null(hint)
     if width is not None:
         return width if get_origin(hint) is not tuple else pa.list_(width)
     if get_origin(hint) is Literal:
@@ -167,30 +168,63 @@ _ARROW = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), bytes: pa.binary(
 
 
 def _declared(kind: type[StoryRow]) -> Iterator[Column]:
+    """The columns of a table, with a timestamp beside each column of time."""
     hints = get_type_hints(kind, include_extras=True)
-    for name in column_fields(kind):
-        if get_origin(hints[name]) is not Annotated:
-            raise TypeError(f"{kind.__name__}.{name} has no sentence: Annotated[..., 'what it is']")
-        marks = get_args(hints[name])[1:]
-        doc = " ".join(mark for mark in marks if isinstance(mark, str))
-        if TIME in marks:
-            yield from time("" if name == "ts_ns" else name.removesuffix("_ns"), doc)
-            continue
-        values = next((mark for mark in marks if isinstance(mark, tuple)), _literals(hints[name]))
-        yield Column(
-            name, arrow_type(hints[name]), f"{doc} (nanoseconds since the epoch)" if NS in marks else doc, values
-        )
+    for column in declared_fields(kind, needs_sentences=True):
+        if TIME in get_args(hints[column.name])[1:]:
+            yield from time("" if column.name == "ts_ns" else column.name.removesuffix("_ns"), column.doc)
+        else:
+            yield column
+
+
+def declared_fields(kind: Any, *, needs_sentences: bool = False) -> tuple[Column, ...]:
+    """The fields of a dataclass that are columns, or fields of its struct. Raises TypeError for a field whose type no
+    column has, that is of another type than the column which it names, or, if it needs one, that has no sentence."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = tuple(_field(name, hints[name]) for name in column_fields(kind))
+    for column in found:
+        if needs_sentences and not column.doc:
+            raise TypeError(f"{kind.__name__}.{column.name} has no sentence: Annotated[..., 'what it is']")
+    return found
+
+
+def _field(name: str, hint: Any) -> Column:
+    """The column of a field, with what its annotation leaves open from the table that it names."""
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    table = next((mark for mark in marks if isinstance(mark, Table)), None)
+    doc = " ".join(mark for mark in marks if isinstance(mark, str))
+    if table is not None:
+        named = table.column(name)
+        if not _is_like(arrow_type(hint), named.type):
+            raise TypeError(f"{name} is {named.type} in the table {table.name}, and no {hint}")
+        return Column(name, named.type, doc or named.doc, named.values)
+    values = next((mark for mark in marks if isinstance(mark, tuple)), _literals(hint))
+    doc = f"{doc} (nanoseconds since the epoch)" if NS in marks else doc
+    return Column(name, arrow_type(hint), doc, values, fields=_nested(hint))
+
+
+def _is_like(declared: pa.DataType, named: pa.DataType) -> bool:
+    """Whether a type is that of a column, but for the width of integers."""
+    return bool(declared == named or (pa.types.is_integer(declared) and pa.types.is_integer(named)))
+
+
+def _nested(hint: Any) -> tuple[Column, ...]:
+    """The fields of a dataclass, also of one in a list."""
+    hint, _ = without_null(hint)
+    if get_origin(hint) is tuple:
+        return _nested(get_args(hint)[0])
+    return declared_fields(hint) if is_dataclass(hint) else ()
 
 
 def _literals(hint: Any) -> tuple[str, ...]:
     """The values of a Literal, also of one in a list; none of any other type."""
-    hint, _ = _without_null(hint)
+    hint, _ = without_null(hint)
     if get_origin(hint) is tuple:
         return _literals(get_args(hint)[0])
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
-def _without_null(hint: Any) -> tuple[Any, bool]:
+def without_null(hint: Any) -> tuple[Any, bool]:
     """A type without its annotations and without None, and whether None was in it."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
@@ -201,7 +235,7 @@ def _without_null(hint: Any) -> tuple[Any, bool]:
 
 
 def _converter(hint: Any) -> Converter:
-    hint, may_be_null = _without_null(hint)
+    hint, may_be_null = without_null(hint)
     if may_be_null:
         convert = _converter(hint)
         return _same if convert in _SCALARS.values() else lambda value: None if value is None else convert(value)
@@ -214,7 +248,8 @@ def _converter(hint: Any) -> Converter:
         return lambda value: dict(value or {})
     if is_dataclass(hint):
         parts, make = column_converters(hint), cast("Callable[..., Any]", hint)
-        return lambda value: make(**{name: part(value[name]) for name, part in parts.items()})
+        nothing = dict.fromkeys(parts)
+        return lambda value: make(**{name: part((value or nothing)[name]) for name, part in parts.items()})
     return _SCALARS[hint]
 
 

@@ -1,7 +1,6 @@
 """Key and order of events whose key is the client's address."""
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import MOMENT
 from kafkascope_analyzer.resolve.event_source import Column, EventPlace
 
 
@@ -11,8 +10,7 @@ def client_place(
     ts_ns: Column,
     packet_no: Column | None = None,
     seq: Column | None = None,
-    section: int = MOMENT,
 ) -> EventPlace:
     """The place of events whose key is the client's address."""
     address = flat(client_ip).fill_null("")
-    return EventPlace("client", address, address, conn_id, ts_ns, packet_no, seq, section)
+    return EventPlace(address, address, conn_id, ts_ns, packet_no, seq)

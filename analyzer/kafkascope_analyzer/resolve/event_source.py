@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT, OF_ONE_CLUSTER, RANKS
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
+from kafkascope_analyzer.dataset.tables.events import OF_ONE_CLUSTER, RANKS
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
@@ -24,6 +25,9 @@ class EventSource:
     connection in the bucket, and number, that of the request on its connection (below zero for a response without a
     request). Memory: what its own kinds need, never all rows. A source overrides the methods for the rows that it
     needs; of others it makes no events."""
+
+    KINDS: ClassVar[tuple[type[Event], ...]]
+    """The kinds of events that it makes."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `errors`; with sent_ns, the first byte of the request."""
@@ -45,39 +49,38 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """The key, the connection and the order of events: columns of one length, named as in the table `events`. packet_no
-    and seq are 0 where there is no column."""
+    """The key, the connection and the order of events of a kind: columns of one length, named as in the table
+    `events`. packet_no and seq are 0 where there is no column."""
 
-    key_kind: str
     key: Column
     client_ip: Column
     conn_id: Column
     ts_ns: Column
     packet_no: Column | None = None
     seq: Column | None = None
-    section: int = MOMENT
 
 
-def event_table(kind: str, place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
-    """Rows of `events` of one kind, but for the cluster (OF_ONE_CLUSTER). body: the columns of its struct, perhaps
-    among others; those that are missing are null."""
+def event_table(event: type[Event], place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
+    """Rows of `events` of one kind, but for the cluster (OF_ONE_CLUSTER). event: the class of the kind; body: the
+    columns of its struct, perhaps among others; those that are missing are null."""
     n = len(place.ts_ns)
     zero = pa.array(np.zeros(n, np.int64))
-    fields = list(KINDS[kind])
+    kind = event.KIND
+    fields = list(kind.struct)
     parts = [flat(body[f.name]).cast(f.type) if f.name in body else pa.nulls(n, f.type) for f in fields]
     columns = {
-        "key_kind": pa.repeat(place.key_kind, n),
+        "key_kind": pa.repeat(kind.key_kind, n),
         "key": flat(place.key),
         "client_ip": flat(place.client_ip),
-        "section": pa.repeat(pa.scalar(place.section, pa.int8()), n),
+        "section": pa.repeat(pa.scalar(kind.section, pa.int8()), n),
         "ts": pc.divide(flat(place.ts_ns), 1000),
         "ts_ns": flat(place.ts_ns),
-        "rank": pa.repeat(pa.scalar(RANKS[kind], pa.int8()), n),
+        "rank": pa.repeat(pa.scalar(RANKS[kind.name], pa.int8()), n),
         "packet_no": zero if place.packet_no is None else flat(place.packet_no).fill_null(0),
         "conn_id": flat(place.conn_id),
         "seq": zero if place.seq is None else flat(place.seq).fill_null(0),
-        "kind": pa.repeat(kind, n),
-        kind: pa.StructArray.from_arrays(parts, fields=fields),
+        "kind": pa.repeat(kind.name, n),
+        kind.name: pa.StructArray.from_arrays(parts, fields=fields),
     }
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in OF_ONE_CLUSTER]
     return pa.Table.from_arrays(arrays, schema=OF_ONE_CLUSTER)

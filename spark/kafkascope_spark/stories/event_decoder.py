@@ -1,150 +1,118 @@
-"""Turns rows of events (event_reader.EVENT_ROWS) into the typed objects that the machines over clients are fed."""
+"""Turns rows of events (event_reader.EVENT_ROWS) into objects of their kinds' classes, which the machines are fed."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.row_types import column_converters, column_fields
-from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, KINDS, RANKS
+from kafkascope_analyzer.dataset.row_types import column_fields, without_null
+from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.event_reader import values_of
-from kafkascope_spark.stories.clients.events import CLIENT_EVENTS
-from kafkascope_spark.stories.flow.events import FLOW_EVENTS
-from kafkascope_spark.stories.groups.bodies import GROUP_EVENTS
-from kafkascope_spark.stories.model import ErrorRun, Lookup, LoopStatistics, Request
-from kafkascope_spark.stories.servers.events import SERVER_EVENTS
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
-from kafkascope_spark.stories.stalls.events import SERVICE_EVENTS
-from kafkascope_spark.stories.transactions.bodies import TRANSACTION_EVENTS
 
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""
-EventRow = tuple[Key, Any]
-"""A row's key and its body, an object of the kind; None for an event of a group or of a transaction, which the machines
-over clients pass on."""
+EventRow = tuple[Key, ClientEvent | None]
+"""A row's key and its event; None for one that is of no client alone, which the machines over clients pass on."""
 Values = tuple[Any, ...]
-CONNECTION, USAGE, SAMPLES, LEARNED = (RANKS[kind] for kind in ("connection", "usage", "samples", "learned"))
-LOOP, SILENCE, LOOKUP = (RANKS[kind] for kind in ("loop", "silence", "lookup"))
-REQUEST, ERROR_RUN, PARTITION = (RANKS[kind] for kind in ("request", "error_run", "partition"))
+"""The values of a struct, in the order of its fields: lists are tuples, and structs in it tuples of values."""
 _COLUMNS = ("client_ip", "section", "ts_ns", "rank", "conn_id")
-_FROM_KEYS = ("conn_id", "ts_ns")
-"""Columns that an object has beside those of its struct."""
 
 
 def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
     """The rows of a batch of EVENT_ROWS, in its order."""
     columns = [values_of(batch.column(name)) for name in _COLUMNS]
     for client_ip, section, ts_ns, rank, conn_id, body in zip(*columns, batch.column(BODY).to_pylist(), strict=True):
-        decode = _DECODERS.get(rank)
+        decode = _CLIENT_DECODERS.get(rank)
         yield (client_ip or "", section, ts_ns, rank), decode and decode(conn_id, ts_ns, unpacked(body))
 
 
 def event_row(row: Mapping[str, Any]) -> EventRow:
     """One row from a dict: the columns of `events`, as pyarrow's to_pylist gives them; others may be missing."""
-    kind = next(kind for kind in reversed(CLIENT_KINDS) if row.get(kind) is not None)
-    body = _values(kind, row)
-    if kind == "error_run" and row.get("request") is not None:
-        body += (_values("request", row),)
-    key = (row.get("client_ip") or "", row["section"], row["ts_ns"], RANKS[kind])
-    return key, _DECODERS[RANKS[kind]](row.get("conn_id", ""), row["ts_ns"], body)
-
-
-def _values(kind: str, row: Mapping[str, Any]) -> Values:
-    return tuple(row[kind].get(name) for name in KINDS[kind].names)
+    kind = next(kind for kind in reversed(list(EVENT_CLASSES)) if row.get(kind) is not None)
+    event = EVENT_CLASSES[kind].of(row[kind])
+    assert isinstance(event, ClientEvent)
+    event.conn_id, event.ts_ns = row.get("conn_id", ""), row["ts_ns"]
+    if isinstance(event, ErrorRun) and row.get("request") is not None:
+        event.request = Request.of(row["request"])
+        event.request.conn_id = event.conn_id
+    return (row.get("client_ip") or "", row["section"], row["ts_ns"], RANKS[kind]), event
 
 
 def shared_event(kind: str, values: Values) -> Any:
-    """An event that the machines over clients pass on: an object of SHARED_EVENTS."""
-    return _SHARED[kind](values)
+    """An event that is of no client alone."""
+    return _MAKERS[kind](values)
 
 
-def _shared_object_of(kind: str, make: Callable[..., Any]) -> Callable[[Values], Any]:
-    """A function that makes an object of the values of a struct; fields with defaults are no part of it."""
-    names = KINDS[kind].names
-    fields = column_fields(make)
-    in_order = itemgetter(*(names.index(name) for name in fields))
-    inner = [(at, column_converters(make)[name]) for at, name in enumerate(fields) if _is_struct(kind, name)]
-    if not inner:
-        return lambda values: make(*in_order(values))
-
-    def decode(values: Values) -> Any:
-        columns = list(in_order(values))
-        for at, convert in inner:
-            columns[at] = convert(columns[at])
-        return make(*columns)
-
-    return decode
+Maker = Callable[[Values], Any]
 
 
-def _is_struct(kind: str, name: str) -> bool:
-    return bool(pa.types.is_struct(KINDS[kind].field(name).type))
+def _maker(kind: Any, names: tuple[str, ...]) -> Maker:
+    """A function that makes an object of a dataclass of the values of its columns. names: in their order."""
+    order = column_fields(kind)
+    hints = get_type_hints(kind)
+    in_order = itemgetter(*map(names.index, order)) if order != names else None
+    converters = [(at, convert) for at, name in enumerate(order) if (convert := _converter(hints[name])) is not None]
+
+    def make(values: Values) -> Any:
+        if in_order is not None:
+            values = in_order(values)
+        if not converters:
+            return kind(*values)
+        converted = list(values)
+        for at, convert in converters:
+            converted[at] = convert(converted[at])
+        return kind(*converted)
+
+    return make
 
 
-SHARED_EVENTS: dict[str, Callable[..., Any]] = {
-    **FLOW_EVENTS,
-    **GROUP_EVENTS,
-    **SERVER_EVENTS,
-    **SERVICE_EVENTS,
-    **TRANSACTION_EVENTS,
-}
-"""What the events of a kind become."""
-_SHARED = {kind: _shared_object_of(kind, make) for kind, make in SHARED_EVENTS.items()}
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
+    """What makes the value of a field, where it differs from that of the row: structs become objects, and in place of
+    null there is an empty list, or an object without values, where the field has no None."""
+    hint, may_be_null = without_null(hint)
+    if get_origin(hint) is tuple:
+        of_element = _converter(get_args(hint)[0])
+        if of_element is not None:
+            return lambda values: None if values is None and may_be_null else tuple(map(of_element, values or ()))
+        return None if may_be_null else lambda values: values or ()
+    if not is_dataclass(hint):
+        return None
+    make, nothing = _maker(hint, column_fields(hint)), (None,) * len(column_fields(hint))
+    return lambda values: None if values is None and may_be_null else make(values or nothing)
 
 
-Decoder = Callable[[str, int, Values], Any]
+_MAKERS: dict[str, Maker] = {name: _maker(each, each.KIND.names) for name, each in EVENT_CLASSES.items()}
+"""Kind -> what makes an event of the values of its struct."""
+Decoder = Callable[[str, int, Values], ClientEvent]
 """Takes conn_id, ts_ns and the body of a row."""
 
 
-def _object_of(kind: str, make: Callable[..., Any], fields: tuple[str, ...]) -> Decoder:
-    """A function that gives what `make` makes of the values of these fields, in their order."""
-    places = {name: place for place, name in enumerate((*_FROM_KEYS, *KINDS[kind].names))}
-    in_order = itemgetter(*(places[name] for name in fields))
-
-    def decode(conn_id: str, ts_ns: int, values: Values) -> Any:
-        return make(*in_order((conn_id, ts_ns, *values)))
+def _decoder(make: Maker) -> Decoder:
+    def decode(conn_id: str, ts_ns: int, values: Values) -> ClientEvent:
+        event: ClientEvent = make(values)
+        event.conn_id, event.ts_ns = conn_id, ts_ns
+        return event
 
     return decode
 
 
-def _event_of(kind: str, make: Any) -> Decoder:
-    """A function that gives an object of the class, whose fields have the names of the struct's."""
-    return _object_of(kind, make, tuple(make.__dataclass_fields__))
-
-
-def _request(*values: Any) -> Request:
-    """The request, with defaults for what a row leaves open."""
-    request = Request(*values)
-    request.error_code = request.error_code or 0
-    if request.request_last_ns is None:
-        request.request_last_ns = request.ts_ns
-    if request.status != "ok":
-        request.response_ns = None
-    return request
-
-
-def _lookup(name: str | None, ts_ns: int, answer_ns: int | None, rcode: str | None, addresses: list[str]) -> Lookup:
-    return Lookup(name or "", ts_ns, answer_ns, rcode, tuple(addresses or ()))
-
-
-_decode_request = _object_of("request", _request, tuple(Request.__dataclass_fields__))
-_decode_run = _object_of(
-    "error_run", ErrorRun, tuple(name for name in ErrorRun.__dataclass_fields__ if name != "request")
-)
-_N_RUN_FIELDS = KINDS["error_run"].num_fields
-
-
 def _error_run(conn_id: str, ts_ns: int, values: Values) -> ErrorRun:
-    run: ErrorRun = _decode_run(conn_id, ts_ns, values)
+    """A run of several requests, whose body goes on with the values of the first of them, or of one."""
+    run: ErrorRun = _MAKERS["error_run"](values[:_N_RUN_FIELDS])
+    run.conn_id, run.ts_ns = conn_id, ts_ns
     for request in values[_N_RUN_FIELDS:]:
-        run.request = _decode_request(conn_id, ts_ns, request)
+        run.request = _MAKERS["request"](request)
+        run.request.conn_id = conn_id
     return run
 
 
-_DECODERS: dict[int, Decoder] = {
-    **{RANKS[kind]: _event_of(kind, make) for kind, make in CLIENT_EVENTS.items()},
-    LOOP: _object_of("loop", LoopStatistics, ("conn_id", "cadence", "n", "p50", "p99", "max")),
-    LOOKUP: _object_of("lookup", _lookup, ("name", "ts_ns", "answer_ns", "rcode", "addresses")),
-    REQUEST: _decode_request,
-    ERROR_RUN: _error_run,
+_N_RUN_FIELDS = len(ErrorRun.KIND.names)
+_CLIENT_DECODERS: dict[int, Decoder] = {
+    RANKS[name]: _decoder(_MAKERS[name]) for name, each in EVENT_CLASSES.items() if issubclass(each, ClientEvent)
 }
+_CLIENT_DECODERS[RANKS[ErrorRun.KIND.name]] = _error_run

@@ -6,8 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, EVENT_ORDER
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.memory.limits import Limits
@@ -35,7 +34,8 @@ def events(dataset, *without):
 def without_packets(rows):
     """The rows without the packet numbers in their structs."""
     for row in rows:
-        for kind in (*SERVER_KINDS, "silence"):
+        of_servers = [name for name, each in EVENT_CLASSES.items() if each.KIND.key_kind == "server"]
+        for kind in (*of_servers, "silence"):
             if row[kind] is not None:
                 row[kind] = {name: value for name, value in row[kind].items() if not name.endswith("packet_no")}
     return rows

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, get_args
 
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 
 StateName = Literal["serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown"]
 STATES: tuple[StateName, ...] = get_args(StateName)
-HostKind = Literal["client", "broker", "controller"]
 Unacknowledged = Literal["host", "broker", "both"]
 
 

@@ -1,15 +1,7 @@
 """What responses say about the cluster and about host names."""
 
-from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import (
-    CAPTURE,
-    CLUSTER,
-    CONN,
-    COORDINATOR_TYPES,
-    ENDPOINTS,
-    PACKET,
-    REQUEST,
-)
+from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
 
 CLUSTERS = Table(
     "clusters",

@@ -1,7 +1,7 @@
 """TCP connections: what they were, what they were for, what happened on them."""
 
-from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CLUSTER, CONN, ENDPOINTS, PACKET, SIDES
+from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
 
 ROLES = (
     "bootstrap",

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CLUSTER, CODECS, CONN, REQUEST
+from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, flag, i16, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.tables.columns import CODECS, CONN, REQUEST
 
 CONTROLS = (
     "abort",

@@ -1,9 +1,8 @@
 """Requests with their answers, the partitions they name, the errors they got."""
 
-from kafkascope_analyzer.dataset.contract import Table, flag, i16, i32, i64, required, text, time
+from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i16, i32, i64, required, text, time
 from kafkascope_analyzer.dataset.tables.columns import (
     CAPTURE,
-    CLUSTER,
     CODECS,
     CONN,
     COORDINATOR_TYPES,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
-from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
@@ -44,6 +44,8 @@ _TWO_SHARES = (0.5, 0.99)
 class LoopEvents(EventSource):
     """Makes events of the kind loop. Keeps two times per connection and loop, and a count per connection, cadence and
     number of milliseconds."""
+
+    KINDS = (LoopStatistics,)
 
     def __init__(self, context: BucketContext) -> None:
         self._last = np.full((context.connections.num_rows * _N_LOOPS, 2), NONE, np.int64)
@@ -93,9 +95,9 @@ class LoopEvents(EventSource):
         conn, cadence, numbers = self._counts.percentiles()
         about = connections.select(["client_ip", "conn_id", "first_ns"]).take(pa.array(conn))
         seq = pa.array(cadence)
-        place = client_place(about["client_ip"], about["conn_id"], about["first_ns"], seq=seq, section=WHOLE)
+        place = client_place(about["client_ip"], about["conn_id"], about["first_ns"], seq=seq)
         body = {name: pa.array(values) for name, values in numbers.items()}
-        yield event_table("loop", place, {"cadence": pa.array(CADENCES).take(seq), **body})
+        yield event_table(LoopStatistics, place, {"cadence": pa.array(CADENCES).take(seq), **body})
 
 
 class _Counts:

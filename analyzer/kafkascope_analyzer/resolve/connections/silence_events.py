@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
@@ -20,6 +20,8 @@ _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 class SilenceEvents(EventSource):
     """Makes events of the kind silence, of what is gathered between the passes (client_silences), with the requests
     before and after each."""
+
+    KINDS = (Silence,)
 
     def __init__(self, context: BucketContext) -> None:
         rows = context.shared.servers.silences
@@ -65,8 +67,8 @@ class SilenceEvents(EventSource):
         client_ip = flat(connections["client_ip"]).take(
             pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))
         )
-        place = client_place(client_ip, body["conn_id"], body["first_ns"], body["first_packet_no"], section=WHOLE)
-        yield event_table("silence", place, body)
+        place = client_place(client_ip, body["conn_id"], body["first_ns"], body["first_packet_no"])
+        yield event_table(Silence, place, body)
 
     def _requests(self, side: str, names: tuple[str, ...]) -> dict[str, pa.Array]:
         """Columns of the requests at one end of the silences; null where the capture has none."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Samples, Usage
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.connections.correlation_samples import CorrelationSamples, TextCodes
@@ -18,6 +18,8 @@ from kafkascope_analyzer.scan.failed_requests import has_failed
 
 class UsageEvents(EventSource):
     """Makes events of the kinds usage and samples."""
+
+    KINDS = (Usage, Samples)
 
     def __init__(self, context: BucketContext) -> None:
         n = context.connections.num_rows
@@ -44,10 +46,8 @@ class UsageEvents(EventSource):
         """One row per connection and kind of request, and the samples of each connection."""
         used = self._usage.rows()
         if used is not None:
-            place = client_place(
-                used["client_ip"], used["conn_id"], used["ts_ns"], seq=used["first_number"], section=WHOLE
-            )
-            yield event_table("usage", place, {name: used[name] for name in used.column_names})
+            place = client_place(used["client_ip"], used["conn_id"], used["ts_ns"], seq=used["first_number"])
+            yield event_table(Usage, place, {name: used[name] for name in used.column_names})
         about = connections.select(["client_ip", "conn_id"])
         for samples, of_answers in ((self._requests, False), (self._responses, True)):
             conn, times, ids = samples.lists()
@@ -55,6 +55,4 @@ class UsageEvents(EventSource):
                 rows = about.take(pa.array(conn))
                 first = flat(times).flatten().take(flat(times).offsets[:-1])
                 body = {"times": times, "correlation_ids": ids, "of_answers": pa.repeat(of_answers, len(conn))}
-                yield event_table(
-                    "samples", client_place(rows["client_ip"], rows["conn_id"], first, section=WHOLE), body
-                )
+                yield event_table(Samples, client_place(rows["client_ip"], rows["conn_id"], first), body)

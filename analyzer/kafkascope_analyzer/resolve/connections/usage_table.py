@@ -5,17 +5,45 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import USAGE_FIRST, USAGE_KEYS
 from kafkascope_analyzer.resolve.distinct_rows import group_codes
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
+_KEYS = (
+    "client_id",
+    "api_key",
+    "api_name",
+    "api_version",
+    "group_id",
+    "member_id",
+    "group_instance_id",
+    "transactional_id",
+    "coordinator_type",
+    "coordinator_key",
+    "software_name",
+    "software_version",
+    "status",
+)
+"""Columns of `requests` that distinguish kinds of requests of a connection."""
+_OF_FIRST = (
+    "node_id",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+    "response_last_ns",
+    "latency_us",
+    "broker_us",
+    "generation_or_epoch",
+    "n_records",
+)
+"""Columns of `requests` that an event has of the first request of its kind."""
 _FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
 """Keys that are true or false; bit i of the column `flags` is the i-th of them."""
 _FOLLOWING = ("api_name", "status")
 """Keys that follow from another column (api_key, status_code), so that they need not be distinguished by it."""
-_TEXT_KEYS = ("status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING))
-_FIRST = (*_FOLLOWING, "client_ip", "conn_id", *USAGE_FIRST, "number")
+_TEXT_KEYS = ("status_code", *(name for name in _KEYS if name not in _FOLLOWING))
+_FIRST = (*_FOLLOWING, "client_ip", "conn_id", *_OF_FIRST, "number")
 _KEPT = ["conn", *_TEXT_KEYS, *_FIRST]
 _REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partitions", "fetch_session_epoch")
 USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]

@@ -62,7 +62,7 @@ CELL = np.dtype(
         ("lag_max", np.int64),
     ]
 )
-"""What flowed through a connection and topic-partition in a slice of time; the columns of flow_events."""
+"""What flowed through a connection and topic-partition in a slice of time; columns of ProduceSlice and FetchSlice."""
 READER = np.dtype([("next_offset", np.int64), ("position", np.int64)])
 """How far a group has read a topic-partition: the first offset that no response has brought, and the offset after the
 latest response, which is lower where the group has gone back."""

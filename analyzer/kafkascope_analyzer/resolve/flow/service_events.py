@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
+from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, ProduceWait
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FollowCounter
@@ -22,6 +24,8 @@ from kafkascope_parsers.api_keys import PRODUCE
 
 class ServiceEvents(EventSource):
     """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps."""
+
+    KINDS = (ProduceWait, FetchRun)
 
     def __init__(self, context: BucketContext) -> None:
         self._connections = context.connections
@@ -47,14 +51,14 @@ class ServiceEvents(EventSource):
         columns = {name: chosen[name] for name in ("conn", "number", "ts_ns", "topic", "partition", "request_id")}
         columns["accepted_ns"] = chosen["ts_ns"]
         columns["n"] = pa.repeat(1, chosen.num_rows)
-        yield self._events("produce_wait", columns)
+        yield self._events(ProduceWait, columns)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """The waits and runs of the connections of this bucket."""
         waits = self._mine(self._waits, "sent_ns")
         waits["error_name"] = _failures(waits["error_code"])
-        yield self._events("produce_wait", waits)
-        yield self._events("fetch_run", self._mine(self._runs, "first_ns"))
+        yield self._events(ProduceWait, waits)
+        yield self._events(FetchRun, self._mine(self._runs, "first_ns"))
 
     def _mine(self, rows: pa.Table, time: str) -> dict[str, pa.Array]:
         """The rows of connections of this bucket, with number of the connection, time and requests."""
@@ -67,7 +71,7 @@ class ServiceEvents(EventSource):
             columns[name] = request_ids(self._conn_ids, numbers, columns[number].to_numpy())
         return columns | {"ts_ns": columns[time]}
 
-    def _events(self, kind: str, columns: dict[str, pa.Array]) -> pa.Table:
+    def _events(self, kind: type[Event], columns: dict[str, pa.Array]) -> pa.Table:
         columns = {name: flat(values) for name, values in columns.items()}
         known = self._connections.select(["conn_id", "client_ip", "node_id"]).take(columns["conn"])
         columns |= {name: flat(known[name]) for name in known.column_names}
@@ -75,7 +79,7 @@ class ServiceEvents(EventSource):
         key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
         seq = columns["number"].cast(pa.int32(), safe=False)
         client_ip, conn_id = columns["client_ip"], columns["conn_id"]
-        place = EventPlace("partition", key, client_ip, conn_id, columns["ts_ns"], seq=seq)
+        place = EventPlace(key, client_ip, conn_id, columns["ts_ns"], seq=seq)
         return event_table(kind, place, columns)
 
 

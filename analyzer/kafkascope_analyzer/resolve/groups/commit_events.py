@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
@@ -38,6 +39,8 @@ _NO_COMMITS = pa.schema(
 class CommitEvents(EventSource):
     """EventSource of the kind commit_slice. Memory: the number of each commit and its group, and a row for each
     connection, group, topic-partition and slice."""
+
+    KINDS = (CommitSlice,)
 
     def __init__(self, context: BucketContext) -> None:
         self._connections = context.connections.select(["conn_id", "client_ip", "node_id"])
@@ -75,8 +78,8 @@ class CommitEvents(EventSource):
         columns |= {name: flat(known[name]) for name in known.column_names}
         columns["slice_ms"] = pa.array(np.full(rows.num_rows, self._slice_ns // 1_000_000))
         key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
-        place = EventPlace("flow", key, columns["client_ip"], columns["conn_id"], columns["ts_ns"])
-        yield event_table("commit_slice", place, columns)
+        place = EventPlace(key, columns["client_ip"], columns["conn_id"], columns["ts_ns"])
+        yield event_table(CommitSlice, place, columns)
 
 
 def _accepted(spill: Path) -> tuple[NDArray[np.int64], pa.Array]:

@@ -1,6 +1,6 @@
 """Events of groups: requests that form or change a group, members that keep their place, offsets committed.
 
-Specification of the kinds: dataset/tables/group_events.py. Bodies of messages are read once, for the relevant requests
+Bodies of messages are read once, for the relevant requests
 only.
 """
 
@@ -10,32 +10,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.group_events import (
-    GROUP_REQUEST_BODY,
-    GROUP_RESPONSE_BODY,
-    GROUP_SECTIONS,
-)
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupLag, GroupRequest, MemberActivity
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.groups.messages import (
     HEARTBEAT_APIS,
     MEMBERSHIP_APIS,
+    REQUEST_BODY,
+    RESPONSE_BODY,
     relevant_heartbeats,
     request_bodies,
     response_bodies,
 )
-from kafkascope_analyzer.resolve.groups.requests import API_KEYS, MemberActivity, forming_requests, requests_of_groups
+from kafkascope_analyzer.resolve.groups.requests import API_KEYS, MemberRollup, forming_requests, requests_of_groups
 
 
 class GroupEvents(EventSource):
     """EventSource of the kinds of groups."""
+
+    KINDS = (GroupRequest, MemberActivity, GroupLag)
 
     def __init__(self, context: BucketContext) -> None:
         self._topics = context.topics
         self._heartbeats = {api: relevant_heartbeats(context.read_messages, api) for api in HEARTBEAT_APIS}
         self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
         self._forming: list[pa.Table] = []
-        self._members = MemberActivity()
+        self._members = MemberRollup()
         self._connections = context.connections
         self._lag_points = context.shared.lag_points
 
@@ -55,20 +56,20 @@ class GroupEvents(EventSource):
             yield self._requests(pa.concat_tables(self._forming).combine_chunks(), connections, read_messages)
         members = self._members.total()
         if members is not None:
-            yield _events("group_member", members)
+            yield _events(MemberActivity, members)
         yield self._lag(connections)
 
     def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
         requests, responses = self._bodies(rows, read)
         closes = pc.index_in(rows["conn_id"], flat(connections["conn_id"]))
         columns = {
-            "request": _body(rows, requests, GROUP_REQUEST_BODY),
-            "response": _body(rows, responses, GROUP_RESPONSE_BODY),
+            "request": _body(rows, requests, REQUEST_BODY),
+            "response": _body(rows, responses, RESPONSE_BODY),
             "response_ns": pc.max_element_wise(rows["response_ns"], rows["response_last_ns"]),
             "close_ns": connections["close_ns"].take(closes),
             "close_kind": connections["close_kind"].take(closes),
         }
-        return _events("group_request", rows, columns)
+        return _events(GroupRequest, rows, columns)
 
     def _bodies(self, rows: pa.Table, read: MessageReader) -> tuple[pa.Table, pa.Table]:
         """Bodies of the relevant requests, and of the responses to them."""
@@ -84,7 +85,7 @@ class GroupEvents(EventSource):
         at = pc.index_in(self._lag_points["conn_id"], flat(connections["conn_id"]))
         rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
         return _events(
-            "group_lag",
+            GroupLag,
             rows.filter(at.is_valid()),
             {"committed_offset": rows["partition_offset"].filter(at.is_valid())},
         )
@@ -101,17 +102,15 @@ def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
     return flat(bodies["body"]).take(flat(pc.index_in(rows["request_id"], flat(bodies["request_id"]))))
 
 
-def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
+def _events(kind: type[Event], rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
     """Rows of `events`. more: columns of the struct that the rows do not have."""
     columns = {name: rows[name] for name in rows.column_names} | dict(more or {})
     place = EventPlace(
-        key_kind="group",
         key=columns["group_id"],
         client_ip=columns["client_ip"],
         conn_id=columns["conn_id"],
         ts_ns=columns["ts_ns"],
         packet_no=columns.get("packet_no"),
         seq=columns["number"],
-        section=GROUP_SECTIONS[kind],
     )
     return event_table(kind, place, columns)

@@ -1,5 +1,5 @@
-"""Bodies of the requests and responses that form groups, in one shape for all APIs (GROUP_REQUEST_BODY,
-GROUP_RESPONSE_BODY), read from the message tables of a bucket.
+"""Bodies of the requests and responses that form groups, in one shape for all APIs (GroupRequestBody,
+GroupResponseBody), read from the message tables of a bucket.
 
 Heartbeats that carry the whole protocol (KIP-848, KIP-932, KIP-1071) are many, and most change nothing: of these only
 the relevant ones are read. `relevant_heartbeats` reads requests and responses side by side in time order, so that it
@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
+from kafkascope_analyzer.dataset.row_types import arrow_type
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequestBody, GroupResponseBody
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_parsers.group_protocols import PROTOCOLS
 
+REQUEST_BODY, RESPONSE_BODY = arrow_type(GroupRequestBody), arrow_type(GroupResponseBody)
 _MESSAGES = {api: messages for protocol in PROTOCOLS for api, messages in protocol.messages.items()}
 HEARTBEAT_APIS = tuple(api for api, messages in _MESSAGES.items() if messages.assignment)
 """APIs whose heartbeats carry the whole group protocol."""
@@ -24,13 +26,13 @@ MEMBERSHIP_APIS = tuple(api for api, messages in _MESSAGES.items() if not messag
 
 
 def request_bodies(read: MessageReader, api: str, wanted: pa.Array | None = None) -> pa.Table:
-    """Columns request_id and body (GROUP_REQUEST_BODY) of an API's requests; wanted: ids of those, None for all."""
-    return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _MESSAGES[api].request, ()), wanted, TopicNames.of({}))
+    """Columns request_id and body (REQUEST_BODY) of an API's requests; wanted: ids of those, None for all."""
+    return _bodies(read, f"{api}/request", (REQUEST_BODY, _MESSAGES[api].request, ()), wanted, TopicNames.of({}))
 
 
 def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None) -> pa.Table:
-    """Columns request_id and body (GROUP_RESPONSE_BODY) of an API's responses; wanted: ids of those, None for all."""
-    shape = (GROUP_RESPONSE_BODY, _MESSAGES[api].response, _MESSAGES[api].assignment)
+    """Columns request_id and body (RESPONSE_BODY) of an API's responses; wanted: ids of those, None for all."""
+    shape = (RESPONSE_BODY, _MESSAGES[api].response, _MESSAGES[api].assignment)
     return _bodies(read, f"{api}/response", shape, wanted, names)
 
 
@@ -57,7 +59,7 @@ def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicName
     if len(columns) == 1:
         topics = pc.struct_field(rows[columns[0]], "topic_partitions")
         return {"has_assignment": has_assignment, "assigned_topics": _named(topics, names)}
-    tasks = GROUP_RESPONSE_BODY.field("standby_tasks").type
+    tasks = RESPONSE_BODY.field("standby_tasks").type
     return {"has_assignment": has_assignment, "standby_tasks": _joined([rows[c].cast(tasks) for c in columns[1:]])}
 
 

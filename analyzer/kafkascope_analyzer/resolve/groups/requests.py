@@ -7,7 +7,7 @@ heartbeats and commits that went well are rolled up as they come.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS
 from kafkascope_analyzer.resolve.groups.messages import HEARTBEAT_APIS, MEMBERSHIP_APIS
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -74,7 +74,7 @@ def _true(flags: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(flags, False)
 
 
-class MemberActivity:
+class MemberRollup:
     """Requests without an error by which members kept their place, rolled up to one row for each group, API, member,
     generation and connection: the first of them, when the last was sent, how many."""
 

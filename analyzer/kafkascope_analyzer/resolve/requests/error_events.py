@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
@@ -26,6 +27,8 @@ _SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number"
 class ErrorEvents(EventSource):
     """Makes events of the kind error_run. Memory: of each run the rows of its first request, and what its answers say
     of leaders."""
+
+    KINDS = (ErrorRun,)
 
     def __init__(self, context: BucketContext) -> None:
         self._runs = context.runs
@@ -106,4 +109,4 @@ def error_events(rows: pa.Table) -> pa.Table:
         "last_sent_ns": pa.array(sent_ns),
         "waited_us": pa.array((ts_ns - sent_ns) // 1000),
     }
-    return event_table("error_run", place, {name: flat(values) for name, values in body.items()})
+    return event_table(ErrorRun, place, {name: flat(values) for name, values in body.items()})

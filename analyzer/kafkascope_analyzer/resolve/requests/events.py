@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.dataset.tables.events import KINDS
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, event_table
@@ -28,6 +28,8 @@ _HOT, _EARLY = ApiSet(STEADY_APIS), ApiSet(EARLY_APIS)
 
 class RequestEvents(EventSource):
     """Makes events of the kind request."""
+
+    KINDS = (Request,)
 
     def __init__(self, context: BucketContext) -> None:
         self._runs = context.runs
@@ -77,4 +79,4 @@ class RequestEvents(EventSource):
 def request_events(rows: pa.Table) -> pa.Table:
     """Rows of `requests` as events."""
     place = client_place(rows["client_ip"], rows["conn_id"], rows["ts_ns"], rows["request_packet_no"], rows["number"])
-    return event_table("request", place, {f.name: rows[f.name] for f in KINDS["request"]})
+    return event_table(Request, place, {name: rows[name] for name in Request.KIND.names})

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import PartitionAccess
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, event_table
@@ -42,6 +43,8 @@ _NO_UNANSWERED = pa.schema(
 
 class PartitionEvents(EventSource):
     """Makes events of the kind partition. Memory: what FollowCounter and FailedAnswers keep."""
+
+    KINDS = (PartitionAccess,)
 
     def __init__(self, context: BucketContext) -> None:
         failures = context.shared.partition_failures
@@ -156,4 +159,4 @@ class PartitionEvents(EventSource):
             **marks,
         }
         where = client_place(known["client_ip"], known["conn_id"], rows["ts_ns"], seq=pa.array(seq))
-        return event_table("partition", where, body)
+        return event_table(PartitionAccess, where, body)

@@ -8,17 +8,17 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
-from kafkascope_analyzer.dataset.tables.events import MOMENT, WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, ServerConnection, ServerHost, ServerWait
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.servers.waits import LAYERS
 
-SERVER = "server"
-"""A key kind."""
-
 
 class ServerEvents(EventSource):
     """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
+
+    KINDS = (ServerHost, ServerConnection, ServerWait, LifeSign)
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
@@ -38,7 +38,7 @@ class ServerEvents(EventSource):
 
 
 def _host_events(rows: pa.Table) -> pa.Table:
-    return _events("server_host", rows, "met_ns", "first_packet")
+    return _events(ServerHost, rows, "met_ns", "first_packet")
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:
@@ -49,7 +49,7 @@ def _connection_events(rows: pa.Table) -> pa.Table:
         "ended_packet": "last_packet",
     }
     rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
-    return _events("server_connection", rows, "last_ns", "last_packet")
+    return _events(ServerConnection, rows, "last_ns", "last_packet")
 
 
 def _wait_events(rows: pa.Table) -> pa.Table:
@@ -59,17 +59,16 @@ def _wait_events(rows: pa.Table) -> pa.Table:
     rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
     rows = rows.append_column("request_id", pc.if_else(pc.greater_equal(rows["number"], 0), ids, None))
     order = np.where(number >= 0, number + len(LAYERS), pc.index_in(rows["layer"], pa.array(LAYERS)).to_numpy())
-    return _events("server_wait", rows, "first_ns", "first_packet", pa.array(order))
+    return _events(ServerWait, rows, "first_ns", "first_packet", pa.array(order))
 
 
 def _sign_events(rows: pa.Table) -> pa.Table:
-    return _events("life_sign", rows, "first_ns", "first_packet", rows["order"])
+    return _events(LifeSign, rows, "first_ns", "first_packet", rows["order"])
 
 
-def _events(kind: str, rows: pa.Table, ts_ns: str, packet_no: str, seq: pa.Array | None = None) -> pa.Table:
+def _events(kind: type[Event], rows: pa.Table, ts_ns: str, packet_no: str, seq: pa.Array | None = None) -> pa.Table:
     """Rows of one kind. ts_ns, packet_no: the columns that say when it was and which packet shows it."""
     host, at_ns = flat(rows["host"]).fill_null(""), flat(rows[ts_ns]).fill_null(0)
-    section = WHOLE if kind == "server_host" else MOMENT
-    place = EventPlace(SERVER, rows["key"], host, rows["conn_id"], at_ns, rows[packet_no], seq, section)
+    place = EventPlace(rows["key"], host, rows["conn_id"], at_ns, rows[packet_no], seq)
     body = {f"{name}_no" if name.endswith("_packet") else name: rows[name] for name in rows.column_names}
     return event_table(kind, place, body)

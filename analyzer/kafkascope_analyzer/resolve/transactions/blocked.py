@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.transaction_apis import partition_texts
@@ -34,7 +34,7 @@ BLOCKED_SCHEMA = pa.schema(
         ("ts_ns", pa.int64()),
         ("conn_id", pa.string()),
         ("number", pa.int64()),
-        *(field for field in TRANSACTION_KINDS["transaction_blocked_by_lso"] if field.name != "request_id"),
+        *(field for field in TransactionBlockedByLso.KIND.struct if field.name != "request_id"),
     ]
 )
 """transactional_id: the transaction's, empty where no request shows it; ts_ns: its Produce request with the first batch

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
 from kafkascope_analyzer.resolve.event_source import EventPlace, event_table
 
 SLICE_ROWS = 1 << 15
@@ -31,7 +32,7 @@ def seq_of(numbers: pa.Array, places: pa.Array | None = None) -> pa.Array:
     return pa.array((number << _PLACE_BITS | place).astype(np.int32))
 
 
-def events_of_kind(kind: str, rows: pa.Table, connections: pa.Table | None) -> pa.Table:
+def events_of_kind(kind: type[Event], rows: pa.Table, connections: pa.Table | None) -> pa.Table:
     """Rows of `events`. rows: key, ts_ns, conn_id, seq, the columns of the kind's struct, perhaps packet_no and
     client_ip. connections: conn_id and client_ip of the bucket's connections, for rows without client_ip."""
     body = {name: rows[name] for name in rows.column_names}
@@ -41,5 +42,5 @@ def events_of_kind(kind: str, rows: pa.Table, connections: pa.Table | None) -> p
         which = pc.index_in(flat(rows["conn_id"]), flat(connections["conn_id"]))
         client_ip = flat(connections["client_ip"]).take(which)
     conn_id, packet_no = body["conn_id"], body.get("packet_no")
-    place = EventPlace("transaction", body["key"], client_ip, conn_id, body["ts_ns"], packet_no, body["seq"])
+    place = EventPlace(body["key"], client_ip, conn_id, body["ts_ns"], packet_no, body["seq"])
     return event_table(kind, place, body)

@@ -8,6 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
+    TransactionBlockedByLso,
+    TransactionMarkers,
+    TransactionRequest,
+    TransactionSeen,
+    TransactionWritten,
+)
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.transactions.brokers import leaders_requests, markers
@@ -15,11 +23,17 @@ from kafkascope_analyzer.resolve.transactions.requests import CoordinatorRequest
 from kafkascope_analyzer.resolve.transactions.rows import SLICE_ROWS, events_of_kind, with_seq
 from kafkascope_analyzer.resolve.transactions.written import WrittenStretches
 
-_REQUEST = "transaction_request"
-
 
 class TransactionEvents(EventSource):
     """Makes the events of transactional ids."""
+
+    KINDS = (
+        TransactionRequest,
+        TransactionMarkers,
+        TransactionSeen,
+        TransactionWritten,
+        TransactionBlockedByLso,
+    )
 
     def __init__(self, context: BucketContext) -> None:
         self._facts = context.shared.transactions
@@ -36,7 +50,7 @@ class TransactionEvents(EventSource):
         """Events of requests to coordinators. Keeps those that need a message, and what transactional producers
         write."""
         if rows["transactional_id"].null_count < rows.num_rows:
-            yield from _in_slices(_REQUEST, [self._requests.take_requests(rows)], None)
+            yield from _in_slices(TransactionRequest, [self._requests.take_requests(rows)], None)
             self._written.take_requests(rows)
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
@@ -46,12 +60,12 @@ class TransactionEvents(EventSource):
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """All other events."""
-        tables: dict[str, Iterable[pa.Table]] = {
-            _REQUEST: self._requests.finish(read_messages),
-            "transaction_markers": markers(read_messages, self._facts),
-            "transaction_seen": leaders_requests(read_messages),
-            "transaction_written": [self._written.rows()],
-            "transaction_blocked_by_lso": [self._blocked_rows()],
+        tables: dict[type[Event], Iterable[pa.Table]] = {
+            TransactionRequest: self._requests.finish(read_messages),
+            TransactionMarkers: markers(read_messages, self._facts),
+            TransactionSeen: leaders_requests(read_messages),
+            TransactionWritten: [self._written.rows()],
+            TransactionBlockedByLso: [self._blocked_rows()],
         }
         for kind, parts in tables.items():
             yield from _in_slices(kind, parts, connections)
@@ -66,7 +80,7 @@ class TransactionEvents(EventSource):
         return with_seq(here, ["partition", "last_stable_offset"])
 
 
-def _in_slices(kind: str, tables: Iterable[pa.Table], connections: pa.Table | None) -> Iterator[pa.Table]:
+def _in_slices(kind: type[Event], tables: Iterable[pa.Table], connections: pa.Table | None) -> Iterator[pa.Table]:
     """Rows of `events` of one kind, not too many at a time."""
     for rows in tables:
         for first in range(0, rows.num_rows, SLICE_ROWS):

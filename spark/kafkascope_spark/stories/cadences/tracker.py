@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stories.cadences import Cadence
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import LoopStatistics, Request
 
 MAX_VALUES = 10_000
 """Different gaps that are kept of one loop; more are counted as the longest of the others."""
@@ -45,12 +46,12 @@ class Gaps:
         known = gap in self._counts or len(self._counts) < MAX_VALUES
         self._counts[gap if known else max(self._counts)] += n
 
-    def measured(self, conn_id: str | None, cadence: str) -> LoopStatistics | None:
+    def measured(self, conn_id: str, cadence: str) -> LoopStatistics | None:
         """What was counted; None for fewer than two rounds."""
         n = self._counts.total()
         if not n:
             return None
-        return LoopStatistics(conn_id, cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts))
+        return LoopStatistics(cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts), conn_id=conn_id)
 
     def _part(self, n: int, percent: int) -> int:
         """The smallest value that so many percent do not exceed."""
@@ -89,14 +90,14 @@ class Cadences:
         if self._instance.kind.kind == "broker":
             return []
         settings = self._settings()
-        found: list[LoopStatistics | None] = [self._metadata.measured(None, "metadata_refresh")]
+        found: list[LoopStatistics | None] = [self._metadata.measured("", "metadata_refresh")]
         for connection in self._instance.connections:
             found.extend(sorted(connection.cadences, key=attrgetter("cadence")))
             if connection.conn_id in self._authentications:
                 found.append(self._authentications[connection.conn_id].measured(connection.conn_id, "reauthentication"))
             idle = connection.idle_ms if connection.close_ns is not None else None
             if idle is not None and idle >= MIN_IDLE_MS:
-                found.append(LoopStatistics(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
+                found.append(LoopStatistics("idle_before_close", 1, idle, idle, idle, conn_id=connection.conn_id))
         return [self._row(m, settings) for m in found if m is not None and self._concerns(m)]
 
     def _concerns(self, measured: LoopStatistics) -> bool:
@@ -119,12 +120,12 @@ class Cadences:
         verdict = verdict_of(measured, settings)
         return Cadence(
             client_instance_id=self._instance.instance_id,
-            conn_id=measured.conn_id,
+            conn_id=measured.conn_id or None,
             cadence=measured.cadence,
             n=measured.n,
             p50_ms=measured.p50,
             p99_ms=measured.p99,
-            max_ms=measured.longest,
+            max_ms=measured.max,
             expected_ms=verdict.expected_ms,
             expected_from=verdict.expected_from,
             verdict=verdict.verdict,

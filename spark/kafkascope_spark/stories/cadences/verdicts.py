@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.cadences import CadenceVerdict, ExpectedFrom
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_spark.stories.cadences import expectations as expect
 from kafkascope_spark.stories.libraries.registry import library
-from kafkascope_spark.stories.model import LoopStatistics
 
 MIN_GAPS = 2
 """Fewest gaps that show a period."""
@@ -51,7 +51,7 @@ def _heartbeat(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
         late = measured.p99 > expected * LATE_FACTOR + SLACK_MS
     elif session is not None:
         expected, source = session // 3, "join_group"
-        late = measured.longest > session or measured.p50 > expected + SLACK_MS
+        late = measured.max > session or measured.p50 > expected + SLACK_MS
     else:
         expected, source = expect.HEARTBEAT_MS, "default"
         late = measured.p50 > expected * LATE_FACTOR + SLACK_MS
@@ -81,7 +81,7 @@ def _metadata(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on Metadata refreshes. A client that refreshes ten times as often as expected lacks a leader or
     topic."""
     expected = library(settings.library).metadata_ms
-    if measured.longest > expected * LATE_FACTOR:
+    if measured.max > expected * LATE_FACTOR:
         return Verdict(expected, "default", "late")
     if measured.n >= 10 and measured.p50 * 10 < expected:
         return Verdict(expected, "default", "fast")
@@ -92,7 +92,7 @@ def _poll_gap(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on the gap between polls; the rebalance timeout of JoinGroup is max.poll.interval.ms."""
     known = settings.rebalance_timeout_ms
     expected = known if known is not None else expect.MAX_POLL_INTERVAL_MS
-    late = measured.longest > expected
+    late = measured.max > expected
     return Verdict(expected, "join_group" if known is not None else "default", "late" if late else "as_expected")
 
 
@@ -100,7 +100,7 @@ def _idle(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on idle time before a close. Kafka's own limits are expected; a shorter one is that of a
     middlebox."""
     del settings
-    idle = measured.longest
+    idle = measured.max
     for limit in (expect.CLIENT_IDLE_MS, expect.BROKER_IDLE_MS):
         if limit - expect.IDLE_UNDERSHOOT_MS <= idle <= limit + expect.IDLE_TOLERANCE_MS:
             return Verdict(limit, "default", "as_expected")
@@ -115,7 +115,7 @@ def _idle(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
 def _in_flight(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on requests in flight, against max.in.flight.requests.per.connection."""
     del settings
-    more = measured.longest > expect.MAX_IN_FLIGHT
+    more = measured.max > expect.MAX_IN_FLIGHT
     return Verdict(expect.MAX_IN_FLIGHT, "default", "fast" if more else "as_expected")
 
 
@@ -126,7 +126,7 @@ def _reauthentication(measured: LoopStatistics, settings: ClientSettings) -> Ver
     if lifetime is None:
         return Verdict(None, None, "unknown")
     fast = measured.p50 * 2 < lifetime
-    late = measured.longest >= lifetime
+    late = measured.max >= lifetime
     return Verdict(lifetime, "sasl_authenticate", "late" if late else "fast" if fast else "as_expected")
 
 

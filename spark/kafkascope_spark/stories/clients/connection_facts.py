@@ -3,11 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import (
+    ConnectionEvent,
+    Learned,
+    LoopStatistics,
+    Samples,
+    Silence,
+    Usage,
+)
+from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperConnection
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.clients.events import ConnectionEvent, Learned, Samples, Usage
-from kafkascope_spark.stories.event_decoder import LEARNED, LOOP, SAMPLES, SILENCE, USAGE
-from kafkascope_spark.stories.model import Connection, LoopStatistics, Request, Silence
+from kafkascope_spark.stories.model import Connection
 
 TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
 """KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
@@ -145,14 +153,14 @@ def add_silence(connection: Connection, silence: Silence) -> None:
     connection.silences.append(silence)
 
 
-ADDERS: dict[int, Callable[[Connection, Any], None]] = {
-    USAGE: add_usage,
-    SAMPLES: add_samples,
-    LEARNED: add_learned,
-    LOOP: add_loop,
-    SILENCE: add_silence,
+ADDERS: dict[type[ClientEvent], Callable[[Connection, Any], None]] = {
+    Usage: add_usage,
+    Samples: add_samples,
+    Learned: add_learned,
+    LoopStatistics: add_loop,
+    Silence: add_silence,
 }
-"""Rank of an event about a whole connection -> what adds it."""
+"""Kind of an event about a whole connection -> what adds it."""
 
 
 def first_request(usage: Usage) -> Request | None:
@@ -170,7 +178,7 @@ def first_request(usage: Usage) -> Request | None:
         correlation_id=usage.correlation_id or 0,
         ts_ns=usage.ts_ns,
         request_last_ns=usage.ts_ns if usage.request_last_ns is None else usage.request_last_ns,
-        response_ns=usage.response_ns if usage.status == "ok" else None,
+        response_ns=usage.response_ns,
         latency_us=usage.latency_us,
         broker_us=usage.broker_us,
         error_code=0,
@@ -187,6 +195,11 @@ def first_request(usage: Usage) -> Request | None:
         sasl_mechanism=None,
         n_records=usage.n_records,
         response_last_ns=usage.response_last_ns,
+        client_id=usage.client_id,
+        throttle_ms=None,
+        in_flight=None,
+        n_errors=None,
+        n_partitions=None,
     )
 
 

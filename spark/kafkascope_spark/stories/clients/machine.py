@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent, Lookup, Usage
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE, ClientEvent
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.zookeeper_sessions import (
     ZOOKEEPER_PROTOCOL,
     ZooKeeperConnection,
@@ -24,20 +27,11 @@ from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
-from kafkascope_spark.stories.event_decoder import (
-    CONNECTION,
-    ERROR_RUN,
-    LOOKUP,
-    PARTITION,
-    REQUEST,
-    USAGE,
-    EventRow,
-    Key,
-)
+from kafkascope_spark.stories.event_decoder import EventRow, Key
 from kafkascope_spark.stories.incidents.affected_client import affected_client
 from kafkascope_spark.stories.incidents.listener_use import listener_uses
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
-from kafkascope_spark.stories.model import Connection, ErrorRun, Lookup, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.calls import Calls
@@ -235,7 +229,7 @@ class Address:
         self._connections: dict[str, Connection] = {}
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
-        self._facts: dict[int, list[Any]] = {rank: [] for rank in ADDERS}
+        self._facts: dict[type[ClientEvent], list[Any]] = {kind: [] for kind in ADDERS}
         self._lookups: list[Lookup] = []
         self._to_zookeeper: list[ZooKeeperConnection] = []
         self._refused: dict[str, str] = {}
@@ -243,40 +237,40 @@ class Address:
         self._first_ids: set[str] = set()
         """The first requests of each kind: some have an event of their own too."""
 
-    def take(self, key: Key, body: Any) -> None:
+    def take(self, key: Key, event: ClientEvent | None) -> None:
         """The next row."""
-        _, section, ts_ns, rank = key
-        if section == 0:
-            self._add_fact(rank, body)
+        _, section, ts_ns, _ = key
+        if section == WHOLE:
+            self._add_fact(event)
             return
         timeline = self._timeline or self._begin()
         self._follow(timeline.events_before(ts_ns))
-        if rank == REQUEST:
-            if body.request_id not in self._first_ids:
-                timeline.add_request(body)
-        elif rank == ERROR_RUN:
-            timeline.add_error_run(body)
-            if body.error_name in REFUSED_CREDENTIALS:
-                self._refused.setdefault(body.conn_id, body.error_name)
-        elif rank == PARTITION:
-            timeline.add_access(body)
+        if isinstance(event, Request):
+            if event.request_id not in self._first_ids:
+                timeline.add_request(event)
+        elif isinstance(event, ErrorRun):
+            timeline.add_error_run(event)
+            if event.error_name in REFUSED_CREDENTIALS:
+                self._refused.setdefault(event.conn_id, event.error_name)
+        elif isinstance(event, PartitionAccess):
+            timeline.add_access(event)
 
-    def _add_fact(self, rank: int, body: Any) -> None:
-        if rank == CONNECTION:
-            connection = connection_of(body)
+    def _add_fact(self, event: ClientEvent | None) -> None:
+        if isinstance(event, ConnectionEvent):
+            connection = connection_of(event)
             if connection.protocol == ZOOKEEPER_PROTOCOL:
-                self._to_zookeeper.append(zookeeper_connection(self.client_ip, body))
+                self._to_zookeeper.append(zookeeper_connection(self.client_ip, event))
             self._connections[connection.conn_id] = connection
-        elif rank == LOOKUP:
-            self._lookups.append(body)
-        elif rank in self._facts:
-            self._facts[rank].append(body)
+        elif isinstance(event, Lookup):
+            self._lookups.append(event)
+        elif event is not None and type(event) in self._facts:
+            self._facts[type(event)].append(event)
 
     def _begin(self) -> Timeline:
         """Once all connections are known: which belong to which client."""
         if self._timeline is None:
-            for rank, add in ADDERS.items():
-                for row in self._facts[rank]:
+            for kind, add in ADDERS.items():
+                for row in self._facts[kind]:
                     if row.conn_id in self._connections:
                         add(self._connections[row.conn_id], row)
             connections = list(self._connections.values())
@@ -293,7 +287,7 @@ class Address:
         return self._timeline
 
     def _add_first_requests(self, timeline: Timeline) -> None:
-        for row in self._facts[USAGE]:
+        for row in self._facts[Usage]:
             request = first_request(row)
             if request is not None:
                 self._first_ids.add(request.request_id)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, histogram_of, percentile_us
 from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
-from kafkascope_spark.stories.flow.events import CommitSlice, FetchSlice, ProduceSlice
+from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FetchSlice, ProduceSlice
 
 
 class Reader(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.classic_round import classic_row
@@ -20,7 +21,6 @@ from kafkascope_spark.stories.groups.classic_states import (
 from kafkascope_spark.stories.groups.embedded_data import assign, join_reason, leaving_members, take_join
 from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, RejoinRequest
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine
 
@@ -130,7 +130,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         member.observe(x)
         if member.join_sent_ns is None:
             member.join_sent_ns = member.entered_ns = x.ts_ns
-            member.fresh = not x.body.member_id or x.member in self._new_ids
+            member.fresh = not x.request.member_id or x.member in self._new_ids
             member.prompted = x.member in self._prompted
             member.reason = join_reason(x)
             if x.member in self._new_ids:
@@ -193,13 +193,13 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         if now.number != x.generation:
             return
         now.prove(x.request_id, x.ts_ns)
-        now.protocol_type = x.body.protocol_type or now.protocol_type
-        now.assignor = x.body.protocol_name or now.assignor
+        now.protocol_type = x.request.protocol_type or now.protocol_type
+        now.assignor = x.request.protocol_name or now.assignor
         now.served_by(x.node_id)
         member = now.member(x.member)
         member.observe(x)
         member.sync_sent_ns = x.ts_ns
-        assignments = x.body.assignments
+        assignments = x.request.assignments
         for given in assignments:
             assign(now.member(given.member_id), now, given.assignment)
         if assignments and now.listed is None:

@@ -2,10 +2,10 @@
 the one place here that has bytes read (kafkascope_parsers.assignments).
 """
 
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest
 from kafkascope_parsers.assignments import Wanted, read_assignment, read_metadata
 from kafkascope_parsers.errors import DecodeError
 from kafkascope_spark.stories.groups.generation import Generation, Member
-from kafkascope_spark.stories.groups.model import GroupRequest
 
 USUAL_TYPE = "consumer"
 """What a group is for where the capture does not show it: bytes of another type do not decode as this one's."""
@@ -13,7 +13,7 @@ USUAL_TYPE = "consumer"
 
 def take_join(member: Member, now: Generation, request: GroupRequest) -> None:
     """Notes the timeouts, the subscription and the owned partitions of a member's JoinGroup."""
-    body = request.body
+    body = request.request
     member.session_timeout_ms = body.session_timeout_ms or member.session_timeout_ms
     member.rebalance_timeout_ms = body.rebalance_timeout_ms or member.rebalance_timeout_ms
     now.protocol_type = body.protocol_type or now.protocol_type
@@ -46,7 +46,7 @@ def assign(member: Member, now: Generation, raw: bytes | None) -> None:
 
 def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str, str | None]:
     """Member id -> why, of those that a LeaveGroup takes out; static ones may be named by their instance."""
-    named = request.body.leaving_members
+    named = request.request.leaving_members
     if not named:
         return {request.member: None}
     instances = {m.group_instance_id: m.member_id for m in base.values() if m.group_instance_id}
@@ -55,5 +55,5 @@ def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str,
 
 def join_reason(request: GroupRequest) -> str | None:
     """Why a member joins, in its own words; that it was given a member id is no reason."""
-    reason = request.body.reason or None
+    reason = request.request.reason or None
     return None if reason is None or reason.endswith(f": {request.member}") else str(reason)

@@ -10,16 +10,15 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import AssignedTasks, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups import model
-from kafkascope_spark.stories.groups.bodies import AssignedTasks
 from kafkascope_spark.stories.groups.causes import Cause
 from kafkascope_spark.stories.groups.epoch_round import Observed, epoch_row
 from kafkascope_spark.stories.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
 from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Change, Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine
 
@@ -61,7 +60,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         return at_ns - (member.last_seen_ns or 0) > SILENT_HEARTBEATS * self._interval_ms * 1_000_000
 
     def _heartbeat_sent(self, x: GroupRequest) -> None:
-        epoch, topics = x.body.member_epoch, _topics(x)
+        epoch, topics = x.request.member_epoch, _topics(x)
         member = self._members.get(x.member)
         if epoch == JOINS and x.error is None:
             self._observe(x, "member_joined", f"{x.client_id or x.member} joined")
@@ -75,7 +74,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             self._pending.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
 
     def _heartbeat_answered(self, x: GroupRequest) -> Iterator[RebalanceRow]:
-        epoch, sent_epoch = x.response.member_epoch, x.body.member_epoch
+        epoch, sent_epoch = x.response.member_epoch, x.request.member_epoch
         if not x.ok:
             self._refused(x)
             return
@@ -87,18 +86,18 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
 
     def _accepted(self, x: GroupRequest, epoch: int) -> Iterator[RebalanceRow]:
         """A member is at an epoch."""
-        joins = x.body.member_epoch == JOINS
+        joins = x.request.member_epoch == JOINS
         yield from self._at_epoch(epoch, self._begin_of(x, epoch))
         if joins:
             yield from self._admit(x, epoch)
         now = self._current()
         now.node_id = x.node_id if x.node_id is not None else now.node_id
-        now.assignor = x.body.protocol_name or now.assignor
+        now.assignor = x.request.protocol_name or now.assignor
         now.prove(x.request_id, x.ts_ns)
         member = self._member(x)
         if joins:
             member.fresh, member.join_sent_ns, member.topics = True, x.ts_ns, _topics(x)
-            member.rebalance_timeout_ms = x.body.rebalance_timeout_ms or member.rebalance_timeout_ms
+            member.rebalance_timeout_ms = x.request.rebalance_timeout_ms or member.rebalance_timeout_ms
             self._assign(member, ())
         self._reach(member, epoch, x.response_ns)
         if x.response.has_assignment:
@@ -109,7 +108,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         if self._pending:
             return min(ts for ts, _ in self._pending)
         known = self.state is not EpochState.UNSEEN
-        return x.ts_ns if known or x.body.member_epoch != epoch else None
+        return x.ts_ns if known or x.request.member_epoch != epoch else None
 
     def _at_epoch(self, epoch: int, start_ns: int | None) -> Iterator[RebalanceRow]:
         """Some member is at the epoch."""
@@ -159,7 +158,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         items, standby = _items(x)
         settled = self.state is EpochState.RECONCILING and member.joined_ns is not None
         gives_up = bool(set(member.assigned or ()) - set(items))
-        if settled and gives_up and x.response.member_epoch == x.body.member_epoch:
+        if settled and gives_up and x.response.member_epoch == x.request.member_epoch:
             yield from self._open(x.ts_ns)
         self._assign(member, items)
         member.standby = standby
@@ -265,7 +264,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
 
 def _topics(x: GroupRequest) -> Items | None:
     """What a member subscribes to; None where the request does not say."""
-    named, pattern = x.body.subscribed_topics, x.body.subscribed_regex
+    named, pattern = x.request.subscribed_topics, x.request.subscribed_regex
     if named is None and not pattern:
         return None
     return tuple(sorted([*(named or ()), *([f"/{pattern}/"] if pattern else [])]))

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
 
 
 class Phase(enum.IntEnum):

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 
 MOST_EVIDENCE = 100
 """Request ids kept of a generation: enough to open it, however many members there are."""

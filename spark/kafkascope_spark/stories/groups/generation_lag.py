@@ -4,7 +4,7 @@ kind group_lag: one for each generation and topic-partition.
 
 from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_spark.stories.groups.bodies import LagEvent
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupLag
 
 
 class GenerationLag:
@@ -14,7 +14,7 @@ class GenerationLag:
         self._totals: dict[int, tuple[int, int]] = {}
         """Generation -> records of lag, partitions."""
 
-    def add(self, lag: LagEvent) -> None:
+    def add(self, lag: GroupLag) -> None:
         """Takes the next event."""
         n_records, n_partitions = self._totals.get(lag.generation_or_epoch, (0, 0))
         behind = max(lag.high_watermark - lag.committed_offset, 0)

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Generic
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.generation import Generation
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.transitions import E, S, Transitions
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupEvent, GroupLag, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import PROTOCOLS
-from kafkascope_spark.stories.groups.bodies import GroupEvent, LagEvent, MemberEvent, RequestEvent
 from kafkascope_spark.stories.groups.classic import ClassicGroup
 from kafkascope_spark.stories.groups.epoch_based import EpochGroup
 from kafkascope_spark.stories.groups.event_order import Event, EventOrder
 from kafkascope_spark.stories.groups.generation_lag import GenerationLag
-from kafkascope_spark.stories.groups.model import GroupRequest, MemberActivity, group_request, member_activity
 from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
 from kafkascope_spark.stories.keyed import Origin
@@ -44,18 +43,15 @@ class Group:
     def take(self, event: GroupEvent | ServiceEvent, origin: Origin) -> Iterator[GroupRow]:
         """Rows of the generations that the next event ends."""
         match event:
-            case LagEvent():
+            case GroupLag():
                 self._lag.add(event)
-            case RequestEvent():
-                yield from self._take_in_order(group_request(event, origin))
-            case MemberEvent():
-                yield from self._take_in_order(member_activity(event, origin))
+            case GroupRequest() | MemberActivity():
+                event.conn_id, event.ts_ns = origin.conn_id, origin.ts_ns
+                event.client_instance_id = origin.client_instance_id
+                for each in self._order.add(event):
+                    yield from self._follow(each)
             case _:
                 self._service.take(event, origin)
-
-    def _take_in_order(self, subject: GroupRequest | MemberActivity) -> Iterator[GroupRow]:
-        for event in self._order.add(subject):
-            yield from self._follow(event)
 
     def finish(self) -> Iterator[GroupRow]:
         """What is left of it."""

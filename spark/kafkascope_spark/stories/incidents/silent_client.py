@@ -10,10 +10,11 @@ waiting. A cut network looks different, because then servers send again what is 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Silence
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 
 _MS = 1_000_000

@@ -7,7 +7,7 @@ work for a coordinator again when it looks for it.
 
 from typing import NamedTuple
 
-from kafkascope_spark.stories.model import Request
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 from kafkascope_spark.stories.recoveries.resources import Resource, proven_by
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.recoveries import RefreshTrigger
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_parsers.api_keys import FIND_COORDINATOR, METADATA
-from kafkascope_spark.stories.model import ErrorRun
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.stories.recoveries.reaction import Reaction
 from kafkascope_spark.stories.recoveries.reaction_check import ReactionCheck

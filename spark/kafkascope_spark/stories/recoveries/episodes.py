@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
 from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers.error_facts import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import ErrorRun
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
 from kafkascope_spark.stories.recoveries.episode import NO_NODE_APIS, STORM_TOTAL, Episode
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal

@@ -5,8 +5,9 @@ was idle. A server that closes a busy connection, or many connections at once, i
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection, Request
+from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 
 BUSY_MS = 1_000
 """A server that closes a connection which was used within this time, or closes others beside it, does not close it for

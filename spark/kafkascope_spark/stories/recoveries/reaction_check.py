@@ -4,7 +4,7 @@ Judged while the episode is open, and only by what was sent after the client had
 nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
 """
 
-from kafkascope_spark.stories.model import ErrorRun
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 from kafkascope_spark.stories.recoveries.reaction import Reaction
 

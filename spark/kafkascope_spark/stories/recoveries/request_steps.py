@@ -1,7 +1,7 @@
 """The step of an episode that a request is, by its API."""
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import Request
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 
 STEP_OF_API = {

@@ -1,9 +1,9 @@
 """The resource that an error is about, and the resources that a successful response proves: pairs of kind and name."""
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import NORMAL_ERRORS, PERMISSION_DENIED, errors_about
 from kafkascope_parsers.schema import keys_of_families
-from kafkascope_spark.stories.model import ErrorRun, Request
 
 Resource = tuple[str, str]
 AUTHENTICATION: Resource = ("authentication", "SASL")

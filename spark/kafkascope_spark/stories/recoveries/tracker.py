@@ -4,11 +4,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.client_recovery import RecoveryRow
 from kafkascope_spark.stories.recoveries.coordinators import Coordinators
 from kafkascope_spark.stories.recoveries.episodes import Episodes

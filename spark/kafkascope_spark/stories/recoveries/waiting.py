@@ -6,8 +6,8 @@ come here. Memory is bounded for each connection.
 
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import PartitionAccess, Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import PartitionAccess, Request
 from kafkascope_spark.stories.recoveries.resources import Resource, proven_by
 
 MAX_REQUESTS = 100

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from kafkascope_analyzer.dataset.stories.broker_states import StateName
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, Host, Lost, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from kafkascope_analyzer.dataset.stretches import Stretches
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ANYBODY, Gap, Run, ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch, stretches_by_host
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, stretches_by_host
 

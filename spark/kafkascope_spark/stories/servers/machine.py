@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import ServerHost
 from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.servers.events import ServerHost
 from kafkascope_spark.stories.servers.record import ServerEvent, ServerRecord
 from kafkascope_spark.stories.servers.rows import states_of
 

@@ -11,17 +11,14 @@ from itertools import islice, takewhile
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.stories.broker_states import HostKind
-from kafkascope_spark.stories.servers.events import (
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
+    HostKind,
     LifeSign,
-    Moment,
     ServerConnection,
     ServerHost,
     ServerWait,
-    first_of,
-    last_of,
-    moment_of,
 )
+from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of, moment_of
 
 ServerEvent = ServerHost | ServerConnection | ServerWait | LifeSign
 ANYBODY = ""

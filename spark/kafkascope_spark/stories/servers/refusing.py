@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Lost, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SOON_NS, Stretch, patience_ns, stretches_by_host
 

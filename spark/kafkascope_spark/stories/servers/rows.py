@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState, Unacknowledged
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
-from kafkascope_spark.stories.servers.events import Moment
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches

@@ -3,7 +3,7 @@ reached the host, as it acknowledged nothing while other connections had packets
 
 from collections import defaultdict
 
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 

@@ -6,7 +6,7 @@ Responses that the server could have given by itself show that it was slow. Othe
 
 from collections import defaultdict
 
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, times_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.broker_states import StateName
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
-from kafkascope_spark.stories.servers.events import Moment
+from kafkascope_spark.stories.servers.moments import Moment
 
 SECOND_NS = 1_000_000_000
 SOON_NS = 1_500_000_000

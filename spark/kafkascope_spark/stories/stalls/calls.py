@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import (
     BRIEF_NS,
@@ -23,7 +24,6 @@ from kafkascope_parsers.error_facts import (
     STALE_MEMBER,
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import ErrorRun, Request
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
 
 LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun
 from kafkascope_spark.stories.stalls.clients import ServiceClient
-from kafkascope_spark.stories.stalls.events import FetchRun
 from kafkascope_spark.stories.stalls.stall import Wait
 
 SOON_NS = 1_000_000_000

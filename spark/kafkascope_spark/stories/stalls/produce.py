@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from kafkascope_analyzer.dataset.tables.event_kinds.services import ProduceWait
 from kafkascope_parsers.schema import error_codes, error_name, is_retriable
 from kafkascope_spark.stories.stalls.clients import ServiceClient
-from kafkascope_spark.stories.stalls.events import ProduceWait
 from kafkascope_spark.stories.stalls.stall import Wait
 
 GIVE_UP_NS = 30_000_000_000

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.startups import StartOutcome, StartupRow, StartupStepRow
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.lookups import BEFORE_NS, ClientLookup, dns_step
 from kafkascope_spark.stories.startups.outcomes import LAST_STEPS, has_failed, is_fatal
 from kafkascope_spark.stories.startups.startup_rows import EndedStart, rows_of

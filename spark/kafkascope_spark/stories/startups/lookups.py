@@ -7,8 +7,9 @@ only instance of the host.
 
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Lookup
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.steps import Step
 
 SOON_NS = 5_000_000_000

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
-from kafkascope_spark.stories.transactions.bodies import BlockedBody
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso
 
 MOST_CONSUMERS = 100
 """Consumers kept of one last stable offset: enough to see who waits, whatever the size of the group."""
@@ -24,7 +24,7 @@ class _Consumer:
     highest: int
     request_id: str
 
-    def add(self, body: BlockedBody) -> None:
+    def add(self, body: TransactionBlockedByLso) -> None:
         """Adds what another connection of the client shows."""
         self.from_ns = min(self.from_ns, body.from_ns)
         self.until_ns, self.request_id = max((self.until_ns, self.request_id), (body.until_ns, body.request_id))
@@ -40,7 +40,7 @@ class BlockingOffset:
     offset: int
     _consumers: dict[str | None, _Consumer] = field(default_factory=dict)
 
-    def add(self, body: BlockedBody, client: str | None) -> None:
+    def add(self, body: TransactionBlockedByLso, client: str | None) -> None:
         """Takes what a connection of a client shows."""
         if client in self._consumers:
             self._consumers[client].add(body)
@@ -74,7 +74,7 @@ class BlockedReaders:
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, int], BlockingOffset] = {}
 
-    def add(self, body: BlockedBody, client: str | None) -> None:
+    def add(self, body: TransactionBlockedByLso, client: str | None) -> None:
         """Takes an event of a client."""
         place = body.partition, body.last_stable_offset
         self._offsets.setdefault(place, BlockingOffset(*place)).add(body, client)

@@ -4,9 +4,13 @@ import enum
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
+    TransactionMarkers,
+    TransactionRequest,
+    TransactionSeen,
+)
 from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
 from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.transactions.bodies import MarkersBody, RequestBody, SeenBody
 
 
 class EventKind(enum.Enum):
@@ -56,7 +60,7 @@ class TransactionEvent:
     blocked: tuple[BlockedConsumer, ...] = ()
 
 
-def decode_request(body: RequestBody, origin: Origin, left_ns: int | None) -> TransactionEvent:
+def decode_request(body: TransactionRequest, origin: Origin, left_ns: int | None) -> TransactionEvent:
     """A request of a client. left_ns: last packet of its client, where all its connections ended."""
     return TransactionEvent(
         _KIND_OF_API.get(body.api_key, EventKind.REQUEST),
@@ -79,7 +83,7 @@ def decode_request(body: RequestBody, origin: Origin, left_ns: int | None) -> Tr
     )
 
 
-def decode_markers(body: MarkersBody, ts_ns: int) -> TransactionEvent:
+def decode_markers(body: TransactionMarkers, ts_ns: int) -> TransactionEvent:
     """Markers that a coordinator wrote."""
     return TransactionEvent(
         EventKind.MARKERS,
@@ -93,7 +97,7 @@ def decode_markers(body: MarkersBody, ts_ns: int) -> TransactionEvent:
     )
 
 
-def decode_seen(body: SeenBody, ts_ns: int) -> TransactionEvent:
+def decode_seen(body: TransactionSeen, ts_ns: int) -> TransactionEvent:
     """What a leader asked the coordinator."""
     return TransactionEvent(
         EventKind.SEEN,

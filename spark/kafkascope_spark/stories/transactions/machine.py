@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso, TransactionEventBody
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stage_rows import StageRow
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
-from kafkascope_spark.stories.transactions.bodies import BlockedBody, TransactionEventBody
 from kafkascope_spark.stories.transactions.states import Trigger
 from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.transactional_id import TransactionalId
@@ -46,7 +46,7 @@ class Transactions:
         """Rows of the transactions that no later event can change."""
         if isinstance(event, ClientEnd):
             self._id.note_end(event.client_instance_id, event.left_ns)
-        elif isinstance(event, BlockedBody) and not self._name:
+        elif isinstance(event, TransactionBlockedByLso) and not self._name:
             yield from self._on_unseen(event, origin)
         else:
             yield from self._id.take(event, origin)
@@ -58,7 +58,7 @@ class Transactions:
         yield from self._id.finish()
         yield from _unseen_rows(self._id.take_unmatched())
 
-    def _on_unseen(self, body: BlockedBody, origin: Origin) -> Iterator[TransactionRow]:
+    def _on_unseen(self, body: TransactionBlockedByLso, origin: Origin) -> Iterator[TransactionRow]:
         """Consumers blocked by a transaction whose requests are not in the capture. All rows of one last stable offset
         have the same time."""
         if origin.ts_ns != self._unseen_ns:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso, TransactionWritten
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
-from kafkascope_spark.stories.transactions.bodies import BlockedBody, WrittenBody
 from kafkascope_spark.stories.transactions.event import EventKind, TransactionEvent
 
 MOST_WAITING = 50_000
@@ -38,7 +38,7 @@ class _Written:
     first_offsets: dict[str, int | None] = field(default_factory=dict)
     blocked: list[BlockedConsumer] = field(default_factory=list)
 
-    def add(self, body: WrittenBody, ts_ns: int) -> None:
+    def add(self, body: TransactionWritten, ts_ns: int) -> None:
         """Adds what the client wrote on one connection."""
         self.first = min(self.first, (ts_ns, body.request_id))
         self.last = max(self.last, (body.last_ns, body.last_request_id))
@@ -91,7 +91,7 @@ class Stretch:
         """Whether a producer wrote since the last bound, so that later events have to wait."""
         return bool(self._written)
 
-    def add_written(self, body: WrittenBody, origin: Origin, left_ns: int | None) -> None:
+    def add_written(self, body: TransactionWritten, origin: Origin, left_ns: int | None) -> None:
         """Takes what a client wrote on one connection."""
         client, ts_ns = origin.client_instance_id, origin.ts_ns
         if client not in self._written:
@@ -100,7 +100,7 @@ class Stretch:
             self._waiting.append(self._written[client])
         self._written[client].add(body, ts_ns)
 
-    def add_blocked(self, body: BlockedBody, client: str | None) -> None:
+    def add_blocked(self, body: TransactionBlockedByLso, client: str | None) -> None:
         """Takes what a consumer that waits shows."""
         self._blocked.add(body, client)
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
-from kafkascope_spark.stories.keyed import Origin
-from kafkascope_spark.stories.transactions.bodies import (
-    BlockedBody,
-    MarkersBody,
-    RequestBody,
-    SeenBody,
+from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
+    TransactionBlockedByLso,
     TransactionEventBody,
-    WrittenBody,
+    TransactionMarkers,
+    TransactionRequest,
+    TransactionSeen,
+    TransactionWritten,
 )
+from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.event import (
     BOUNDS,
     EventKind,
@@ -78,15 +78,15 @@ class TransactionalId:
     def take(self, body: TransactionEventBody, origin: Origin) -> Iterator[TransactionRow]:
         """Takes the next event. Returns rows of transactions that no later event can change."""
         match body:
-            case WrittenBody():
+            case TransactionWritten():
                 self._stretch.add_written(body, origin, self._left_ns_of(origin))
-            case BlockedBody():
+            case TransactionBlockedByLso():
                 self._stretch.add_blocked(body, origin.client_instance_id)
-            case RequestBody():
+            case TransactionRequest():
                 yield from self._take_in_order(decode_request(body, origin, self._left_ns_of(origin)))
-            case MarkersBody():
+            case TransactionMarkers():
                 yield from self._take_in_order(decode_markers(body, origin.ts_ns))
-            case SeenBody():
+            case TransactionSeen():
                 yield from self._take_in_order(decode_seen(body, origin.ts_ns))
         if self._stretch.is_full:
             yield from self._end_stretch()

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.latency_histogram import added_up, percentile_us
+from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, percentile_us
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.resolve.flow.clients import CONSUMERS, GROUP_CLIENTS, readers
@@ -65,7 +65,7 @@ def test_accepted_records_are_those_that_tshark_lists(tmp_path):
     assert set(found) == set(expected)
     assert len(found) > 100
     for key, (latencies, end) in expected.items():
-        counts = added_up([found[key]["latencies"]])
+        counts = added_up([[LatencyClass(**each) for each in found[key]["latencies"] or ()]])
         assert (found[key]["n_records"], found[key]["end_offset"]) == (len(latencies), end)
         values = [us for us, n in sorted(counts.items()) for _ in range(n)]
         assert values == [pytest.approx(us, rel=0.126, abs=2) for us in sorted(latencies)]

@@ -1,14 +1,14 @@
 import pytest
 
 from kafkascope_analyzer.dataset.stories import CADENCE_NAMES, CADENCES
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings as Settings
 from kafkascope_spark.stories.cadences.verdicts import verdict_of
-from kafkascope_spark.stories.model import LoopStatistics
 
 
 def measured(cadence: str, p50: int, longest: int | None = None, n: int = 20) -> LoopStatistics:
     most = p50 if longest is None else longest
-    return LoopStatistics("c1", cadence, n, p50, most, most)
+    return LoopStatistics(cadence, n, p50, most, most, conn_id="c1")
 
 
 SET_BY_GROUP = Settings(heartbeat_interval_ms=5_000)

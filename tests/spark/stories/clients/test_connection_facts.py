@@ -2,9 +2,9 @@
 
 from typing import Any, TypeVar
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent, Usage
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.connection_facts import connection_of, first_request, zookeeper_connection
-from kafkascope_spark.stories.clients.events import ConnectionEvent, Usage
 
 T = TypeVar("T")
 

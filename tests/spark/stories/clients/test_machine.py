@@ -5,13 +5,25 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_analyzer.dataset.stories.clients import ClientRow
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
-from kafkascope_spark.stories.event_decoder import CONNECTION, EventRow, event_row
-from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.event_decoder import EventRow, event_row
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
 MS = 1_000_000
+
+
+def access(
+    of: tuple[str, str, int], api_key: int, answered: bool, partition: int | None, **marks: bool
+) -> PartitionAccess:
+    """A topic-partition that a message names. of: the request, connection and time; marks: hints, unanswered."""
+    request_id, conn_id, ts_ns = of
+    values = {"request_id": request_id, "api_key": api_key, "answered": answered, "topic": "t", "partition": partition}
+    made = PartitionAccess.of(values | marks)
+    made.conn_id, made.ts_ns = conn_id, ts_ns
+    return made
 
 
 def row(client_ip: str, conn_id: str, first_ms: int) -> EventRow:
@@ -22,7 +34,7 @@ def row(client_ip: str, conn_id: str, first_ms: int) -> EventRow:
         "client_port": 1,
         "protocol": "kafka",
     }
-    keys = {"client_ip": client_ip, "section": 0, "ts_ns": first_ms * MS, "rank": CONNECTION, "conn_id": conn_id}
+    keys = {"client_ip": client_ip, "section": 0, "ts_ns": first_ms * MS, "conn_id": conn_id}
     return event_row(keys | {"connection": columns})
 
 
@@ -58,7 +70,7 @@ def test_answers_and_ends_are_told_at_their_own_time(
         rows += timeline.events_before(at * MS)
         timeline.add_request(request_row(1, at, answered))
     rows += timeline.events_before(25 * MS)
-    timeline.add_access(PartitionAccess("r", "c1", 25 * MS, 1, True, "t", 0))
+    timeline.add_access(access(("r", "c1", 25 * MS), 1, True, 0))
     rows += timeline.rest()
     kinds = [(e.ts_ns // MS, e.kind) for e in rows if e.kind is not Kind.UP]
     assert kinds == [
@@ -97,9 +109,20 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
     request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
     timeline.add_request(request)
-    timeline.add_error_run(ErrorRun(request.request_id, 0, "NOT_LEADER_OR_FOLLOWER", "t", 0))
-    timeline.add_access(PartitionAccess(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
-    timeline.add_access(PartitionAccess("not rows", "c1", answered * MS, 0, True, "t", 1))
+    timeline.add_error_run(
+        ErrorRun.of(
+            {
+                "request_id": request.request_id,
+                "api_key": 0,
+                "error_name": "NOT_LEADER_OR_FOLLOWER",
+                "topic": "t",
+                "partition": 0,
+                "n": 1,
+            }
+        )
+    )
+    timeline.add_access(access((request.request_id, "c1", answered * MS), 0, True, 0, hints=True))
+    timeline.add_access(access(("not rows", "c1", answered * MS), 0, True, 1))
     rows = timeline.rest()
     kinds = {event.kind for event in rows}
     assert (Kind.ANSWER in kinds, Kind.LATE_ANSWER in kinds) == (is_received, not is_received)
@@ -125,5 +148,5 @@ def test_an_answer_that_meets_a_reset_is_not_heard(
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
     timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
     for partition in (2, 0, 1):
-        timeline.add_access(PartitionAccess("r", "c1", 5 * MS, 1, True, "t", partition))
+        timeline.add_access(access(("r", "c1", 5 * MS), 1, True, partition))
     assert [e.what.partition for e in timeline.rest() if e.kind is Kind.ACCESS] == [2, 0, 1]

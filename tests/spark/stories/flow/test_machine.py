@@ -6,8 +6,7 @@ from operator import itemgetter
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass
-from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.flow.machine import Partition
 from kafkascope_spark.stories.keyed import Keyed, Origin
 
@@ -31,7 +30,7 @@ def place(second, node, n, latencies, end):
 
 def row(kind, second, body, key="t-3", group=None, client=None):
     origin = Origin(1, second * S, 0, 0, "", 0, client, group)
-    return key, (origin, shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names)))
+    return key, (origin, EVENT_CLASSES[kind].of(body))
 
 
 def produced(second, n, end, latencies=None, node=1, key="t-3"):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, lowest_us, percentile_us
-from kafkascope_spark.stories.flow.events import CommitSlice, FetchSlice, ProduceSlice
+from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FetchSlice, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 
 PLACE = Place("t", 3, 7, 1000)
@@ -14,8 +14,8 @@ HISTOGRAMS = st.dictionaries(st.integers(0, 40).map(lowest_us), st.integers(1, 9
 RECORDS = st.lists(st.tuples(HISTOGRAMS, st.integers(0, 100)), min_size=1, max_size=6)
 
 
-def plain(histogram: dict[int, int]) -> list[dict[str, int]] | None:
-    return [{"from_us": us, "n": n} for us, n in sorted(histogram.items())] or None
+def plain(histogram: dict[int, int]) -> tuple[LatencyClass, ...] | None:
+    return tuple(LatencyClass(us, n) for us, n in sorted(histogram.items())) or None
 
 
 def produced(histogram: dict[int, int], end: int, at_ns: int, node: int | None = 1) -> ProduceSlice:
@@ -73,7 +73,7 @@ def test_a_reader_without_responses_falls_behind_by_what_was_written() -> None:
 def test_the_last_commit_of_a_slice_counts() -> None:
     reader = Read()
     for at_ns, offset in ((5, 50), (9, 20), (7, 70)):
-        reader.commit(CommitSlice("t", 3, 1000, at_ns, "g", offset))
+        reader.commit(CommitSlice("t", 3, 2, 1000, at_ns, "g", offset))
     assert reader.committed == (9, 20)
     assert reader.has_news
 

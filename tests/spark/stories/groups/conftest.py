@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY, GROUP_SECTIONS
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequestBody, GroupResponseBody
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.keyed import Origin
@@ -26,9 +27,7 @@ EPOCH_APIS = {
     "streams": model.STREAMS_GROUP_HEARTBEAT,
 }
 Row = dict[str, Any]
-_NO_REQUEST, _NO_RESPONSE = (
-    dict.fromkeys(field.name for field in body) for body in (GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY)
-)
+_NO_REQUEST, _NO_RESPONSE = (dict.fromkeys(column_fields(body)) for body in (GroupRequestBody, GroupResponseBody))
 
 
 def assignment(*partitions: int) -> bytes:
@@ -80,7 +79,7 @@ class Trace:
 
     def _event(self, at: int, client: str, kind: str, body: Any) -> None:
         keys = {"key": "g", "ts_ns": at * MS, "packet_no": 0, "conn_id": f"conn-{client}", "seq": len(self.rows)}
-        keys |= {"section": GROUP_SECTIONS.get(kind, 0), "rank": RANKS.get(kind, 0)}
+        keys |= {"section": section_of(kind), "rank": RANKS.get(kind, 0)}
         self.rows.append(keys | {"kind": kind, "client_instance_id": f"ci-{client}", kind: body})
 
     def join(self, at: int, answered: int | None, who: str, generation: int = 0, **more: Any) -> "Trace":
@@ -213,7 +212,7 @@ class Trace:
 def event_of(row: Row) -> tuple[Any, Origin]:
     """The event, and when and where it was."""
     kind, body = row["kind"], row[row["kind"]]
-    event = shared_event(kind, tuple(map(body.get, KINDS[kind].names))) if kind in KINDS else body
+    event = EVENT_CLASSES[kind].of(body) if kind in EVENT_CLASSES else body
     return event, Origin(*(row.get(name) for name in Origin._fields))
 
 
@@ -223,9 +222,14 @@ def trace() -> Callable[..., Trace]:
     return Trace
 
 
+def section_of(kind: str) -> int:
+    """What members read comes before what they asked of their coordinator."""
+    return EVENT_CLASSES[kind].KIND.section if kind in EVENT_CLASSES and kind != FETCH_RUN else WHOLE
+
+
 def event_order(row: Row) -> tuple[Any, ...]:
     kind = row["kind"]
-    moment = (row["key"], GROUP_SECTIONS.get(kind, 0), row["ts_ns"], RANKS.get(kind, 0))
+    moment = (row["key"], section_of(kind), row["ts_ns"], RANKS.get(kind, 0))
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 

@@ -16,14 +16,14 @@ group_protocols.PROTOCOLS = (*group_protocols.PROTOCOLS, NEW)
 (KEY,) = NEW.keys
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
+from kafkascope_analyzer.dataset.row_types import column_fields
+from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, GroupRequestBody, GroupResponseBody
 from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS, ROUNDS
 from kafkascope_analyzer.report.schema import report_schema
 from kafkascope_analyzer.resolve.cluster.message_facts import learned_rows
 from kafkascope_analyzer.resolve.groups.messages import HEARTBEAT_APIS
 from kafkascope_analyzer.scan.apis import EARLY_APIS
 from kafkascope_parsers.api_keys import GROUP_APIS, GROUP_HEARTBEATS
-from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -36,7 +36,7 @@ assert KEY in GROUP_HEARTBEATS & GROUP_APIS & EARLY_APIS
 assert "ShareGroupDescribe" in HEARTBEAT_APIS
 
 NO_REQUEST, NO_RESPONSE = (
-    dict.fromkeys(field.name for field in body) for body in (GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY)
+    dict.fromkeys(column_fields(body)) for body in (GroupRequestBody, GroupResponseBody)
 )
 assigned = {"has_assignment": True, "assigned_topics": [{"topic": "t", "partitions": [0, 1]}]}
 request = {
@@ -46,7 +46,7 @@ request = {
     "request": NO_REQUEST | {"member_id": "a", "member_epoch": 0},
     "response": NO_RESPONSE | {"member_id": "a", "member_epoch": 3} | assigned,
 }
-event = shared_event("group_request", tuple(map(request.get, GROUP_KINDS["group_request"].names)))
+event = GroupRequest.of(request)
 group = Group("g", StallLimits(1_000, 1_000))
 found = [*group.take(event, Origin(1, 10, 0, 0, "c", 0, "ci", None)), *group.finish()]
 (row,) = found

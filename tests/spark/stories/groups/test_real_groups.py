@@ -13,11 +13,9 @@ import pytest
 
 from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.tables.events import RANKS
-from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_SECTIONS
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, KINDS, RANKS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_spark.stories.event_decoder import shared_event
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.stall import StallLimits
@@ -45,13 +43,13 @@ def load(path: pathlib.Path) -> Row:
 def event(row: Row) -> Row:
     """The event with all fields of its struct."""
     kind = row["kind"]
-    body: Row = {field.name: None for field in GROUP_KINDS[kind]}
+    body: Row = {field.name: None for field in KINDS[kind]}
     body |= row[kind]
     for message, nested in (("request", "leaving_members"), ("response", "members")):
         if body.get(message) is not None:
-            body[message] = {field.name: None for field in GROUP_KINDS[kind].field(message).type} | body[message]
+            body[message] = {field.name: None for field in KINDS[kind].field(message).type} | body[message]
         if (body.get(message) or {}).get(nested):
-            names = GROUP_KINDS[kind].field(message).type.field(nested).type.value_type.names
+            names = KINDS[kind].field(message).type.field(nested).type.value_type.names
             body[message][nested] = [{name: one.get(name) for name in names} for one in body[message][nested]]
     return {"client_instance_id": None} | row | {kind: body}
 
@@ -59,12 +57,12 @@ def event(row: Row) -> Row:
 def event_of(row: Row) -> tuple[Any, Origin]:
     """The event as an object, and when and where it was."""
     kind = row["kind"]
-    event = shared_event(kind, tuple(map(row[kind].get, GROUP_KINDS[kind].names)))
+    event = EVENT_CLASSES[kind].of(row[kind])
     return event, Origin(*(row.get(name) for name in Origin._fields))
 
 
 def place(row: Row) -> tuple[Any, ...]:
-    moment = (row["key"], GROUP_SECTIONS[row["kind"]], row["ts_ns"], RANKS[row["kind"]])
+    moment = (row["key"], EVENT_CLASSES[row["kind"]].KIND.section, row["ts_ns"], RANKS[row["kind"]])
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 

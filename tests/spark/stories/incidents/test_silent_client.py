@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics, Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
-from kafkascope_spark.stories.model import Connection, LoopStatistics, Silence
+from kafkascope_spark.stories.model import Connection
 
 from .conftest import NS, MakeRow, Row
 
 END = 60
-HEARTBEATS = LoopStatistics("c1", "heartbeat", 10, 3_000, 3_010, 9_000)
+HEARTBEATS = LoopStatistics("heartbeat", 10, 3_000, 3_010, 9_000, conn_id="c1")
 MakeSilence = Callable[..., Silence]
 
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.stories.clients.identity.library import library_of, software_name_of
 from kafkascope_spark.stories.libraries import registry
 from kafkascope_spark.stories.libraries.library import NEVER, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.registry import LIBRARIES
-from kafkascope_spark.stories.model import Connection, LoopStatistics
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.reaction import end
 from kafkascope_spark.stories.recoveries.reactions import reaction_to
 from kafkascope_spark.stories.settings import setting
@@ -57,7 +58,7 @@ def test_it_has_its_settings_steps_cadences_and_reactions() -> None:
     assert "metadata" not in sequence.required
     assert sequence.taken_again == {"find_coordinator_group"}
     for cadence, expected_ms in (("commit", 250), ("metadata_refresh", 1_000)):
-        measured = LoopStatistics("c1", cadence, 20, expected_ms, expected_ms, expected_ms)
+        measured = LoopStatistics(cadence, 20, expected_ms, expected_ms, expected_ms, conn_id="c1")
         verdict = verdict_of(measured, ClientSettings("tiny", lived_ms=60_000))
         assert (verdict.expected_ms, verdict.verdict) == (expected_ms, "as_expected")
     assert reaction_to("OFFSET_OUT_OF_RANGE", api_keys.FETCH, "tiny").text == "none: it stops"

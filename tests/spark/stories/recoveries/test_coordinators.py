@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import Request
 from kafkascope_spark.stories.recoveries.coordinators import MAX_COORDINATORS, Coordinators
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
 

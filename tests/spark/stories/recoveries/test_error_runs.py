@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
+from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import ERROR_RUN, PARTITION, REQUEST, EventRow, event_row
-from kafkascope_spark.stories.model import ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.event_decoder import EventRow, event_row
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -36,13 +37,25 @@ def failing(make: RequestOf, i: int, error: str, api_key: int, pause_ms: int) ->
     """A request that names the topic-partition, and the error in its answer."""
     at, answered = 100 + i * pause_ms, 100 + i * pause_ms + 3
     request = make(api_key, at, answered, error_code=6, error_name=error, n_errors=1, n_partitions=1)
-    run = ErrorRun(request.request_id, api_key, error, "t", 0, conn_id="c1", last_request_id=request.request_id)
-    run = replace(run, ts_ns=answered * MS, last_ns=answered * MS, last_sent_ns=at * MS, waited_us=3_000)
-    access = PartitionAccess(request.request_id, "c1", at * MS, api_key, False, "t", 0)
+    run = ErrorRun.of(
+        {
+            "request_id": request.request_id,
+            "last_request_id": request.request_id,
+            "api_key": api_key,
+            "error_name": error,
+            "topic": "t",
+            "partition": 0,
+            "n": 1,
+        }
+    )
+    run = replace(run, conn_id="c1", ts_ns=answered * MS, last_ns=answered * MS, last_sent_ns=at * MS, waited_us=3_000)
+    access = PartitionAccess(
+        request.request_id, api_key, False, "t", 0, None, False, False, conn_id="c1", ts_ns=at * MS
+    )
     return [
-        (("10.0.0.1", 1, at * MS, REQUEST), request),
-        (("10.0.0.1", 1, answered * MS, ERROR_RUN), run),
-        (("10.0.0.1", 1, at * MS, PARTITION), access),
+        (("10.0.0.1", 1, at * MS, RANKS["request"]), request),
+        (("10.0.0.1", 1, answered * MS, RANKS["error_run"]), run),
+        (("10.0.0.1", 1, at * MS, RANKS["partition"]), access),
     ]
 
 
@@ -52,7 +65,7 @@ def as_run(rows: list[list[EventRow]]) -> list[list[EventRow]]:
     first, last = middle[0][1][1], middle[-1][1][1]
     run = replace(first, n=len(middle), last_request_id=last.request_id, last_ns=last.last_ns)
     run = replace(run, last_sent_ns=last.last_sent_ns, waited_us=3_000 * len(middle), request=middle[0][0][1])
-    return [*rows[:EDGE], [(("10.0.0.1", 1, run.ts_ns, ERROR_RUN), run)], *rows[-EDGE:]]
+    return [*rows[:EDGE], [(("10.0.0.1", 1, run.ts_ns, RANKS["error_run"]), run)], *rows[-EDGE:]]
 
 
 def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[ClientRecovery]:
@@ -84,7 +97,7 @@ def test_a_client_that_asks_for_metadata_meanwhile_is_not_blamed(request_row: Re
     groups = [failing(request_row, i, "NOT_LEADER_OR_FOLLOWER", api_keys.FETCH, 200) for i in range(300)]
     asked = [
         (
-            ("10.0.0.1", 1, (150 + 200 * i) * MS, REQUEST),
+            ("10.0.0.1", 1, (150 + 200 * i) * MS, RANKS["request"]),
             request_row(api_keys.METADATA, 150 + 200 * i, 152 + 200 * i, conn_id="c2"),
         )
         for i in range(300)

@@ -2,8 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import Connection, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.failures import failure_of_end, given_up, late_since
 
 MS = 1_000_000

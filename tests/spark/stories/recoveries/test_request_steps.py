@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.stories.recovery_steps import RECOVERY_STEPS
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.schema import api_name
-from kafkascope_spark.stories.model import Request
 from kafkascope_spark.stories.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
 
 MS = 1_000_000

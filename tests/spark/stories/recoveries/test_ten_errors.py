@@ -10,13 +10,26 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import ErrorRun, PartitionAccess
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.resources import PARTITION_APIS
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 
 MS = 1_000_000
+
+
+def access(
+    of: tuple[str, str, int], api_key: int, answered: bool, partition: int | None, **marks: bool
+) -> PartitionAccess:
+    """A topic-partition that a message names. of: the request, connection and time; marks: hints, unanswered."""
+    request_id, conn_id, ts_ns = of
+    values = {"request_id": request_id, "api_key": api_key, "answered": answered, "topic": "t", "partition": partition}
+    made = PartitionAccess.of(values | marks)
+    made.conn_id, made.ts_ns = conn_id, ts_ns
+    return made
+
+
 CAPTURE = (0, 600_000 * MS)
 JAVA, RDKAFKA = "apache-kafka-java", "confluent-kafka-python"
 GROUP = {"group_id": "g", "member_id": "m-1", "generation_or_epoch": 5}
@@ -43,17 +56,31 @@ def play(
             watch.on_request(request)
             of_partition = api in PARTITION_APIS
             if of_partition:
-                watch.on_access(PartitionAccess(request.request_id, request.conn_id, at * MS, api, False, "t", 0))
+                watch.on_access(access((request.request_id, request.conn_id, at * MS), api, False, 0))
             if of_partition and not error:
-                watch.on_access(PartitionAccess(request.request_id, request.conn_id, answered * MS, api, True, "t", 0))
+                watch.on_access(access((request.request_id, request.conn_id, answered * MS), api, True, 0))
             if api == api_keys.METADATA and not error:
-                watch.on_access(
-                    PartitionAccess(request.request_id, request.conn_id, answered * MS, api, True, "t", None)
-                )
+                watch.on_access(access((request.request_id, request.conn_id, answered * MS), api, True, None))
             group = says.get("group_id")
             partition = 0 if of_partition else None
             topic = "t" if of_partition or api == api_keys.METADATA else None
-            failures = [ErrorRun(request.request_id, api, error, topic, partition, group)] if error else []
+            failures = (
+                [
+                    ErrorRun.of(
+                        {
+                            "request_id": request.request_id,
+                            "api_key": api,
+                            "error_name": error,
+                            "topic": topic,
+                            "partition": partition,
+                            "group_id": group,
+                            "n": 1,
+                        }
+                    )
+                ]
+                if error
+                else []
+            )
             watch.on_answer(request, failures)
         (row,) = [row for row in watch.finish() if isinstance(row, ClientRecovery)]
         return row

@@ -3,13 +3,27 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 
 MS = 1_000_000
+
+
+def access(
+    of: tuple[str, str, int], api_key: int, answered: bool, partition: int | None, **marks: bool
+) -> PartitionAccess:
+    """A topic-partition that a message names. of: the request, connection and time; marks: hints, unanswered."""
+    request_id, conn_id, ts_ns = of
+    values = {"request_id": request_id, "api_key": api_key, "answered": answered, "topic": "t", "partition": partition}
+    made = PartitionAccess.of(values | marks)
+    made.conn_id, made.ts_ns = conn_id, ts_ns
+    return made
+
+
 CAPTURE = (0, 600_000 * MS)
 MakeInstance = Callable[..., Instance]
 MakeConnection = Callable[..., Connection]
@@ -26,7 +40,9 @@ def watch(instance: MakeInstance, connection: MakeConnection) -> Recoveries:
 def failed(
     name: str, api_key: int, topic: str | None = "t", partition: int | None = 0, group: str | None = None
 ) -> ErrorRun:
-    return ErrorRun("", api_key, name, topic, partition, group)
+    return ErrorRun.of(
+        {"api_key": api_key, "error_name": name, "topic": topic, "partition": partition, "group_id": group, "n": 1}
+    )
 
 
 def episodes(watch: Recoveries) -> list[ClientRecovery]:
@@ -45,8 +61,8 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
     metadata = request_row(api_keys.METADATA, 20, 25)
     watch.on_request(metadata)
     watch.on_answer(metadata, [])
-    watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, api_keys.PRODUCE, False, "t", 0))
-    watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, api_keys.PRODUCE, True, "t", 0))
+    watch.on_access(access(("c2-0-30", "c2", 30 * MS), api_keys.PRODUCE, False, 0))
+    watch.on_access(access(("c2-0-30", "c2", 33 * MS), api_keys.PRODUCE, True, 0))
     (row,) = episodes(watch)
     rows = {
         k: getattr(row, k)
@@ -89,7 +105,9 @@ def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_ro
 def test_the_transaction_before_may_take_a_moment_to_end(
     watch: Recoveries, request_row: MakeRequest, accepted: int, found: list[str]
 ) -> None:
-    refused = ErrorRun("", api_keys.END_TXN, "CONCURRENT_TRANSACTIONS", transactional_id="tx")
+    refused = ErrorRun.of(
+        {"api_key": api_keys.END_TXN, "error_name": "CONCURRENT_TRANSACTIONS", "transactional_id": "tx", "n": 1}
+    )
     result = {"transactional_id": "tx", "error_code": 51, "error_name": "CONCURRENT_TRANSACTIONS"}
     for at in (10, 200):
         request = request_row(api_keys.END_TXN, at, at + 1, **result)
@@ -301,7 +319,7 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     watch = Recoveries(instance(died, connection("c2", 400, None)), CAPTURE)
     watch.on_close(died, 100 * MS)
     fetch = request_row(api_keys.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
-    lost = ErrorRun("", api_keys.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
+    lost = ErrorRun.of({"api_key": api_keys.FETCH, "error_name": "FETCH_SESSION_ID_NOT_FOUND", "n": 1})
     watch.on_answer(fetch, [lost])
     rows = list(watch.finish())
     assert [r.error_names for r in rows if isinstance(r, ClientRecovery)] == [("CONNECTION_CLOSED",)]
@@ -321,12 +339,10 @@ def test_a_lost_broker_breaks_what_was_asked_of_it(
     sent = request_row(api_keys.PRODUCE, 10)
     watch.on_request(sent)
     for partition in (0, 1):
-        watch.on_access(
-            PartitionAccess(sent.request_id, "c1", 10 * MS, api_keys.PRODUCE, False, "t", partition, unanswered=True)
-        )
+        watch.on_access(access((sent.request_id, "c1", 10 * MS), api_keys.PRODUCE, False, partition, unanswered=True))
     watch.on_close(lost, 20_000 * MS)
-    watch.on_access(PartitionAccess("c2-1", "c2", 20_050 * MS, api_keys.PRODUCE, False, "t", 1))
-    watch.on_access(PartitionAccess("c2-1", "c2", 20_060 * MS, api_keys.PRODUCE, True, "t", 1))
+    watch.on_access(access(("c2-1", "c2", 20_050 * MS), api_keys.PRODUCE, False, 1))
+    watch.on_access(access(("c2-1", "c2", 20_060 * MS), api_keys.PRODUCE, True, 1))
     rows = {row.resource: row for row in episodes(watch)}
     assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
     assert {row.first_error_name for row in rows.values()} == {error}
@@ -344,7 +360,7 @@ def test_a_client_that_ends_waits_for_nothing(
     ended = connection("c1", 0, 20, close_kind="fin_client")
     watch = Recoveries(instance(ended), CAPTURE)
     watch.on_request(request_row(api_keys.FETCH, 10))
-    watch.on_access(PartitionAccess("c1-1-10", "c1", 10 * MS, api_keys.FETCH, False, "t", 0, unanswered=True))
+    watch.on_access(access(("c1-1-10", "c1", 10 * MS), api_keys.FETCH, False, 0, unanswered=True))
     watch.on_close(ended, 20 * MS)
     assert episodes(watch) == []
 
@@ -395,9 +411,9 @@ def test_a_request_sent_after_the_servers_close_is_lost_at_once(
     watch.on_close(closed, 41_906 * MS)
     lost = request_row(api_keys.FETCH, 41_980)
     watch.on_request(lost)
-    watch.on_access(PartitionAccess(lost.request_id, "c1", lost.ts_ns, api_keys.FETCH, False, "t", 0, unanswered=True))
+    watch.on_access(access((lost.request_id, "c1", lost.ts_ns), api_keys.FETCH, False, 0, unanswered=True))
     for at, answered in ((42_300, False), (42_310, True)):
-        watch.on_access(PartitionAccess("c2-1-42300", "c2", at * MS, api_keys.FETCH, answered, "t", 0))
+        watch.on_access(access(("c2-1-42300", "c2", at * MS), api_keys.FETCH, answered, 0))
     watch.on_open(connection("c3", 60_424, None))
     rows = {row.resource: row for row in episodes(watch)}
     assert (rows["t-0"].first_error_name, rows["t-0"].outcome) == ("CONNECTION_CLOSED", "recovered")

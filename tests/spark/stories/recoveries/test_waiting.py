@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import PartitionAccess, Request
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import PartitionAccess, Request
 from kafkascope_spark.stories.recoveries.waiting import MAX_PARTITIONS, MAX_REQUESTS, WaitingRequests
 
 MakeRequest = Callable[..., Request]
@@ -11,7 +11,16 @@ MakeRequest = Callable[..., Request]
 
 def access(request: Request, partition: int) -> PartitionAccess:
     return PartitionAccess(
-        request.request_id, request.conn_id, request.ts_ns, request.api_key, False, "t", partition, unanswered=True
+        request.request_id,
+        request.api_key,
+        False,
+        "t",
+        partition,
+        None,
+        False,
+        True,
+        conn_id=request.conn_id,
+        ts_ns=request.ts_ns,
     )
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.tables.events import KINDS, RANKS
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.servers.record import ServerRecord
@@ -76,7 +75,7 @@ class Trace:
             "rank": RANKS[kind],
             "packet_no": int(packet * 10),
         }
-        event = shared_event(kind, tuple(body.get(name) for name in KINDS[kind].names))
+        event = EVENT_CLASSES[kind].of(body)
         self.rows.append({**keys, "conn_id": f"c{len(self.rows):03}", "seq": 0, "kind": kind, kind: event})
 
     def states(self) -> list[tuple[str, str, float, float | None]]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
-from kafkascope_spark.stories.servers.events import Moment
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.rows import states_of
 from kafkascope_spark.stories.servers.silent import silent_stretches

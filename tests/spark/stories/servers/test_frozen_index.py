@@ -3,8 +3,8 @@
 import random
 from statistics import median
 
-from kafkascope_spark.stories.servers.events import Moment
 from kafkascope_spark.stories.servers.frozen import _LEAST_NS, _median_without, _waits_for_packets
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 
 TIMES = range(0, 20 * _LEAST_NS, _LEAST_NS // 4)

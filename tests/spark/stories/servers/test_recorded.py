@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.servers.machine import Server
 
@@ -40,7 +40,7 @@ def states_in(dataset: Path) -> list[BrokerState]:
 
 def event_of(row: dict[str, Any]) -> tuple[Origin, Any]:
     """The event as an object, and when and where it was."""
-    event = shared_event(row["kind"], tuple(row[row["kind"]].values()))
+    event = EVENT_CLASSES[row["kind"]].of(row[row["kind"]])
     return Origin(*(row.get(name) for name in Origin._fields)), event
 
 

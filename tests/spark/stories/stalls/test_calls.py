@@ -2,8 +2,9 @@
 
 import pytest
 
+from kafkascope_analyzer.dataset.row_types import column_fields
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import ErrorRun
 from kafkascope_spark.stories.stalls.calls import GIVE_UP_NS, Calls
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -32,7 +33,12 @@ def rows_of(instance, request_of):
             request = request_of(number, key, sent, answered, **(more[0] if more else {}))
             machine.on_request(request)
             if answered is not None:
-                machine.on_answer(request, [ErrorRun(request.request_id, key, error)] if error else [])
+                machine.on_answer(
+                    request,
+                    [ErrorRun.of({"request_id": request.request_id, "api_key": key, "error_name": error, "n": 1})]
+                    if error
+                    else [],
+                )
         return list(machine.finish(None if left is None else left * S))
 
     return make
@@ -68,12 +74,12 @@ def request_of(request_sent):
 
 @pytest.fixture
 def request_sent():
-    from kafkascope_spark.stories.model import Request
+    from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 
     def make(request_id, conn_id, key):
-        empty = dict.fromkeys(Request.__dataclass_fields__)
-        known = {"request_id": request_id, "conn_id": conn_id, "api_key": key, "error_code": 0, "node_id": 1}
-        return Request(**empty | known)
+        empty = dict.fromkeys(column_fields(Request))
+        known = {"request_id": request_id, "api_key": key, "error_code": 0, "node_id": 1}
+        return Request(**empty | known, conn_id=conn_id)
 
     return make
 

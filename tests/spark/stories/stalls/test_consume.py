@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.consume import AWAY_NS, Reads, consume_waits
-from kafkascope_spark.stories.stalls.events import FetchRun
 
 S = 1_000_000_000
 
@@ -29,6 +29,8 @@ def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0))
         node_id=1,
         request_id=f"{who}-{first}",
         last_request_id=f"{who}-{last}",
+        n=1,
+        n_records=1,
         first_ns=round(first * S),
         last_ns=round(last * S),
         first_offset=offsets[0],

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.row_types import column_converters
 from kafkascope_analyzer.dataset.stories.clients import ClientRow
+from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, ProduceWait
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
@@ -18,7 +19,6 @@ from kafkascope_spark.stories.stalls.clients import (
     service_clients,
     service_key,
 )
-from kafkascope_spark.stories.stalls.events import FetchRun, ProduceWait
 from kafkascope_spark.stories.stalls.machine import ClientService, Service, ServiceEvent
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -50,7 +50,7 @@ def read(name: str, span: tuple[int, int], offsets: tuple[int, int], waits_from:
     first, last = span
     since = None if waits_from is None else waits_from * S
     ids = f"{name}-{first}", f"{name}-{last}"
-    return of_client(name, FetchRun("t", 0, 1, *ids, first * S, last * S, *offsets, since, None, None, 0))
+    return of_client(name, FetchRun("t", 0, 1, *ids, 1, 1, first * S, last * S, *offsets, since, None, None, 0))
 
 
 def test_each_topic_partition_that_a_client_wrote_has_its_stalls() -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_analyzer.dataset.tables.event_kinds.services import ProduceWait
 from kafkascope_spark.stories.stalls.clients import ServiceClient
-from kafkascope_spark.stories.stalls.events import ProduceWait
 from kafkascope_spark.stories.stalls.produce import GIVE_UP_NS, produce_waits
 from kafkascope_spark.stories.stalls.stall import join_waits
 

@@ -2,10 +2,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, ErrorRun, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.lifecycle import Startups
 
 MS = 1_000_000
@@ -252,7 +253,19 @@ def test_an_error_that_only_the_failures_tell_is_the_steps(
     added = request_row(api_keys.ADD_PARTITIONS_TO_TXN, 5, 6, transactional_id="t")
     startups.on_request(added)
     startups.on_answer(
-        added, [ErrorRun("", api_keys.ADD_PARTITIONS_TO_TXN, "CONCURRENT_TRANSACTIONS", "t", 0, None, "t")]
+        added,
+        [
+            ErrorRun.of(
+                {
+                    "api_key": api_keys.ADD_PARTITIONS_TO_TXN,
+                    "error_name": "CONCURRENT_TRANSACTIONS",
+                    "topic": "t",
+                    "partition": 0,
+                    "transactional_id": "t",
+                    "n": 1,
+                }
+            )
+        ],
     )
     step = [row for row in startups.finish() if isinstance(row, StartupStepRow)][-1]
     assert (step.outcome, step.error_name) == ("error", "CONCURRENT_TRANSACTIONS")

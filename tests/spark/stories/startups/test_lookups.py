@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection, Lookup, Request
+from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 
 MS = 1_000_000
-FOUND = Lookup("kafka-1.example", -3 * MS, -1 * MS, "NOERROR", ("10.0.0.1",))
-LATER = Lookup("kafka-2.example", 30 * MS, 32 * MS, "NOERROR", ("10.0.0.2",))
-NOT_FOUND = Lookup("kafka-3.example", 40 * MS, 41 * MS, "NXDOMAIN", ())
+FOUND = Lookup("kafka-1.example", -1 * MS, "NOERROR", ("10.0.0.1",), ts_ns=-3 * MS)
+LATER = Lookup("kafka-2.example", 32 * MS, "NOERROR", ("10.0.0.2",), ts_ns=30 * MS)
+NOT_FOUND = Lookup("kafka-3.example", 41 * MS, "NXDOMAIN", (), ts_ns=40 * MS)
 CONSUMER = {"apis": {api_keys.METADATA, api_keys.FETCH}}
 
 

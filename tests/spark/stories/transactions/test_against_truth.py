@@ -17,8 +17,7 @@ import pytest
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
-from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, EVENT_ORDER
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
 
@@ -55,7 +54,7 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     table = ds.dataset(dataset / EVENTS.name).to_table(filter=pc.field("key_kind") == "transaction")
     rows: dict[str, Rows] = defaultdict(list)
     for row in table.sort_by([(name, "ascending") for name in EVENT_ORDER]).to_pylist():
-        event = shared_event(row["kind"], tuple(row[row["kind"]].values()))
+        event = EVENT_CLASSES[row["kind"]].of(row[row["kind"]])
         rows[row["key"]].append(row | {"client_instance_id": owner[row["conn_id"]], row["kind"]: event})
     for key, of_id in rows.items():
         clients = {name for row in of_id if (name := row["client_instance_id"]) is not None}

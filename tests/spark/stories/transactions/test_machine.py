@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
-from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
 
@@ -27,7 +26,7 @@ class Producer:
 
     def _row(self, kind: str, at: int, **fields: Any) -> Row:
         fields = {"request_id": f"{self.client}-{at}"} | fields
-        body = shared_event(kind, tuple(map(fields.get, TRANSACTION_KINDS[kind].names)))
+        body = EVENT_CLASSES[kind].of(fields)
         keys: Row = {"key": NAME, "ts_ns": at * MS, "packet_no": 0, "conn_id": self.client, "seq": 0, "kind": kind}
         return keys | {"client_instance_id": self.client, "left_ns": self.gone, kind: body}
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
-from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
-from kafkascope_spark.stories.event_decoder import shared_event
+from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions import stretch
 from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
@@ -27,7 +26,7 @@ def event_of(row: Row) -> tuple[Any, Origin]:
 def row(kind: str, key: str, ts_ns: int, conn_id: str, **body: Any) -> Row:
     """An event of the client that has the connection: connection `a2` is of the client `a`."""
     keys = {"key": key, "ts_ns": ts_ns, "packet_no": 0, "conn_id": conn_id, "seq": 0, "kind": kind}
-    event = shared_event(kind, tuple(map(body.get, TRANSACTION_KINDS[kind].names)))
+    event = EVENT_CLASSES[kind].of(body)
     return keys | {"client_instance_id": conn_id[0], kind: event}
 
 

@@ -1,0 +1,1 @@
+"""The kinds of events, a class each (event.py)."""

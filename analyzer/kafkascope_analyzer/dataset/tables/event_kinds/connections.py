@@ -1,0 +1,190 @@
+"""Events about a client's connections as a whole: what each was, how it was used, what was learned on it; and the names
+that the client looked up."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.row_types import I32
+from kafkascope_analyzer.dataset.tables.cluster import DNS
+from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE, ClientEvent, event_kind
+from kafkascope_analyzer.dataset.tables.requests import REQUESTS
+
+
+@event_kind(
+    "connection",
+    "the connection: its ends, how it began and ended, what the client said about itself",
+    key_kind="client",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class ConnectionEvent(ClientEvent):
+    """The connection itself."""
+
+    client_port: Annotated[int, CONNECTIONS]
+    server_ip: Annotated[str, CONNECTIONS]
+    server_port: Annotated[int, CONNECTIONS]
+    node_id: Annotated[int | None, CONNECTIONS]
+    protocol: Annotated[str | None, CONNECTIONS]
+    first_ns: Annotated[int | None, CONNECTIONS]
+    last_ns: Annotated[int | None, CONNECTIONS]
+    syn_ns: Annotated[int | None, CONNECTIONS]
+    synack_ns: Annotated[int | None, CONNECTIONS]
+    close_kind: Annotated[str | None, CONNECTIONS]
+    close_ns: Annotated[int | None, CONNECTIONS]
+    idle_before_close_ms: Annotated[int | None, CONNECTIONS]
+    tls_version: Annotated[str | None, CONNECTIONS]
+    sasl_mechanism: Annotated[str | None, CONNECTIONS]
+    principal: Annotated[str | None, CONNECTIONS]
+    session_lifetime_ms: Annotated[int | None, CONNECTIONS]
+    software_name: Annotated[str | None, CONNECTIONS]
+    software_version: Annotated[str | None, CONNECTIONS]
+    n_requests: Annotated[int | None, CONNECTIONS]
+    n_responses: Annotated[int | None, CONNECTIONS]
+    n_errors: Annotated[int | None, CONNECTIONS]
+    server_bytes: Annotated[int | None, CONNECTIONS]
+    advertised_host: Annotated[str | None, CONNECTIONS]
+    advertised_port: Annotated[int | None, CONNECTIONS]
+    zookeeper_session: Annotated[str | None, CONNECTIONS]
+    zookeeper_timeout_ms: Annotated[int | None, CONNECTIONS]
+    zookeeper_closed: Annotated[bool | None, CONNECTIONS]
+    near_idle_ms: Annotated[
+        int | None, "shortest idle time among the connections that the same server closed within half a second"
+    ]
+    refused_after: Annotated[int | None, "connections that the server refused in the five seconds after"]
+
+
+@event_kind("usage", "requests of one kind on the connection, added up", key_kind="client", section=WHOLE)
+@dataclass(slots=True)
+class Usage(ClientEvent):
+    """Requests of one kind on a connection. What distinguishes the kinds comes first, then the sums, then values of the
+    first request of the kind."""
+
+    client_id: Annotated[str | None, REQUESTS]
+    api_key: Annotated[int, REQUESTS]
+    api_name: Annotated[str, REQUESTS]
+    api_version: Annotated[int, REQUESTS]
+    group_id: Annotated[str | None, REQUESTS]
+    member_id: Annotated[str | None, REQUESTS]
+    group_instance_id: Annotated[str | None, REQUESTS]
+    transactional_id: Annotated[str | None, REQUESTS]
+    coordinator_type: Annotated[str | None, REQUESTS]
+    coordinator_key: Annotated[str | None, REQUESTS]
+    software_name: Annotated[str | None, REQUESTS]
+    software_version: Annotated[str | None, REQUESTS]
+    status: Annotated[str, REQUESTS]
+    is_replica: Annotated[bool, "whether a broker sent them to replicate"]
+    returned_records: Annotated[bool, "whether the responses brought records"]
+    failed: Annotated[bool, "whether they went wrong"]
+    has_records: Annotated[bool, "whether requests or responses had records"]
+    is_unacknowledged: Annotated[bool, "Produce with acks 0"]
+    n: Annotated[int, "how many"]
+    first_number: Annotated[int, "number of the first on the connection"]
+    last_ns: Annotated[int, "first byte of the last"]
+    last_answered_ns: Annotated[int | None, "last byte of the last response"]
+    max_wait_ms: Annotated[int | None, REQUESTS, "longest wait that a Fetch allowed"]
+    last_correlation_id: Annotated[int | None, I32, "highest correlation id, without those reserved for SASL"]
+    producer_id: Annotated[int | None, REQUESTS, "a producer id of them"]
+    total_records: Annotated[int, "records that they moved"]
+    total_record_bytes: Annotated[int, "bytes of the record batches that they moved"]
+    total_partitions: Annotated[int, "topic-partitions that they named"]
+    n_new_fetch_sessions: Annotated[int, "how many asked for a new fetch session (epoch 0)"]
+    least_wait_ms: Annotated[int | None, I32, "shortest wait that a Fetch allowed"]
+    least_min_bytes: Annotated[int | None, I32, "least min_bytes of a Fetch"]
+    lowest_generation: Annotated[int | None, I32, "lowest generation or member epoch above 0"]
+    highest_generation: Annotated[int | None, I32, "highest generation or member epoch above 0"]
+    node_id: Annotated[int | None, REQUESTS]
+    correlation_id: Annotated[int | None, REQUESTS, "of the first: correlation id"]
+    ts_ns: Annotated[int, REQUESTS, "of the first: first byte"]
+    request_last_ns: Annotated[int | None, REQUESTS, "of the first: last byte"]
+    response_ns: Annotated[int | None, REQUESTS, "of the first: first byte of the response"]
+    response_last_ns: Annotated[int | None, REQUESTS, "of the first: last byte of the response"]
+    latency_us: Annotated[int | None, REQUESTS, "of the first: latency_us as in `requests`"]
+    broker_us: Annotated[int | None, REQUESTS, "of the first: broker_us as in `requests`"]
+    generation_or_epoch: Annotated[int | None, REQUESTS, "of the first: generation or member epoch"]
+    n_records: Annotated[int | None, REQUESTS, "of the first: records in request or response"]
+
+
+@event_kind("samples", "times and correlation ids of some requests of the connection", key_kind="client", section=WHOLE)
+@dataclass(slots=True)
+class Samples(ClientEvent):
+    """Times and correlation ids of some requests."""
+
+    times: Annotated[tuple[int, ...], "when each was sent"]
+    correlation_ids: Annotated[tuple[int, ...], I32, "the correlation id of each"]
+    of_answers: Annotated[bool, "whether they are of responses whose requests the capture lacks"]
+
+
+@event_kind(
+    "learned",
+    "what the connection's messages say about brokers, producer ids and group timeouts",
+    key_kind="client",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class Learned(ClientEvent):
+    """What the messages of the connection say."""
+
+    servers: Annotated[tuple[str, ...] | None, "brokers that Metadata named, as host:port"]
+    producer_ids: Annotated[tuple[int, ...] | None, "producer ids that it asked for, or wrote records with"]
+    session_timeout_ms: Annotated[int | None, I32, "session timeout of JoinGroup"]
+    rebalance_timeout_ms: Annotated[int | None, I32, "rebalance timeout of JoinGroup"]
+    heartbeat_interval_ms: Annotated[int | None, I32, "interval that responses to heartbeats with an epoch set"]
+
+
+@event_kind(
+    "loop",
+    "percentiles of the time between rounds of a loop on the connection, in milliseconds; of in_flight: requests",
+    key_kind="client",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class LoopStatistics(ClientEvent):
+    """A loop on a connection, in ms (for in_flight: requests)."""
+
+    cadence: Annotated[str, "which loop: heartbeat, fetch, commit, poll_gap or in_flight"]
+    n: Annotated[int, "times between rounds"]
+    p50: Annotated[int, "median"]
+    p99: Annotated[int, "99th percentile"]
+    max: Annotated[int, "longest"]
+
+
+@event_kind(
+    "silence",
+    "an unusually long time in which the client sent no payload on the connection, although the server had responded "
+    "to all its requests, and a heartbeat of the client or of another one at its address was overdue",
+    key_kind="client",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class Silence(ClientEvent):
+    """An unusually long time in which the client sent no payload on a connection although it had all responses."""
+
+    first_ns: Annotated[int, "its payload before"]
+    first_packet_no: Annotated[int, "the packet of that"]
+    last_ns: Annotated[int | None, "what ended the silence; null where nothing did"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+    ended_by: Annotated[str, "what ended it; `open` where nothing did"]
+    last_sent_ns: Annotated[int, "its last packet of any kind before the end"]
+    acknowledged: Annotated[bool, "whether its kernel acknowledged what the server sent"]
+    request_id: Annotated[str | None, "the last request before; null where it was not decoded"]
+    api_key: Annotated[int | None, REQUESTS, "API of that request"]
+    generation_or_epoch: Annotated[int | None, REQUESTS, "its generation or member epoch"]
+    failed: Annotated[bool | None, "whether it went wrong"]
+    next_request_id: Annotated[str | None, "the first request after"]
+
+
+@event_kind("lookup", "a DNS question and its answer; it belongs to no connection", key_kind="client", section=WHOLE)
+@dataclass(slots=True)
+class Lookup(ClientEvent):
+    """A question to a name server, with its answer if there is one."""
+
+    name: Annotated[str, DNS]
+    answer_ns: Annotated[int | None, DNS]
+    rcode: Annotated[str | None, DNS]
+    addresses: Annotated[tuple[str, ...], DNS]
+
+    @property
+    def found(self) -> bool:
+        """Whether the answer names an address."""
+        return self.answer_ns is not None and bool(self.addresses)

@@ -1,0 +1,126 @@
+"""Events about what a client asked and got: requests, errors, and the topic-partitions that recovered.
+
+Of what has the same time requests come before errors, and these before topic-partitions, as the state machines need it.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.row_types import I32
+from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent, event_kind
+from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUESTS
+
+
+@event_kind(
+    "request",
+    "a request that decides a story by itself (control plane, failed, slow, unanswered, needed by a start), or the "
+    "first success on its connection after a failure of the same call; of an error run with n above 1, the first of "
+    "its requests",
+    key_kind="client",
+)
+@dataclass(slots=True)
+class Request(ClientEvent):
+    """A request with its answer, if there is one."""
+
+    request_id: Annotated[str, REQUESTS]
+    node_id: Annotated[int | None, REQUESTS]
+    client_id: Annotated[str | None, REQUESTS]
+    api_key: Annotated[int, REQUESTS]
+    api_name: Annotated[str, REQUESTS]
+    api_version: Annotated[int, REQUESTS]
+    correlation_id: Annotated[int, REQUESTS]
+    ts_ns: Annotated[int, REQUESTS]
+    request_last_ns: Annotated[int, REQUESTS]
+    response_ns: Annotated[int | None, REQUESTS]
+    response_last_ns: Annotated[int | None, REQUESTS]
+    latency_us: Annotated[int | None, REQUESTS]
+    broker_us: Annotated[int | None, REQUESTS]
+    error_code: Annotated[int | None, REQUESTS]
+    error_name: Annotated[str | None, REQUESTS]
+    status: Annotated[str, REQUESTS]
+    group_id: Annotated[str | None, REQUESTS]
+    member_id: Annotated[str | None, REQUESTS]
+    group_instance_id: Annotated[str | None, REQUESTS]
+    generation_or_epoch: Annotated[int | None, REQUESTS]
+    transactional_id: Annotated[str | None, REQUESTS]
+    max_wait_ms: Annotated[int | None, REQUESTS]
+    coordinator_type: Annotated[str | None, REQUESTS]
+    coordinator_key: Annotated[str | None, REQUESTS]
+    sasl_mechanism: Annotated[str | None, REQUESTS]
+    n_records: Annotated[int | None, REQUESTS]
+    throttle_ms: Annotated[int | None, REQUESTS]
+    in_flight: Annotated[int | None, REQUESTS]
+    n_errors: Annotated[int | None, REQUESTS]
+    n_partitions: Annotated[int | None, REQUESTS]
+
+    def __post_init__(self) -> None:
+        """A response that belongs to no request, or could not be read, is none for the stories."""
+        if self.status != "ok":
+            self.response_ns = None
+
+    @property
+    def answered_ns(self) -> int | None:
+        """Last byte of the answer (the first where the last is not known); None without an answer."""
+        if self.response_ns is None or self.response_last_ns is None:
+            return self.response_ns
+        return max(self.response_ns, self.response_last_ns)
+
+    @property
+    def ok(self) -> bool:
+        """Answered without an error, or needing no answer."""
+        return not self.error_code and self.status in ("ok", "no_response_expected")
+
+    @property
+    def partly_ok(self) -> bool:
+        """Answered, with errors for some of its topic-partitions and none for others."""
+        return self.status == "ok" and 0 < (self.n_errors or 0) < (self.n_partitions or 0)
+
+
+@event_kind(
+    "error_run",
+    "an error code in the response to one request (n is 1), or in the responses to n requests in a row that failed "
+    "alike, between the first and the last of them, which have events of their own; of more than one, `request` has "
+    "the first",
+    key_kind="client",
+)
+@dataclass(slots=True)
+class ErrorRun(ClientEvent):
+    """A non-zero error code in the answers of n requests of a connection in a row; mostly of one. Its time is the first
+    byte of the first answer."""
+
+    request_id: Annotated[str, ERRORS, "the first of the requests"]
+    last_request_id: Annotated[str, "the last of the requests"]
+    api_key: Annotated[int, ERRORS]
+    error_name: Annotated[str, ERRORS, "name of the error"]
+    topic: Annotated[str | None, ERRORS]
+    partition: Annotated[int | None, ERRORS]
+    group_id: Annotated[str | None, ERRORS]
+    transactional_id: Annotated[str | None, ERRORS]
+    resource: Annotated[str | None, ERRORS]
+    n: Annotated[int, "how many requests"]
+    last_ns: Annotated[int, "first byte of the last response"]
+    last_sent_ns: Annotated[int, "first byte of the last request"]
+    waited_us: Annotated[int | None, "from the first byte of a request to that of its response, added up, microseconds"]
+    leader_id: Annotated[int | None, I32, "leader that all the responses name (KIP-951)"]
+    request: Request | None = None
+    """The first of the requests, where there are several; one by itself is an event of its own."""
+
+
+@event_kind(
+    "partition",
+    "a topic-partition that a message names without an error, after an error on it: the first of each message on each "
+    "connection",
+    key_kind="client",
+)
+@dataclass(slots=True)
+class PartitionAccess(ClientEvent):
+    """A topic-partition that a request names, or that an answer names without an error."""
+
+    request_id: Annotated[str, PARTITIONS]
+    api_key: Annotated[int, PARTITIONS]
+    answered: Annotated[bool, "whether the response names it"]
+    topic: Annotated[str, PARTITIONS]
+    partition: Annotated[int | None, PARTITIONS]
+    leader_id: Annotated[int | None, I32, "leader that Metadata names, or the hint of an error (KIP-951)"]
+    hints: Annotated[bool, "whether it is such an error"]
+    unanswered: Annotated[bool, "whether the request was never answered, as its connection ended"]

@@ -1,0 +1,120 @@
+"""Events about how a server looked to the hosts that talked to it. Their key is the server's address and port.
+
+The hosts come before everything else of the server; the others are of times in which somebody waited for it, or lost a
+connection to it.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from kafkascope_analyzer.dataset.row_types import I32
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE, Event, event_kind
+
+HostKind = Literal["client", "broker", "controller"]
+
+
+@event_kind(
+    "server_host",
+    "a host that talked to the server: what runs there, and when packets of the server came to it",
+    key_kind="server",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class ServerHost(Event):
+    """A host that talked to the server."""
+
+    server_ip: Annotated[str, "address of the server"]
+    server_port: Annotated[int, I32, "port of the server"]
+    node_id: Annotated[int | None, I32, "its node id"]
+    host: Annotated[str, "address of the host"]
+    host_kind: Annotated[HostKind, "what runs on it"]
+    served: Annotated[bool | None, "whether payload of the server came to it"]
+    is_client: Annotated[bool | None, "whether the process of the server opened connections too"]
+    first_ns: Annotated[int | None, "first packet of the server to it"]
+    last_ns: Annotated[int | None, "last packet of the server to it"]
+
+
+@event_kind(
+    "server_connection",
+    "a connection that the server ended or did not accept, or the first that it accepted afterwards",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class ServerConnection(Event):
+    """A connection that the server ended or did not accept, or the first that it accepted afterwards."""
+
+    host: Annotated[str, "address of the client"]
+    close_kind: Annotated[str, "how it ended"]
+    served: Annotated[bool | None, "whether the server had sent payload on it"]
+    idle_ms: Annotated[int | None, "from the last payload to the end, milliseconds"]
+    accepted_ns: Annotated[int | None, "its SYN-ACK"]
+    accepted_packet_no: Annotated[int | None, "the packet of that"]
+    first_ns: Annotated[int, "its first packet"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "what ended it"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it ended."""
+        return self.last_ns
+
+
+@event_kind(
+    "server_wait",
+    "time in which a host waited for the server, or the server for the host to acknowledge what it sent",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class ServerWait(Event):
+    """A host waited for the server."""
+
+    host: Annotated[str, "address of the host"]
+    layer: Annotated[
+        str,
+        "what was waited for: any packet (packet), bytes of the application (payload), a response (request), or that "
+        "the host acknowledges (delivery)",
+    ]
+    request_id: Annotated[str | None, "the request that waited for its response"]
+    is_proof: Annotated[bool | None, "whether the server could have answered at once by itself"]
+    is_slow: Annotated[bool | None, "whether the response took ten times as long as usual"]
+    first_ns: Annotated[int, "first packet that asked"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "last packet that asked"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+    due_ns: Annotated[int, "when an answer was due"]
+    until_ns: Annotated[int | None, "what ended the wait; null where nothing did"]
+    until_packet_no: Annotated[int | None, "the packet of that"]
+    ended_by: Annotated[str, "what ended the wait"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
+    "life_sign",
+    "packets of the server without a pause of a second, around a time in which somebody waited for it",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class LifeSign(Event):
+    """When the server sent packets."""
+
+    host: Annotated[str | None, "to whom; null for anybody"]
+    scope: Annotated[
+        str,
+        "which packets: to one host (host), to all hosts (server), from all ports of its process (listeners), all that "
+        "the process sends (process), or those of the host to the server (from_host)",
+    ]
+    layer: Annotated[str, "any packet (packet), or bytes of the application (payload)"]
+    first_ns: Annotated[int, "first of the packets"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "last of the packets"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns

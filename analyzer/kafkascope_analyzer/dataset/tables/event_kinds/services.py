@@ -1,0 +1,76 @@
+"""Events about how producers and consumers of a topic-partition were served. Their key is the topic-partition."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.row_types import I32
+from kafkascope_analyzer.dataset.tables.event_kinds.event import Event, event_kind
+
+Topic = Annotated[str, "topic"]
+Partition = Annotated[int, I32, "partition"]
+NodeId = Annotated[int | None, I32, "node id of the server"]
+Count = Annotated[int, "how many requests"]
+
+
+@event_kind(
+    "produce_wait",
+    "batches of one producer for one topic-partition that waited half a second or more, or were not accepted: n "
+    "requests in a row with the same outcome; of the first batch that is accepted after a failure on any connection of "
+    "the client only accepted_ns",
+    key_kind="partition",
+)
+@dataclass(slots=True)
+class ProduceWait(Event):
+    """Batches of one producer that waited, or that were not accepted. Of the first batch that is accepted after a
+    failure only accepted_ns is known."""
+
+    topic: Topic
+    partition: Partition
+    node_id: NodeId
+    request_id: Annotated[str | None, "the first request"]
+    last_request_id: Annotated[str | None, "the last request"]
+    n: Count
+    created_ns: Annotated[
+        int | None,
+        "when the first record was created, on the capture's clock, without the client's usual linger",
+    ]
+    sent_ns: Annotated[int | None, "first byte of the first request"]
+    last_sent_ns: Annotated[int | None, "first byte of the last request"]
+    accepted_ns: Annotated[int | None, "first byte of the response that accepted the last of them; null: none did"]
+    longest_ns: Annotated[int | None, "longest wait of one of the batches that were accepted"]
+    ended_ns: Annotated[int | None, "the last response; null: there was none"]
+    error_name: Annotated[str | None, "the error by which they were refused"]
+    client_instance_id: str = ""
+
+
+@event_kind(
+    "fetch_run",
+    "responses to Fetch or ShareFetch that brought records of one topic-partition, until a record waited for half a "
+    "second or more; a consumer that ends, or stands still, may have dropped its last response",
+    key_kind="partition",
+)
+@dataclass(slots=True)
+class FetchRun(Event):
+    """Responses that brought records of one topic-partition to one consumer, until a record waited."""
+
+    topic: Topic
+    partition: Partition
+    node_id: NodeId
+    request_id: Annotated[str, "the first request"]
+    last_request_id: Annotated[str, "the last request"]
+    n: Count
+    n_records: Annotated[int, "records that they brought"]
+    first_ns: Annotated[int, "the first response"]
+    last_ns: Annotated[int, "the last response"]
+    first_offset: Annotated[int, "the first record that they brought"]
+    next_offset: Annotated[int, "the first record that they did not bring"]
+    next_accepted_ns: Annotated[
+        int | None,
+        "since when that record was there: a producer's batch was accepted, or a high watermark is above it; where the "
+        "capture shows no producer of the topic-partition, since it was created, on the capture's clock; null where it "
+        "shows none of these",
+    ]
+    last_answer_offset: Annotated[int | None, "first offset of the last response"]
+    last_answer_accepted_ns: Annotated[int | None, "since when the record there was there"]
+    before_last_ns: Annotated[int, "the response before the last one; 0: there is none"]
+    client_instance_id: str = ""

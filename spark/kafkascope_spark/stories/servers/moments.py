@@ -1,0 +1,27 @@
+"""The packets that events of servers name (dataset.tables.event_kinds.servers)."""
+
+from typing import NamedTuple
+
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, ServerConnection, ServerWait
+
+
+class Moment(NamedTuple):
+    """A packet and its time; packet_no 0 where there is none."""
+
+    ts_ns: int
+    packet_no: int
+
+
+def moment_of(ts_ns: int, packet_no: int | None) -> Moment:
+    """A moment of an event."""
+    return Moment(ts_ns, packet_no or 0)
+
+
+def first_of(event: ServerConnection | ServerWait | LifeSign) -> Moment:
+    """The first packet of an event."""
+    return moment_of(event.first_ns, event.first_packet_no)
+
+
+def last_of(event: ServerConnection | ServerWait | LifeSign) -> Moment:
+    """The last packet of an event."""
+    return moment_of(event.last_ns, event.last_packet_no)
