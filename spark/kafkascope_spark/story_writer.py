@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import CLUSTER, TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_spark.exchange import NO_CLUSTER
@@ -136,7 +135,7 @@ class StoryWriter:
 
     def _write_file(self, table: Table, rows: pa.Table) -> None:
         run_id = f"{self._run.run_id}-{self._attempt}"
-        path = story_file(f"{STORIES}/{table.name}", run_id, self._part, self._n_files)
+        path = story_file(table.stored_as, run_id, self._part, self._n_files)
         file = self._run.dataset.write_file(path, rows)
         self._reports.append(of_file(table, file))
 

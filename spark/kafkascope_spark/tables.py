@@ -14,14 +14,9 @@ from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import STORIES
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
 from kafkascope_spark.read import empty, load_table, spark_schema
-
-_STORIES = frozenset(table.name for table in STORY_TABLES)
-
 
 SMALL_REQUESTS = 1_000_000
 """Below so many requests one partition holds a table."""
@@ -55,9 +50,8 @@ class Tables:
 
     def columns(self, table: Table, names: Sequence[str]) -> DataFrame:
         """Some columns of a table."""
-        folder = f"{STORIES}/" if table.name in _STORIES else ""
         schema = spark_schema(pa.schema([table.schema.field(name) for name in names]))
-        return self._sized(load_table(self.session, self.dataset, f"{folder}{table.name}", schema))
+        return self._sized(load_table(self.session, self.dataset, table.stored_as, schema))
 
     def messages(self, name: str, columns: str) -> DataFrame:
         """Messages of one kind, as `JoinGroup/request`; columns: a Spark DDL of the fields wanted, nested ones too.

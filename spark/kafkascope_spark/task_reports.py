@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset, story_file
 from kafkascope_analyzer.dataset.failed_parts import FailedPart, joined_parts
-from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
+from kafkascope_analyzer.dataset.manifest import DatasetFile
 from kafkascope_analyzer.dataset.row_types import arrow_type, batch_of_rows, rows_of_batch
 from kafkascope_spark.stories.stage_rows import StageRow
 
@@ -69,12 +69,12 @@ def listed(
 
     A table without rows gets a file without rows, so that it can be read like any other.
     """
-    found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
+    found: dict[str, list[DatasetFile]] = {table.name: [] for table in tables}
     for report in reports:
-        if report.file is not None:
-            found[f"{STORIES}/{report.table}"].append(report.file)
+        if report.file is not None and report.table is not None:
+            found[report.table].append(report.file)
     for table in tables:
-        name = f"{STORIES}/{table.name}"
-        if not found[name]:
-            found[name].append(dataset.write_file(story_file(name, run_id, 0), table.schema.empty_table()))
-    return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
+        if not found[table.name]:
+            path = story_file(table.stored_as, run_id, 0)
+            found[table.name].append(dataset.write_file(path, table.schema.empty_table()))
+    return {table.stored_as: tuple(sorted(found[table.name], key=lambda file: file.path)) for table in tables}

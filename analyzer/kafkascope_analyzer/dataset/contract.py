@@ -38,11 +38,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name (also its directory), what one row is, and its columns in order."""
+    """A table: its name, what one row is, and its columns in order."""
 
     name: str
     row: str
     columns: tuple[Column, ...]
+    folder: str = ""
+    """The folder of the dataset that its own is in; empty for none."""
     sorted_by: tuple[str, ...] = ()
     """Of a table of the stories the columns by which its files are sorted, after the cluster."""
     salted: tuple[str, ...] = ()
@@ -53,6 +55,11 @@ class Table:
     def schema(self) -> pa.Schema:
         """The Arrow schema, without metadata."""
         return pa.schema([c.field for c in self.columns])
+
+    @property
+    def stored_as(self) -> str:
+        """Its name in the manifest, and its directory: `requests`, `stories/clients`."""
+        return f"{self.folder}/{self.name}" if self.folder else self.name
 
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import CLUSTER
+from kafkascope_analyzer.dataset.contract import CLUSTER, Table
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
 from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, Manifest
 from kafkascope_analyzer.dataset.manifest_reader import MOST_BYTES, read_manifest
@@ -40,7 +40,6 @@ from kafkascope_analyzer.dataset.parquet_files import (
 from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CLUSTERS, CONNECTIONS, INGEST_TABLES
 from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
@@ -50,7 +49,7 @@ SUFFIX = ".kscope"
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 """Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
-_SCHEMAS = {table.name: table for table in INGEST_TABLES} | {f"{STORIES}/{t.name}": t for t in STORY_TABLES}
+_INGEST_TABLES = {table.name: table for table in INGEST_TABLES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,17 +192,19 @@ class Dataset:
         """Times of the first and the last packet of all captures, in nanoseconds since the epoch; None without any."""
         return self.manifest.capture_span
 
-    def arrow(self, name: str, *, checked: bool = True) -> Any:
-        """The table as a pyarrow.dataset.Dataset, in the contract's schema (for messages: that of the first file).
+    def arrow(self, table: str | Table, *, checked: bool = True) -> Any:
+        """The table as a pyarrow.dataset.Dataset, in the contract's schema (for messages, and for a table of the
+        stories that is named: that of the first file).
 
         checked: False where the caller calls `check` before it reads. Raises UsageError where the dataset lacks the
         table, or a file cannot be read.
         """
         import pyarrow.dataset as ds
 
+        known = _INGEST_TABLES.get(table) if isinstance(table, str) else table
+        name, schema = _name_of(table), None if known is None else known.schema
         if not self.has(name):
             raise UsageError(f"{self} has no table {name}")
-        schema = _SCHEMAS[name].schema if name in _SCHEMAS else None
         with self._reading(name):
             if checked:
                 self.check(name)
@@ -218,7 +219,7 @@ class Dataset:
 
     def batches(
         self,
-        name: str,
+        table: str | Table,
         columns: Sequence[str] | Mapping[str, Any] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
@@ -226,24 +227,24 @@ class Dataset:
         expressions: what these give), of the rows that the filter (a pyarrow expression) lets through. A table that the
         dataset lacks has no batches; a column that a file lacks is null. Raises UsageError where a file cannot be read.
         """
-        if not self.has(name):
+        if not self.has(_name_of(table)):
             return
-        source = self.arrow(name)
-        with self._reading(name):
+        source = self.arrow(table)
+        with self._reading(_name_of(table)):
             wanted = columns if columns is None or isinstance(columns, Mapping) else list(columns)
             options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
             yield from source.to_batches(columns=wanted, filter=filter, **options)
 
     def read(
         self,
-        name: str,
+        table: str | Table,
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> pa.Table:
         """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
-        source = self.arrow(name)
+        source = self.arrow(table)
         schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
-        return pa.Table.from_batches(self.batches(name, columns, filter), schema)
+        return pa.Table.from_batches(self.batches(table, columns, filter), schema)
 
     def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
         """The batches of those row groups of a table's file whose first row is one of `rows`: each row of the file is
@@ -340,8 +341,14 @@ class Dataset:
 def selecting_column(name: str) -> str | None:
     """The column that tells of which cluster a row of a table is: the cluster, or the connection where the table has
     none, as messages do; None for a table whose rows no cluster owns."""
-    names = _SCHEMAS[name].schema.names if name in _SCHEMAS else [CONN.name]
+    if name.startswith(f"{STORIES}/"):
+        return CLUSTER.name
+    names = _INGEST_TABLES[name].schema.names if name in _INGEST_TABLES else [CONN.name]
     return next((column.name for column in (CLUSTER, CONN) if column.name in names), None)
+
+
+def _name_of(table: str | Table) -> str:
+    return table if isinstance(table, str) else table.stored_as
 
 
 def new_run_id() -> str:

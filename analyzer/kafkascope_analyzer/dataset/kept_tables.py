@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 
 MOST_KEPT_ROWS = 20_000
@@ -21,14 +22,15 @@ class KeptTables(Dataset):
 
     _kept: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
 
-    def arrow(self, name: str, *, checked: bool = True) -> Any:
+    def arrow(self, table: str | Table, *, checked: bool = True) -> Any:
         """The table as Dataset.arrow gives it; a small one from memory, and that is always checked."""
         import pyarrow.dataset as ds
 
+        name = table if isinstance(table, str) else table.stored_as
         if not 0 < self.listed_rows(name) <= MOST_KEPT_ROWS:
-            return Dataset.arrow(self, name, checked=checked)
+            return Dataset.arrow(self, table, checked=checked)
         if name not in self._kept:
-            source = Dataset.arrow(self, name)
+            source = Dataset.arrow(self, table)
             with self._reading(name):
                 self._kept[name] = source.to_table(use_threads=False)
         return ds.dataset(self._kept[name])

@@ -24,7 +24,6 @@ from kafkascope_analyzer.dataset.manifest import (
 from kafkascope_analyzer.dataset.place_lock import CLAIM, LOCK
 from kafkascope_analyzer.dataset.run_marks import MARK, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 
 MOST_REMOVED = 16
@@ -35,7 +34,7 @@ _PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\
 _TABLES = "|".join(
     (
         *(table.name for table in INGEST_TABLES),
-        *(f"{STORIES}/{table.name}" for table in STORY_TABLES),
+        rf"{STORIES}/\w+",
         rf"{MESSAGES}/\w+/(?:request|response)",
     )
 )

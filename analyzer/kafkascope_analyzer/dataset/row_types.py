@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, time
+from kafkascope_analyzer.dataset.manifest import STORIES
 
 Converter = Callable[[Any], Any]
 """Makes the value of a field from that of a column."""
@@ -72,7 +73,7 @@ def declares(
         unknown = {*sorted_by, *salted}.difference(column_fields(kind))
         if unknown:
             raise ValueError(f"{kind.__name__} has no fields {sorted(unknown)}")
-        kind.TABLE = Table(name, row, (CLUSTER, *_declared(kind)), sorted_by, salted)
+        kind.TABLE = Table(name, row, (CLUSTER, *_declared(kind)), STORIES, sorted_by, salted)
         return kind
 
     return declare

@@ -12,30 +12,22 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.row_types import Row, column_fields, rows_of_batch
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 
 R = TypeVar("R", bound=Row)
-_STORY_NAMES = frozenset(table.name for table in STORY_TABLES)
-
-
-def table_name(table: Table) -> str:
-    """A table's name in the manifest: `requests`, `stories/clients`."""
-    return f"{STORIES}/{table.name}" if table.name in _STORY_NAMES else table.name
 
 
 def has_table(dataset: Dataset, table: Table) -> bool:
     """Whether the dataset has the table."""
-    return dataset.has(table_name(table))
+    return dataset.has(table.stored_as)
 
 
 def scan(
     dataset: Dataset, table: Table, columns: list[str], only: ds.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The table's batches with these columns, of the rows that `only` lets through. Raises UsageError, unreadable."""
-    return dataset.batches(table_name(table), columns, only)
+    return dataset.batches(table, columns, only)
 
 
 def read(dataset: Dataset, kind: type[R], only: ds.Expression | None = None) -> Iterator[R]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
-from kafkascope_analyzer.dataset.table_rows import has_table, table_name
+from kafkascope_analyzer.dataset.table_rows import has_table
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.sql.interrupted_query import interruptible
 from kafkascope_analyzer.sql.saved import views
@@ -93,13 +93,13 @@ class Database:
         """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
         an object store takes tens of milliseconds to answer.
         """
-        names = {t.name: table_name(t) for t in tables if has_table(self.dataset, t)}
-        names |= {name: name for name in self.dataset.messages} if messages else {}
+        there: dict[str, Table | str] = {t.name: t for t in tables if has_table(self.dataset, t)}
+        there |= {name: name for name in self.dataset.messages} if messages else {}
         with ThreadPoolExecutor(MOST_OPENED) as pool:
-            opened = pool.map(partial(self.dataset.arrow, checked=False), names.values())
-            for name, table in zip(names, opened, strict=True):
+            opened = pool.map(partial(self.dataset.arrow, checked=False), there.values())
+            for name, table in zip(there, opened, strict=True):
                 self._connection.register(name, table)
-        self._tables.update(names)
+        self._tables.update({name: t if isinstance(t, str) else t.stored_as for name, t in there.items()})
 
     def has(self, table: str) -> bool:
         """Whether the dataset has the table."""

@@ -14,7 +14,6 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
 
 _TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
-_STORY_NAMES = {table.name for table in STORY_TABLES}
 TABLE, RECORDS, HOSTS = "table", "records", "hosts"
 _OPTIONS = (TABLE, RECORDS, HOSTS)
 _PLACES = frozenset({"path", "paths"})
@@ -33,12 +32,12 @@ class ReadOptions:
     @property
     def is_story(self) -> bool:
         """Whether the table is one that the stories write."""
-        return self.table.name in _STORY_NAMES
+        return self.table.folder == STORIES
 
     @property
     def name(self) -> str:
         """The name of the table in a manifest."""
-        return f"{STORIES}/{self.table.name}" if self.is_story else self.table.name
+        return self.table.stored_as
 
     def check_capture_table(self) -> None:
         """Raises UsageError for a table that only a dataset has."""

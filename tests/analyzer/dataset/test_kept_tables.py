@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.dataset import kept_tables
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.kept_tables import kept
 from kafkascope_analyzer.dataset.table_rows import one_of
@@ -37,9 +38,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     counts: Counter[str] = Counter()
     arrow = Dataset.arrow
 
-    def counted(self: Dataset, name: str, **options: Any) -> Any:
-        counts[name] += 1
-        return arrow(self, name, **options)
+    def counted(self: Dataset, table: str | Table, **options: Any) -> Any:
+        counts[table if isinstance(table, str) else table.stored_as] += 1
+        return arrow(self, table, **options)
 
     monkeypatch.setattr(Dataset, "arrow", counted)
     return counts

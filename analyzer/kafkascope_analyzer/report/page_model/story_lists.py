@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
-from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, table_name
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table
 from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.findings import Findings
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
@@ -102,7 +102,7 @@ def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> Plac
     names, (start_ns, _) = member_names(read(dataset, Rebalance)), capture_span(dataset)
     found = heapq.nsmallest(MOST_ROWS, read(dataset, Rebalance), key=lambda row: (row.start_ns or 0, row.rebalance_id))
     shown = tuple(replace(_short(row), unread_text=unread_text(row, names, start_ns)) for row in found)
-    is_present, n = has_table(dataset, REBALANCES), dataset.rows(table_name(REBALANCES))
+    is_present, n = has_table(dataset, REBALANCES), dataset.rows(REBALANCES.stored_as)
     return PlacedRebalances(is_present, n if is_present else 0, shown, groups_of(shown, groups))
 
 
@@ -153,7 +153,7 @@ def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict
         MOST_ROWS, read(dataset, WordedTransaction), key=lambda row: (row.begin_ns or 0, str(row.transaction_no))
     )
     shown = tuple(worded_transaction(row, names) for row in found)
-    is_present, n = has_table(dataset, TRANSACTIONS), dataset.rows(table_name(TRANSACTIONS))
+    is_present, n = has_table(dataset, TRANSACTIONS), dataset.rows(TRANSACTIONS.stored_as)
     return PlacedTransactions(is_present, n if is_present else 0, shown, transactional_ids(shown), outcomes)
 
 

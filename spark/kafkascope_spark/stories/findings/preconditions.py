@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.table_rows import table_name
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.stories.findings.read import (
     Events,
@@ -135,7 +134,7 @@ def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> I
     """These columns of the table or events, batch by batch; nothing where the dataset lacks the table. A column of the
     contract that the dataset lacks is null."""
     if not isinstance(source, Events):
-        return dataset.batches(table_name(source), columns)
+        return dataset.batches(source, columns)
     fields = {name: pc.field(name) if name == "conn_id" else pc.field(source.kind, name) for name in columns}
     return dataset.batches(EVENTS.name, fields, pc.field("kind") == source.kind)
 

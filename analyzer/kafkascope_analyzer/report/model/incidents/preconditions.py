@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS
-from kafkascope_analyzer.dataset.table_rows import has_table, scan, table_name
+from kafkascope_analyzer.dataset.table_rows import has_table, scan
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
     CONNECTIONS,
@@ -53,7 +53,7 @@ def missing_tables(dataset: Dataset) -> tuple[str, ...]:
     missing = [table for table in _NEEDED if not has_table(dataset, table)]
     if has_table(dataset, INCIDENTS) and not has_table(dataset, CLIENTS):
         missing.append(CLIENTS)
-    return tuple(table_name(table) for table in missing)
+    return tuple(table.stored_as for table in missing)
 
 
 def missing_sentence(tables: tuple[str, ...]) -> str:
