@@ -27,7 +27,6 @@ UNTYPED = {
     "analyzer/kafkascope_analyzer/report/plain.py arguments_of": "fields of any dataclass, by name",
     "analyzer/kafkascope_analyzer/report/schema/shapes.py _typed": "a JSON schema",
     "analyzer/kafkascope_analyzer/report/schema/shapes.py shape_of": "a JSON schema",
-    "spark/kafkascope_spark/stories/event_decoder.py event_row": "an event as a file of a test has it",
     "spark/kafkascope_spark/stories/findings/rule.py __init__": "the columns that a rule's own query chooses",
 }
 """Functions that take or return values of any type by name, each with what these are."""

@@ -1,6 +1,6 @@
 """Turns rows of events (event_reader.EVENT_ROWS) into objects of their kinds' classes, which the machines are fed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from operator import itemgetter
 from typing import Any, get_args, get_origin, get_type_hints
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.row_types import column_fields, without_null
 from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
-from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
+from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.event_reader import values_of
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
@@ -29,18 +29,6 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
     for client_ip, section, ts_ns, rank, conn_id, body in zip(*columns, batch.column(BODY).to_pylist(), strict=True):
         decode = _CLIENT_DECODERS.get(rank)
         yield (client_ip or "", section, ts_ns, rank), decode and decode(conn_id, ts_ns, unpacked(body))
-
-
-def event_row(row: Mapping[str, Any]) -> EventRow:
-    """One row from a dict: the columns of `events`, as pyarrow's to_pylist gives them; others may be missing."""
-    kind = next(kind for kind in reversed(list(EVENT_CLASSES)) if row.get(kind) is not None)
-    event = EVENT_CLASSES[kind].of(row[kind])
-    assert isinstance(event, ClientEvent)
-    event.conn_id, event.ts_ns = row.get("conn_id", ""), row["ts_ns"]
-    if isinstance(event, ErrorRun) and row.get("request") is not None:
-        event.request = Request.of(row["request"])
-        event.request.conn_id = event.conn_id
-    return (row.get("client_ip") or "", row["section"], row["ts_ns"], RANKS[kind]), event
 
 
 def shared_event(kind: str, values: Values) -> Any:

@@ -14,9 +14,9 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, KINDS, RANKS
-from kafkascope_spark.event_reader import with_bodies
-from kafkascope_spark.stories.event_decoder import event_row, event_rows, shared_event
-from kafkascope_spark.stories.stage_rows import BODY, unpacked
+from kafkascope_spark.event_reader import EVENT_ROWS, with_bodies
+from kafkascope_spark.stories.event_decoder import event_rows, shared_event
+from kafkascope_spark.stories.stage_rows import BODY, packed, unpacked
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CAPTURES = ("captures/leader_move", "captures/txn", "service/frozen_broker")
@@ -101,9 +101,15 @@ def test_a_response_that_could_not_be_read_is_none() -> None:
     assert (group.response_ns, group.error, group.ok, group.member) == (None, None, False, "")
 
 
-def test_a_run_has_the_first_of_its_requests() -> None:
-    row = {"section": 1, "ts_ns": 9, "conn_id": "c1", "error_run": {"n": 3, "request_id": "c1-1"}}
-    key, event = event_row(row | {"request": {"request_id": "c1-1", "ts_ns": 5}})
-    assert key == ("", 1, 9, RANKS["error_run"])
+def test_a_run_of_several_requests_has_the_first_of_them() -> None:
+    run = ErrorRun.of({"request_id": "c1-1", "last_request_id": "c1-3", "n": 3, "last_ns": 11})
+    first = Request.of({"request_id": "c1-1", "ts_ns": 5, "status": "ok"})
+    body = (*(getattr(run, name) for name in ErrorRun.KIND.names), tuple(getattr(first, n) for n in Request.KIND.names))
+    keys = {"cluster": "k", "key_kind": "client", "key": "10.0.0.1", "client_ip": "10.0.0.1", "section": 1, "ts_ns": 9}
+    keys |= {"rank": RANKS["error_run"], "packet_no": 0, "conn_id": "c1", "seq": 0, "kind": "error_run"}
+    ((key, event),) = event_rows(pa.RecordBatch.from_pylist([keys | {BODY: packed(body)}], EVENT_ROWS))
+    assert key == ("10.0.0.1", 1, 9, RANKS["error_run"])
     assert isinstance(event, ErrorRun)
-    assert (event.n, event.request and (event.request.ts_ns, event.request.conn_id)) == (3, (5, "c1"))
+    assert (event.n, event.conn_id, event.ts_ns, event.last_ns) == (3, "c1", 9, 11)
+    assert event.request is not None
+    assert (event.request.request_id, event.request.ts_ns, event.request.conn_id) == ("c1-1", 5, "c1")

@@ -5,10 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_analyzer.dataset.stories.clients import ClientRow
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent
+from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
+from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
-from kafkascope_spark.stories.event_decoder import EventRow, event_row
+from kafkascope_spark.stories.event_decoder import EventRow
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.stall import StallLimits
 
@@ -34,8 +37,9 @@ def row(client_ip: str, conn_id: str, first_ms: int) -> EventRow:
         "client_port": 1,
         "protocol": "kafka",
     }
-    keys = {"client_ip": client_ip, "section": 0, "ts_ns": first_ms * MS, "conn_id": conn_id}
-    return event_row(keys | {"connection": columns})
+    event = ConnectionEvent.of(columns)
+    event.conn_id, event.ts_ns = conn_id, first_ms * MS
+    return (client_ip, WHOLE, first_ms * MS, RANKS["connection"]), event
 
 
 def events() -> list[EventRow]:

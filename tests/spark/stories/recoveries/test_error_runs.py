@@ -13,9 +13,11 @@ from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Pa
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import EventRow, event_row
+from kafkascope_spark.stories.event_decoder import EventRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
+
+from .event_rows import event_row
 
 MS = 1_000_000
 EDGE = 32

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
+
+from .event_rows import event_row
 
 LOGGED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "logged").glob("*.json.gz"))
 MS = 1_000_000

@@ -11,11 +11,12 @@ import pytest
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.libraries.java import JAVA
 from kafkascope_spark.stories.libraries.library import Library
 from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
 from kafkascope_spark.stories.stalls.stall import StallLimits
+
+from .event_rows import event_row
 
 RECORDED = sorted((pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries").glob("*.json.gz"))
 MS = 1_000_000

@@ -9,8 +9,9 @@ import pytest
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
 from kafkascope_spark.stories.clients.machine import ClientStories
-from kafkascope_spark.stories.event_decoder import event_row
 from kafkascope_spark.stories.stalls.stall import StallLimits
+
+from .event_rows import event_row
 
 SILENT = pathlib.Path(__file__).parents[4] / "fixtures" / "recoveries" / "silent"
 MS, SECOND = 1_000_000, 1_000_000_000
