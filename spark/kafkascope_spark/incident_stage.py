@@ -2,7 +2,7 @@
 
 One task: an incident may concern every client and every broker. Its input is what stood still or failed, never what
 went well, and last a row for each client, of which it keeps those that stood still, failed or left. It writes the
-incidents, and the rows that belong to them; and gives the reports of all stages.
+incidents, the rows that belong to them, and the restarts of brokers; and gives the reports of all stages.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from kafkascope_spark.exchange import Batches, clusters
-from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.machine import INCIDENT_DETECTOR, Incidents
+from kafkascope_spark.stories.restarts.machine import Restarts
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.task_reports import TaskReport, batch_of_reports
@@ -43,8 +44,12 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
                         reports.append(row)
                     else:
                         incidents.take(row)
+            restarts = Restarts(run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset)
             for row in incidents.finish():
                 writer.take(row)
+                restarts.take(row)
+            for restart in writer.failed_parts.rows(INCIDENT_DETECTOR, "restarts", restarts.finish):
+                writer.take(restart)
         reports += writer.close()
         if reports:
             yield batch_of_reports(reports)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkascope_analyzer.dataset.broker_releases import cluster_releases
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.broker_releases import cluster_releases
 
 from .wire import Conversation, read
 

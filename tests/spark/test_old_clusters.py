@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.broker_releases import MIGRATION, cluster_releases
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.broker_releases import MIGRATION, cluster_releases
 from kafkascope_analyzer.report.model.restarts import Restart, load_restarts
 
 pytestmark = [

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
 from kafkascope_analyzer.connections.dictionary import DictionaryColumn, put_texts
-from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS, is_broker
+from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS
+from kafkascope_parsers.broker_clients import is_broker
 from kafkascope_parsers.schema import api_keys, api_name
 
 JAVA = "apache-kafka-java"

@@ -4,13 +4,11 @@ Which API is sent to which role is a fact of the catalogue (kafkascope_parsers.s
 Kafka's clients and brokers (NetworkClient, KafkaApis).
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from kafkascope_parsers.schema import api_catalogue, apis_for_role
-from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 Subject = Literal["partition", "group", "transactional_id", "none"]
 
@@ -73,23 +71,5 @@ history.
 BOOTSTRAP_APIS = frozenset(apis_for_role("bootstrap"))
 HANDSHAKE_APIS = frozenset(api.name for api in api_catalogue().values() if api.family == "connection")
 
-BROKER_CLIENT_ID = re.compile(
-    r"broker-(?P<fetcher>[0-9]{1,10})-(?:fetcher-[0-9]+|txn-marker-sender)"
-    r"|(?:AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-(?P<manager>[0-9]{1,10})"
-    r"|raft-client-(?P<raft>[0-9]{1,10})"
-)
-"""Client ids that brokers give their own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager)."""
 BETWEEN_BROKERS = {"AddPartitionsToTxn": 4}
 """APIs that only brokers send from this version on: the verification of KIP-890."""
-
-
-def broker_of(client_id: str | None) -> int | None:
-    """The node that gives its own clients this client id; None for other ids. (A bare number may be anybody's.)"""
-    match = BROKER_CLIENT_ID.fullmatch(client_id) if client_id is not None else None
-    named = next((node_id for node_id in match.groups() if node_id is not None), "") if match else ""
-    return parse_number(named, MOST_INT32)
-
-
-def is_broker(client_id: str | None) -> bool:
-    """Whether a client id is one that brokers give their own clients."""
-    return broker_of(client_id) is not None

@@ -16,9 +16,9 @@ from kafkascope_analyzer.connections.role_rules import (
     PARTITION_LEADER,
     REQUEST_RULES,
     RoleRule,
-    is_broker,
 )
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
+from kafkascope_parsers.broker_clients import is_broker
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 _EVIDENCE_ROWS = len(PROOFS)

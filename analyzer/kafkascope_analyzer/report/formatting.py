@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from kafkascope_analyzer.dataset.addresses import address as address
 from kafkascope_analyzer.dataset.capture_time import duration_text, since_start
 
 NS_PER_MS = 1_000_000
@@ -90,13 +91,6 @@ def node(node_id: int | None, address: str | None) -> str:
     if node_id is None:
         return safe(address) if address else "unknown node"
     return f"node {node_id} ({safe(address)})" if address else f"node {node_id}"
-
-
-def address(ip: str | None, port: int | None) -> str | None:
-    """ip:port, an IPv6 address in brackets."""
-    if ip is None:
-        return None
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
 ADDRESS_SQL = "(case when contains({ip}, ':') then '[' || {ip} || ']' else {ip} end || ':' || {port})"

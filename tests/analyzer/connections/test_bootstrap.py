@@ -6,7 +6,7 @@ import pytest
 
 from kafkascope_analyzer.connections.bootstrap import JAVA, Askers
 from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
-from kafkascope_analyzer.connections.role_rules import broker_of, is_broker
+from kafkascope_parsers.broker_clients import broker_of, is_broker
 
 S = 1_000_000_000
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from kafkascope_analyzer.connections.broker_release import (
+from kafkascope_parsers.broker_release import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     BrokerRelease,

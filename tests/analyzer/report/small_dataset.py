@@ -303,6 +303,7 @@ def incident_rows(text: str) -> dict[str, list[dict[str, Any]]]:
             {**stall, **reader, "stall_id": "stall-3", "from_ns": at(5000), "waited_ms": 5000, "evidence": ["c2:0"]}
             | {"incident_id": "incident-2", "error_names": []},
         ],
+        "broker_restarts": [],
         "broker_states": [
             {**state, "state": "serving", "from_ns": at(1), "to_ns": at(4900), "n_waiting": 0},
             {**state, "state": "silent", "from_ns": at(4900), "to_ns": at(9000), "n_waiting": 3, "requests": ["c1:9"]},

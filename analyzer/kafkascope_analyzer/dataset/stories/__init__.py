@@ -1,6 +1,7 @@
 """The tables that Spark writes under `stories/`."""
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories.broker_restarts import BROKER_RESTARTS
 from kafkascope_analyzer.dataset.stories.broker_states import BROKER_STATES
 from kafkascope_analyzer.dataset.stories.cadences import CADENCE_NAMES, CADENCES
 from kafkascope_analyzer.dataset.stories.client import (
@@ -24,11 +25,13 @@ STORY_TABLES: tuple[Table, ...] = (
     STALLS,
     BROKER_STATES,
     INCIDENTS,
+    BROKER_RESTARTS,
     PARTITION_FLOW,
     FINDINGS,
 )
 
 __all__ = [
+    "BROKER_RESTARTS",
     "BROKER_STATES",
     "CADENCES",
     "CADENCE_NAMES",

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
+from kafkascope_analyzer.dataset.broker_releases import MIGRATION, ClusterReleases, cluster_releases
 from kafkascope_analyzer.report.formatting import ADDRESS_SQL
-from kafkascope_analyzer.report.model.broker_releases import MIGRATION, ClusterReleases, cluster_releases
 from kafkascope_analyzer.report.rows import grouped, select
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_parsers.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 
 MOST_BROKERS = 200
 """Clusters have a few dozen brokers; behind a gateway with a port for each there may be more."""

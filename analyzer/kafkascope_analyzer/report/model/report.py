@@ -97,7 +97,7 @@ def _summary(overview: Overview | None, n_errors: int, failed: FailedParts) -> S
 
 
 def _restarts(dataset: Dataset, overview: Overview | None) -> Restarts:
-    return empty(Restarts) if overview is None else restarts_of(dataset, overview.facts, overview.families)
+    return empty(Restarts) if overview is None else restarts_of(dataset, overview.facts)
 
 
 def _present(here: Presence, summary: Summary) -> Presence:

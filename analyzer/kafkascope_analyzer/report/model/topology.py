@@ -5,18 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
+from kafkascope_analyzer.dataset.broker_releases import cluster_releases
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.durations import parse_moment
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_analyzer.report.formatting import absolute, address
-from kafkascope_analyzer.report.model.broker_releases import cluster_releases
-from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
-from kafkascope_analyzer.report.model.topology_facts import (
+from kafkascope_analyzer.dataset.topology_facts import (
     ACTIVE_CONTROLLER,
     RAFT_LOG,
     REPORTED,
@@ -25,8 +21,12 @@ from kafkascope_analyzer.report.model.topology_facts import (
     Replay,
     facts_in_order,
 )
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_analyzer.report.formatting import absolute, address
+from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
 from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_parsers.broker_release import ZOOKEEPER_MODE
 from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000
@@ -317,7 +317,7 @@ def _open_addresses(servers: list[_Server]) -> list[UnknownAddress]:
 
 def _changes(changes: list[Change], moves: list[BrokerMove]) -> list[ClusterChange]:
     """Moves of leaders (partitions of a topic together), of coordinators and of the raft log, brokers that came and
-    went, by time. Whom Metadata names controller is no change: in KRaft it is any broker.
+    went, by time.
     """
     out = [
         ClusterChange(
@@ -334,7 +334,7 @@ def _changes(changes: list[Change], moves: list[BrokerMove]) -> list[ClusterChan
     together: dict[tuple[str, int | None, int | None], int] = {}
     for change in changes:
         before, after = change.before, change.after
-        if before is None or after.key[0] not in ("leader", "coordinator", *ACTIVE_CONTROLLER):
+        if before is None or not change.is_move:
             continue
         moved = _moved(before, after)
         key = moved.subject, moved.from_, moved.to

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.topology_facts import Replay, facts_in_order
 from kafkascope_analyzer.report.formatting import node, ranges, safe
 from kafkascope_analyzer.report.model.listed_brokers import GONE, broker_moves
 from kafkascope_analyzer.report.model.topology import ClusterChange, TopologyBroker, topology_model
-from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
 from kafkascope_analyzer.report.plain import arguments_of
 
 MOST_SUBJECTS = 2_000

@@ -21,7 +21,7 @@ from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
-from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
+from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR
 from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.cluster.partition_answers import (
@@ -33,6 +33,7 @@ from kafkascope_analyzer.resolve.cluster.partition_answers import (
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.scan.topology_dedup import only_changes
+from kafkascope_parsers.broker_clients import broker_of
 from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}

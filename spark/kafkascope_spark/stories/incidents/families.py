@@ -1,6 +1,6 @@
 """Families of incidents: an incident that followed from no other, with all that followed from it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
@@ -31,3 +31,16 @@ def _root_of(failure: Failure, rows: Mapping[Failure, IncidentRow]) -> Failure:
     while failure.root is not None and failure.root in rows:
         failure = failure.root
     return failure
+
+
+def roots_of(incidents: Iterable[IncidentRow]) -> dict[str, IncidentRow]:
+    """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
+    by_id = {row.incident_id: row for row in incidents}
+    found = {}
+    for row in by_id.values():
+        root, seen = row, {row.incident_id}
+        while root.root_incident_id in by_id and root.root_incident_id not in seen:
+            root = by_id[root.root_incident_id]
+            seen.add(root.incident_id)
+        found[row.incident_id] = root
+    return found

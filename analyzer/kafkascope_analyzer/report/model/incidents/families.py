@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.model.findings import severity_order
 from kafkascope_analyzer.report.model.incidents.load import Facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import ERROR, WARNING
+from kafkascope_spark.stories.incidents.families import roots_of
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Family:
 
 def families_of(facts: Facts) -> list[Family]:
     """All families, worst first, then by time."""
-    roots = _roots(facts.incidents)
+    roots = roots_of(facts.incidents)
     members: dict[str, list[IncidentRow]] = {}
     for row in facts.incidents:
         members.setdefault(roots[row.incident_id].incident_id, []).append(row)
@@ -73,19 +74,6 @@ def _add_earlier(family: Family, by_id: dict[str, Stall]) -> None:
     own = {stall.stall_id for stall in family.stalls}
     named = dict.fromkeys(identity for row in family.members for identity in row.earlier_stalls)
     family.earlier_stalls = [by_id[identity] for identity in named if identity in by_id and identity not in own]
-
-
-def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
-    """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
-    by_id = {row.incident_id: row for row in incidents}
-    found = {}
-    for row in incidents:
-        root, seen = row, {row.incident_id}
-        while root.root_incident_id in by_id and root.root_incident_id not in seen:
-            root = by_id[root.root_incident_id]
-            seen.add(root.incident_id)
-        found[row.incident_id] = root
-    return found
 
 
 def _complete(family: Family) -> None:

@@ -6,14 +6,20 @@ its versions for a long time, but with KRaft it opens a connection to the contro
 there: that counts for a release that it offered nobody. Memory grows with the brokers and what they offered.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.broker_release import (
+from kafkascope_analyzer.dataset.addresses import address
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_parsers.broker_clients import BROKER_CLIENT_ID, broker_of
+from kafkascope_parsers.broker_release import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     BrokerRelease,
@@ -21,11 +27,6 @@ from kafkascope_analyzer.connections.broker_release import (
     parse_offer,
     release_of,
 )
-from kafkascope_analyzer.connections.role_rules import BROKER_CLIENT_ID, broker_of
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.table_rows import scan
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.formatting import address
 
 MIGRATION = "migration from ZooKeeper to KRaft"
 _BY = "by what the brokers offer (ApiVersions)"
@@ -86,11 +87,12 @@ class ClusterReleases:
         """The node's releases by time."""
         return [span for span in self.spans if span.node_id == node_id]
 
-    def upgrades(self) -> Iterator[tuple[ReleaseSpan, ReleaseSpan]]:
-        """Each change of a broker's release: what it offered before and after."""
-        for before, after in zip(self.spans, self.spans[1:], strict=False):
-            if before.node_id == after.node_id and before.release != after.release:
-                yield before, after
+
+def upgrades(spans: Sequence[ReleaseSpan]) -> Iterator[tuple[ReleaseSpan, ReleaseSpan]]:
+    """Each change of a broker's release: what it offered before and after. spans: by node and time."""
+    for before, after in pairwise(spans):
+        if before.node_id == after.node_id and before.release != after.release:
+            yield before, after
 
 
 def _nodes(ids: list[str]) -> str:
@@ -103,7 +105,13 @@ def _release(offered: str) -> BrokerRelease:
 
 
 def cluster_releases(dataset: Dataset) -> ClusterReleases:
-    """The releases of a capture's brokers. Raises UsageError where a table cannot be read."""
+    """The releases of a capture's brokers, and the mode. Raises UsageError where a table cannot be read."""
+    spans = release_spans(dataset)
+    return ClusterReleases(spans, _mode(dataset, spans))
+
+
+def release_spans(dataset: Dataset) -> tuple[ReleaseSpan, ...]:
+    """The releases of a capture's brokers, by node and time. Raises UsageError where a table cannot be read."""
     by_address: dict[tuple[int | None, str], list[ReleaseSpan]] = {}
     for span in sorted(_spans(dataset), key=lambda span: (span.first_ns, span.address)):
         known = by_address.setdefault((span.node_id, span.address), [])
@@ -123,8 +131,7 @@ def cluster_releases(dataset: Dataset) -> ClusterReleases:
             known.append(span)
             known.sort(key=lambda span: span.first_ns)
     ordered = sorted(chosen.values(), key=lambda spans: (spans[0].node_id is None, spans[0].node_id, spans[0].address))
-    found = tuple(span for spans in ordered for span in spans)
-    return ClusterReleases(found, _mode(dataset, found))
+    return tuple(span for spans in ordered for span in spans)
 
 
 def _precision(spans: list[ReleaseSpan]) -> int:

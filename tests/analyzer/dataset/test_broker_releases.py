@@ -3,11 +3,11 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
+from kafkascope_analyzer.dataset.broker_releases import MIGRATION, cluster_releases, upgrades
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.model.broker_releases import MIGRATION, cluster_releases
+from kafkascope_parsers.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 from kafkascope_parsers.schema import api_name
 from kafkascope_parsers.schema.releases import api_releases
 
@@ -54,10 +54,10 @@ def test_a_rolling_upgrade_is_shown_broker_by_broker(tmp_path):
     rows = [connection(second, node, old) for second, node in ((1, 1), (2, 2), (3, 3), (9, 2))]
     rows += [connection(12, 1, new), connection(20, 2, new), connection(25, 1, new)]
     found = cluster_releases(dataset(tmp_path, rows))
-    upgrades = [
-        (b.node_id, b.release.text, a.release.text, b.last_ns // S, a.first_ns // S) for b, a in found.upgrades()
+    changed = [
+        (b.node_id, b.release.text, a.release.text, b.last_ns // S, a.first_ns // S) for b, a in upgrades(found.spans)
     ]
-    assert upgrades == [(1, "3.9", "4.0", 1, 12), (2, "3.9", "4.0", 9, 20)]
+    assert changed == [(1, "3.9", "4.0", 1, 12), (2, "3.9", "4.0", 9, 20)]
     assert found.mode == KRAFT_MODE
     assert found.sentence == (
         "KRaft mode, Kafka 3.9 on node 3; Kafka 4.0 on nodes 1, 2, by what the brokers offer (ApiVersions)"
@@ -69,7 +69,7 @@ def test_the_listener_that_says_most_counts(tmp_path):
     rows += [connection(3, 1, offer("4.0", "controller"), 9093)]
     found = cluster_releases(dataset(tmp_path, rows))
     assert [(span.address, span.release.text) for span in found.spans] == [("10.0.0.1:9092", "4.0")]
-    assert not list(found.upgrades())
+    assert not list(upgrades(found.spans))
 
 
 def test_a_broker_names_its_release_where_nobody_asks_for_its_versions(tmp_path):

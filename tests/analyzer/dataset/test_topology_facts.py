@@ -1,11 +1,13 @@
 """Who leads what, replayed: older reports are passed over, what a node confirmed itself never replaces a report."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.topology_facts import (
+from kafkascope_analyzer.dataset.topology_facts import (
     CONFIRMED,
     CONTROLLED,
     REPORTED,
@@ -75,8 +77,8 @@ def test_what_a_role_is_about(role: str, subject: str | None, key: tuple[object,
     assert _key_of_role(role, subject) == key
 
 
-def test_facts_come_by_time_from_reports_and_from_what_nodes_did(dataset) -> None:
-    found = facts_in_order(Dataset.open(dataset()))
+def test_facts_come_by_time_from_reports_and_from_what_nodes_did(small: ModuleType, tmp_path: Path) -> None:
+    found = facts_in_order(Dataset.open(small.write_dataset(tmp_path / "small.kscope")))
     assert [fact.since_ns for fact in found] == sorted(fact.since_ns for fact in found)
     assert [fact.key for fact in found if fact.source == CONFIRMED] == [("leader", "clicks", n) for n in range(6)]
     assert [fact.key[:2] for fact in found if fact.source == REPORTED] == [

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.dataset.table_rows import one_of, read
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 RAFT_LOG = ("__cluster_metadata", 0)
@@ -91,6 +90,21 @@ class Change:
     before: Fact | None
     after: Fact
 
+    @property
+    def is_move(self) -> bool:
+        """Whether a leader, a coordinator or the active controller moved from one node to another. Whom Metadata names
+        controller is none: in KRaft it is any broker."""
+        return self.before is not None and self.after.key[0] in ("leader", "coordinator", *ACTIVE_CONTROLLER)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A leader of a partition, a coordinator or the active controller that moved from a node to another."""
+
+    ts_ns: int
+    from_node: int
+    to_node: int
+
 
 class Replay:
     """State after the facts so far."""
@@ -132,6 +146,14 @@ def facts_in_order(dataset: Dataset) -> list[Fact]:
     """All facts by time: as many as changes were reported, and one per connection and role."""
     found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _fact_of(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
+
+
+def moves_in(dataset: Dataset) -> list[Move]:
+    """The moves by time. Raises UsageError where a table cannot be read."""
+    replay = Replay()
+    changes = [change for fact in facts_in_order(dataset) if (change := replay.take(fact)) and change.is_move]
+    nodes = ((c.after.since_ns, c.before.node_id if c.before else None, c.after.node_id) for c in changes)
+    return [Move(ts_ns, before, after) for ts_ns, before, after in nodes if before is not None and after is not None]
 
 
 def _fact_of(row: TopologyRow) -> Fact | None:
