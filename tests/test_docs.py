@@ -53,6 +53,21 @@ def test_check_notices_a_stale_page(reference: ModuleType, tmp_path: Path, monke
     assert (tmp_path / "schema" / "page.json").read_text() == "{}"
 
 
+def test_the_files_of_the_table_where_changes_go_exist() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Where changes go\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    named = [re.findall(r"`([^`]+/[^`]+)`", row) for row in rows]
+    assert [name for names in named for name in names if not (ROOT / name).is_file()] == []
+    assert len(rows) == 10
+    for names in named:
+        sources = [
+            name for name in names if name.endswith((".py", ".json")) and not name.startswith(("tests/", "scripts/"))
+        ]
+        assert 1 <= len(sources) <= 2, names
+        assert any(name.startswith("tests/") for name in names), names
+
+
 def test_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     names = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]

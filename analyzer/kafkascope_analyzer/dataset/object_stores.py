@@ -47,6 +47,17 @@ def _first_set(*names: str) -> str | None:
     return next((value for value in map(os.environ.get, names) if value), None)
 
 
+def open_store(uri: str, scheme: str, path: str, s3: S3Settings | None) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it. path: what follows the scheme; s3: the settings of its S3."""
+    if s3 is not None:
+        return open_s3(path.partition("/")[0], s3), path
+    if scheme in GCS_SCHEMES:
+        return open_gcs(), path
+    if scheme in AZURE_SCHEMES:
+        return open_azure(uri)
+    return open_with_pyarrow_or_fsspec(uri)
+
+
 def open_s3(bucket: str, settings: S3Settings) -> Any:
     """S3 with the usual credentials (AWS_ACCESS_KEY_ID, ..., profiles, instance roles). An endpoint of its own, such as
     MinIO's, may be http and is addressed by path.

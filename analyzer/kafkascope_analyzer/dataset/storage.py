@@ -20,17 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kafkascope_analyzer.dataset.object_stores import (
-    AZURE_SCHEMES,
-    GCS_SCHEMES,
-    S3_SCHEMES,
-    S3Settings,
-    open_azure,
-    open_gcs,
-    open_s3,
-    open_with_pyarrow_or_fsspec,
-    reason,
-)
+from kafkascope_analyzer.dataset.object_stores import S3_SCHEMES, S3Settings, open_store, reason
 from kafkascope_parsers.errors import UsageError
 
 WEB_SCHEMES = ("https", "http")
@@ -329,10 +319,4 @@ def _open(storage: Storage, process: int) -> tuple[Any, str]:
         from pyarrow.fs import LocalFileSystem
 
         return LocalFileSystem(), storage.path
-    if storage.s3 is not None:
-        return open_s3(storage.path.partition("/")[0], storage.s3), storage.path
-    if storage.scheme in GCS_SCHEMES:
-        return open_gcs(), storage.path
-    if storage.scheme in AZURE_SCHEMES:
-        return open_azure(storage.uri)
-    return open_with_pyarrow_or_fsspec(storage.uri)
+    return open_store(storage.uri, storage.scheme, storage.path, storage.s3)

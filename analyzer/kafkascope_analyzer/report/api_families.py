@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from kafkascope_analyzer.dataset.tables.connections import ROLE_FAMILIES
 from kafkascope_parsers.schema.catalogue import Family, api_catalogue
 
 
@@ -29,19 +30,6 @@ FAMILIES = (
 )
 """All families in the catalogue's order; the last stands also for an API that the catalogue does not have."""
 OTHER = len(FAMILIES) - 1
-ROLE_FAMILIES: dict[str, Family] = {
-    "bootstrap": "discovery",
-    "partition_leader": "records",
-    "follower_fetch": "records",
-    "group_coordinator": "group",
-    "share_coordinator": "group",
-    "transaction_coordinator": "transaction",
-    "controller": "broker",
-    "inter_broker": "broker",
-    "admin": "admin",
-    "telemetry": "admin",
-}
-"""The family whose colour a role has."""
 _PLACES = {family.name: number for number, family in enumerate(FAMILIES)}
 
 

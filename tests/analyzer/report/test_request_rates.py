@@ -15,7 +15,7 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.report import html
-from kafkascope_analyzer.report.api_families import FAMILIES, ROLE_FAMILIES, family_number, role_family_number
+from kafkascope_analyzer.report.api_families import FAMILIES, family_number, role_family_number
 from kafkascope_analyzer.report.model.request_rates import N_SLOTS, RequestRates, request_rates
 from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_parsers.schema.catalogue import FAMILIES as CATALOGUE_FAMILIES
@@ -124,7 +124,7 @@ def test_families_are_those_of_the_catalogue_and_each_has_a_colour() -> None:
     assert {api: FAMILIES[family_number(api)].name for api in apis} == apis
     assert FAMILIES[role_family_number("transaction_coordinator")].name == "transaction"
     assert FAMILIES[role_family_number(None)].name == "admin"
-    assert set(ROLE_FAMILIES) == set(ROLES)
+    assert {FAMILIES[role_family_number(role)].name for role in ROLES} == {*CATALOGUE_FAMILIES} - {"connection"}
     styles = "".join(page.read_text("utf-8") for page in Path(html.__file__).parent.glob("*.css"))
     for family in FAMILIES:
         assert styles.count(f"--{family.name}: #") == 3, "light, dark, and dark by the reader's preference"

@@ -1,20 +1,27 @@
 """TCP connections: what they were, what they were for, what happened on them."""
 
+from typing import TYPE_CHECKING
+
 from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
 
-ROLES = (
-    "bootstrap",
-    "partition_leader",
-    "follower_fetch",
-    "group_coordinator",
-    "share_coordinator",
-    "transaction_coordinator",
-    "controller",
-    "inter_broker",
-    "admin",
-    "telemetry",
-)
+if TYPE_CHECKING:
+    from kafkascope_parsers.schema.catalogue import Family
+
+ROLE_FAMILIES: "dict[str, Family]" = {
+    "bootstrap": "discovery",
+    "partition_leader": "records",
+    "follower_fetch": "records",
+    "group_coordinator": "group",
+    "share_coordinator": "group",
+    "transaction_coordinator": "transaction",
+    "controller": "broker",
+    "inter_broker": "broker",
+    "admin": "admin",
+    "telemetry": "admin",
+}
+"""The roles of connections, each with the family of APIs that it is shown as."""
+ROLES = tuple(ROLE_FAMILIES)
 
 UNDECODED_REASONS = (
     "gap",
