@@ -1,9 +1,9 @@
 """docs/report.md: the keys of report.json, from its schema."""
 
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.schema import report_schema
 from kafkascope_analyzer.report.schema.shapes import Shape
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 REPORT_HEAD = """# report.json
 

@@ -6,10 +6,10 @@ from itertools import chain
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
 from kafkascope_analyzer.sql.saved import views
 from kafkascope_parsers.schema.secrets import ALWAYS, SECRETS
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 TABLES_HEAD = """# Tables of a dataset
 

@@ -10,13 +10,13 @@ written by the tasks (story_writer); what comes back are the names of files.
 
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.stories import FINDINGS, STORY_TABLES
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Exchange
 from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.shared_stage import shared_stage
+from kafkascope_spark.stories.tables import FINDINGS, STORY_TABLES
 from kafkascope_spark.story_writer import StoryRun
 from kafkascope_spark.task_reports import REPORTS, failed_parts_of, listed, reports_of
 

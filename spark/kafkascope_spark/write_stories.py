@@ -11,10 +11,10 @@ from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.failed_parts import FailedParts, joined_parts
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
-from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests
+from kafkascope_spark.stories.tables import FINDINGS
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.task_reports import REPORTS, batch_of_reports, failed_parts_of, listed
 
@@ -46,7 +46,7 @@ def write_stories(
     stall_ms: int = DEFAULT_STALL_MS,
     stage: "Callable[[str], None]" = _unheeded,
 ) -> None:
-    """Write the story tables of a dataset (dataset.stories.STORY_TABLES); older ones are replaced at the end, at once.
+    """Write the story tables of a dataset (stories.tables.STORY_TABLES); older ones are replaced at the end, at once.
 
     uri: the dataset, a local path or a URI that Spark's executors reach too; other arguments as of `make_stories`.
     Raises UsageError when there is no such dataset or no session can be opened.

@@ -11,12 +11,12 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.ranges import APART_NS, EPOCH, OFFSET, TIME_NS, column_range
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import questions
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ import pytest
 
 from kafkascope_analyzer.cli.executor_archive import write_executor_archive
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_spark.stories.tables import CLIENT_TABLES, STORY_TABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.lab]
 

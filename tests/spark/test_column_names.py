@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import views
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 
 def names_in(field: pa.Field, place: str) -> Iterator[tuple[str, str]]:

@@ -14,13 +14,13 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session import connectors, open_session, session
 from kafkascope_spark.session.connectors import connector_for, hadoop_version
 from kafkascope_spark.session.gateway import connect, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java
+from kafkascope_spark.stories.tables import CLIENT_TABLES
 
 CAPTURE = pathlib.Path(__file__).parents[2] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 S3A = "spark.hadoop.fs.s3a."

@@ -15,13 +15,13 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import MOST_NAMES, FailedPart, FailedParts, joined_parts
 from kafkascope_analyzer.dataset.manifest import DatasetFile
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
 from kafkascope_spark.event_reader import event_reader, splits_of
 from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.queries.finding_rows import finding_writer
 from kafkascope_spark.shared_stage import shared_stage
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.story_job import BY_CLIENT

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.write_stories import write_stories
 

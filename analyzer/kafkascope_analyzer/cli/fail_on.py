@@ -39,8 +39,8 @@ def known_rules(names: Sequence[str] | None) -> frozenset[str]:
 def end_if_found(dataset: "Dataset", model: "Report | ClusterReports", fail_on: Severity | None) -> None:
     """Ends the command with exit code 1 where the verdict of the dataset's report counts something of that severity or
     worse; does nothing without fail_on. Raises UsageError where the dataset has no stories to look at."""
-    from kafkascope_analyzer.dataset.stories import FINDINGS
     from kafkascope_analyzer.dataset.table_rows import has_table
+    from kafkascope_spark.stories.tables import FINDINGS
 
     if fail_on is None:
         return

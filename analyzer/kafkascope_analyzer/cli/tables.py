@@ -26,9 +26,9 @@ def tables(
 ) -> None:
     """List the tables of a dataset and the views of kafkascope sql; of one its columns, with a sentence and a unit."""
     with exit_codes(Messages.of(format)):
-        from kafkascope_analyzer.dataset.stories import STORY_TABLES
         from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
         from kafkascope_analyzer.sql.saved import views
+        from kafkascope_spark.stories.tables import STORY_TABLES
 
         known = {**{t.name: t for t in INGEST_TABLES}, **{t.name: t for t in STORY_TABLES}}
         if table is None:

@@ -19,11 +19,11 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import list_of, safe
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import CLIENTS
 
 ALL_TIME = (-(1 << 62), 1 << 62)
 MOST_CONNECTIONS = 250_000

@@ -11,17 +11,17 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import (
+from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
+from kafkascope_spark.stories.tables import (
     FINDINGS,
     INCIDENTS,
     RECOVERIES,
     RECOVERY_STEP_ROWS,
     STALLS,
 )
-from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
-from kafkascope_analyzer.dataset.table_rows import one_of, read, rows
-from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_parsers.errors import UsageError
 
 _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")
 

@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import TypeVar
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.report.model.capture import of_cluster
 from kafkascope_analyzer.report.rows import column_names, select_each
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_spark.stories.tables import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 
 T = TypeVar("T")
 MEMORY = "256MB"

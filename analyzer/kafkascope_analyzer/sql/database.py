@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.table_rows import has_table
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.sql.interrupted_query import interruptible
 from kafkascope_analyzer.sql.saved import views
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 ROWS_AT_A_TIME = 10_000
 MOST_OPENED = 16

@@ -8,10 +8,10 @@ from kafkascope_analyzer.connections.hosts import Entry, read_hosts
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.near_names import did_you_mean
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 _TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
 TABLE, RECORDS, HOSTS = "table", "records", "hosts"

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.queries.failing import RULE
 from kafkascope_spark.stories.findings.causes import Causes
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.sql import MOST_EVIDENCE
+from kafkascope_spark.stories.findings.table import FindingRow
 
 SCHEMA = batch_of_rows(FindingRow, []).schema
 """The columns of findings without its `*_ts` columns, which the writer adds."""

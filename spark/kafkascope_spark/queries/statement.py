@@ -11,11 +11,11 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_spark.stories.findings.read import Source, name_of, source_columns
 from kafkascope_spark.stories.findings.rule import REQUIRED_FACTS, Detector
 from kafkascope_spark.stories.findings.shared_queries import EVENTS_BY_NAME, MESSAGES, SHARED_QUERIES
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

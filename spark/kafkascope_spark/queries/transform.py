@@ -5,13 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_spark.queries.failing import satisfied_detectors
 from kafkascope_spark.queries.finding_rows import SCHEMA, finding_writer
 from kafkascope_spark.queries.statement import facts
 from kafkascope_spark.stories.findings.causes import causes_in
 from kafkascope_spark.stories.findings.rule import Detector, Rule
 from kafkascope_spark.stories.findings.sql import literals
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

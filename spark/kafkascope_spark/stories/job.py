@@ -16,14 +16,10 @@ from typing import Any, Generic, NamedTuple, TypeGuard, TypeVar
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.flow.machine import Partition
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -31,11 +27,15 @@ from kafkascope_spark.stories.keyed import Keyed, KeyMachine, Origin
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.machine import RecoveryCauses
 from kafkascope_spark.stories.servers.machine import Server
+from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stories.stalls.machine import ClientService
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import NOT_READY, StartupRow
 from kafkascope_spark.stories.transactions.machine import TRANSACTION, Transactions
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 R = TypeVar("R")
 Made = StoryRow | StageRow | ZooKeeperSession

@@ -14,9 +14,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, story_file
 from kafkascope_analyzer.dataset.manifest import CHECKSUM, MANIFEST, written_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import CLIENTS
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 

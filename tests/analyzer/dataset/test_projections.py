@@ -13,7 +13,7 @@ import kafkascope_analyzer.cut
 import kafkascope_analyzer.report
 import kafkascope_spark.stories
 from kafkascope_analyzer.dataset.row_types import Row, StoryRow, arrow_type, column_fields
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 
 def projections(kind: type[Row] = Row) -> Iterator[type[Row]]:

@@ -22,13 +22,13 @@ from kafkascope_analyzer.dataset.ranges import (
     column_range,
     field_range,
 )
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES, PARTITIONS, REQUESTS
 from kafkascope_analyzer.scan import topology
 from kafkascope_analyzer.scan.message_fields import partition_fields
 from kafkascope_analyzer.scan.request_facts import REQUEST_INTS, RESPONSE_INTS, nodes_of
 from kafkascope_analyzer.scan.value_ranges import checked_fields, range_of
 from kafkascope_parsers.schema import MessageType, api_keys, message_type
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 MOST = 2**63 - 1
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 T0 = 1_795_235_288_000_000_000
 MS = 1_000_000

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.model.flow import flow
 from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_spark.stories.tables import PARTITION_FLOW
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 MS, S = 1_000_000, 1_000_000_000

@@ -10,12 +10,12 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.model.clusters import write_report
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.model.starts import both_ends, slowest
 from kafkascope_analyzer.report.plain import plain, to_json
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 Write = Callable[..., Path]
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
-from kafkascope_analyzer.dataset.stories import BROKER_RESTARTS, CLIENTS, STALLS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, TOPOLOGY
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.restarts import load_restarts
+from kafkascope_spark.stories.tables import BROKER_RESTARTS, CLIENTS, STALLS
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 S = 1_000_000_000

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.model.compare import comparison
 from kafkascope_analyzer.report.model.starts import clients_of
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.start_waterfall import bar
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 Write = Callable[..., Path]
 MS = 1_000_000

@@ -12,10 +12,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 Write = Callable[..., Path]
 

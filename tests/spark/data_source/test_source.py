@@ -14,12 +14,12 @@ import zstandard
 from pyspark.errors import PySparkException
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_spark.data_source import KafkascopeDataSource
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 
 PIECES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 PATH_CUT, SASL = PIECES / "path_cut.pcap.zst", PIECES / "sasl_users.pcap.zst"

@@ -7,16 +7,16 @@ import pytest
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import empty_row
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.client_stage import CLIENT, PARTITION
 from kafkascope_spark.stories import job
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.startups.table import StartupRow
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 AROUND = job.Surroundings((0, 100), StallLimits(100, 10), FailedParts())
 

@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import count, list_of, outcome_text, safe
 from kafkascope_analyzer.report.model.client_names import named_clients
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 NAMED = 4
 _RESOURCES = {"partition": "partition", "group": "group membership", "transaction": "transactional id"}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import CLIENT, Identity
@@ -13,6 +12,7 @@ from kafkascope_analyzer.report.model.client_texts import client_facts, client_n
 from kafkascope_analyzer.report.model.clients import Client, one_client
 from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.stalls.table import Stall
 
 MOST_STALLS = 20
 

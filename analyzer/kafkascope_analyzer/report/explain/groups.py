@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Mapping
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.report.commands import SOME_DATASET, cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION, Identity
@@ -22,6 +21,7 @@ from kafkascope_analyzer.report.model.unread_partitions import (
 )
 from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.groups.table import DepartedMember
 
 MOST_MEMBERS = 20
 MOST_PARTITIONS = 20

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
-from kafkascope_analyzer.dataset.stories import (
+from kafkascope_analyzer.dataset.table_rows import has_table, scan
+from kafkascope_analyzer.report.formatting import safe
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
+from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.versions import MOST_INT32, parse_number
+from kafkascope_spark.stories.tables import (
     CLIENTS,
     FINDINGS,
     INCIDENTS,
@@ -18,11 +23,6 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
     TRANSACTIONS,
 )
-from kafkascope_analyzer.dataset.table_rows import has_table, scan
-from kafkascope_analyzer.report.formatting import safe
-from kafkascope_analyzer.report.missing_stories import NO_STORIES
-from kafkascope_parsers.errors import UsageError
-from kafkascope_parsers.versions import MOST_INT32, parse_number
 
 CLIENT, INCIDENT, STALL, FINDING, RECOVERY = "client", "incident", "stall", "finding", "recovery"
 CAUSE, START, REBALANCE, TRANSACTION = "cause", "start", "rebalance", "transaction"

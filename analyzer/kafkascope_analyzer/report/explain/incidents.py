@@ -2,7 +2,6 @@
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import FINDING, INCIDENT, STALL, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
@@ -14,6 +13,7 @@ from kafkascope_analyzer.report.model.incidents.model import Incident
 from kafkascope_analyzer.report.model.incidents.summary import load_overview, title_of
 from kafkascope_analyzer.report.model.incidents.waits import what_waited, who_waited
 from kafkascope_analyzer.report.model.proofs import load_proofs, proofs_of
+from kafkascope_spark.stories.stalls.table import Stall
 
 MOST_STALLS = 20
 

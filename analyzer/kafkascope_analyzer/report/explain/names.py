@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, REBALANCES, STALLS
 from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
@@ -27,6 +26,7 @@ from kafkascope_analyzer.report.formatting import count, safe, visible
 from kafkascope_analyzer.report.model.chronology import Wanted, chronology
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS, REBALANCES, STALLS
 
 GROUP, TOPIC, NODE, RULE = "group", "topic", "node", "rule"
 KINDS = (CLIENT, GROUP, TOPIC, NODE, RULE)

@@ -6,7 +6,6 @@ Text from the wire is made safe; times are those of the capture, the episode's o
 from collections.abc import Iterator
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
@@ -15,6 +14,7 @@ from kafkascope_analyzer.report.formatting import absolute, clock, count, list_o
 from kafkascope_analyzer.report.model.client_texts import kind_text, software_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeStep, episode_model
 from kafkascope_analyzer.report.model.recoveries import took_text
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 _CLOSED = {
     "CONNECTION_REFUSED": "{who} refused a connection",

@@ -1,7 +1,6 @@
 """A start in sentences: its steps on the critical path, with whose time each took and the packets."""
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import START, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, numbers
@@ -9,6 +8,7 @@ from kafkascope_analyzer.report.formatting import absolute, count, list_of, node
 from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.model.starts import ClientStarts, Start, start_with_client
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 MOST_STEPS = 40
 

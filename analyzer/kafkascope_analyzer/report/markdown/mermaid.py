@@ -1,10 +1,10 @@
 """An episode as a Mermaid sequence diagram: what the client and the brokers said to each other until it was over."""
 
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.report.formatting import safe, span
 from kafkascope_analyzer.report.markdown.text import label
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 
 FIRST_STEPS, LAST_STEPS = 16, 8
 """Steps that are drawn of a long episode: how it began and how it ended."""

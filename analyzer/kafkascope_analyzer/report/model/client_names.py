@@ -7,9 +7,9 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.tables import CLIENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.recoveries import RECOVERIES, RecoveryOutcome
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import start_text
 from kafkascope_analyzer.report.model.incidents.model import INFO
 from kafkascope_analyzer.report.model.incidents.waits import stood_still
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.table import RECOVERIES, RecoveryOutcome
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import NOT_READY
+from kafkascope_spark.stories.tables import CLIENTS, STARTUPS
 
 NEVER_SERVED, GAVE_UP, STILL_OPEN, RECOVERED, WELL, UNKNOWN = CLIENT_OUTCOMES = (
     "never_served",

@@ -12,10 +12,6 @@ from typing import Annotated, ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
-from kafkascope_analyzer.dataset.stories.cadences import Cadence
-from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED, RECOVERIES, RecoveryOutcome
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
 from kafkascope_analyzer.report.formatting import address
@@ -29,6 +25,10 @@ from kafkascope_analyzer.report.model.recoveries import (
 )
 from kafkascope_analyzer.report.model.starts import Start, both_ends, loops_of, starts_in_order, with_steps
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.cadences.table import Cadence
+from kafkascope_spark.stories.recoveries.table import NOT_RECOVERED, RECOVERIES, RecoveryOutcome
+from kafkascope_spark.stories.startups.table import NOT_READY
+from kafkascope_spark.stories.tables import CLIENTS, STARTUPS
 
 MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100

@@ -15,13 +15,13 @@ from kafkascope_analyzer.dataset.kept_tables import kept
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CLUSTERS
 from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.tables import CLIENTS
 
 MOST_NAMED = 5
 """Clusters that a sentence names, and client ids of an address."""

@@ -10,13 +10,13 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.client_names import NamedClient, named_clients
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 _SIGNS = {
     "error": ("refused", "rst", "fin", "syn_retry", "syn"),

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES, FindingRow
 from kafkascope_analyzer.report.commands import cut_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
 from kafkascope_analyzer.report.model.presence import Presence
 from kafkascope_analyzer.report.model.proofs import Proof, packets_text, proofs_of
+from kafkascope_spark.stories.findings.table import SEVERITIES, FindingRow
 
 WORST_FIRST = tuple(reversed(SEVERITIES))
 MOST_FINDINGS = 200

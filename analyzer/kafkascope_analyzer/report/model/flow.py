@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from kafkascope_analyzer.dataset.latency_histogram import MIDDLE_SQL
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.formatting import NS_PER_MS, clock, count, list_of
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.rows import column_names, select
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_spark.stories.tables import PARTITION_FLOW
 
 MOST_TOPICS = 100
 MOST_PARTITIONS = 10

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import has_table
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
+from kafkascope_spark.stories.tables import CLIENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, most_unread_text, with_unread
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.tables import REBALANCES
 
 MOST_GROUPS = 100
 MOST_REBALANCES = 50

@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar, TypeVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED, RECOVERIES, Recovery, RecoveryOutcome
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.formatting import count, outcome_text, span
 from kafkascope_analyzer.report.model.starts import both_ends
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import NOT_RECOVERED, RECOVERIES, Recovery, RecoveryOutcome
 
 MOST_CAUSES = 25
 MOST_NAMES = 5

@@ -10,7 +10,6 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.kept_tables import kept
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.report.model import clients, rebalances, transactions
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency, broker_latency
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic, client_traffic
@@ -32,6 +31,7 @@ from kafkascope_analyzer.report.model.request_rates import RequestRates, request
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_analyzer.report.model.traffic import Traffic, report_tables, traffic_of
 from kafkascope_analyzer.report.plain import arguments_of
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 
 
 @dataclass(frozen=True, slots=True)

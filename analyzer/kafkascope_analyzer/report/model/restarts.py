@@ -7,9 +7,6 @@ from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
-from kafkascope_analyzer.dataset.stories import BROKER_RESTARTS
-from kafkascope_analyzer.dataset.stories.broker_restarts import BrokerRestart
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
@@ -17,6 +14,9 @@ from kafkascope_analyzer.report.model.presence import presence
 from kafkascope_analyzer.report.model.topology import CaptureTimes, Topology, topology_model
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.restarts.table import BrokerRestart
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.tables import BROKER_RESTARTS
 
 MOST_RESTARTS = 100
 MOST_CLIENTS = 20

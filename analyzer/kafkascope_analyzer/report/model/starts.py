@@ -8,14 +8,14 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUPS
-from kafkascope_analyzer.dataset.stories.cadences import Cadence
-from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
 from kafkascope_analyzer.report.formatting import percent, safe, span, start_text
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.stories.cadences.table import Cadence
+from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
+from kafkascope_spark.stories.tables import CLIENTS, STARTUPS
 
 FIRST_STEPS, LAST_STEPS = 60, 20
 """Steps of a start or recovery that a report holds: how it began and how it ended."""

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
     CONNECTIONS,
@@ -31,6 +30,7 @@ from kafkascope_analyzer.report.model.failed_sections import FailedPartRow, fail
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_spark.stories.tables import PARTITION_FLOW, TRANSACTIONS
 
 REPORT_VERSION = 1
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, OUT_OF_RANGE, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY]

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES, BlockedConsumer, TransactionRow
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.latency import percentiles_sql
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.plain import CLIPPED, arguments_of
 from kafkascope_analyzer.report.rows import column_names, grouped, select
 from kafkascope_analyzer.sql.database import Database
+from kafkascope_spark.stories.tables import TRANSACTIONS
+from kafkascope_spark.stories.transactions.table import OUTCOMES, BlockedConsumer, TransactionRow
 
 _NOT_WELL = ("hanging", "fenced", "aborted", "open")
 """Outcomes that are listed one by one, the gravest first."""

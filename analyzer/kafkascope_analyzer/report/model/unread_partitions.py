@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from kafkascope_analyzer.dataset.stories.rebalances import (
+from kafkascope_analyzer.report.formatting import clock, count, safe, span
+from kafkascope_analyzer.report.plain import CLIPPED
+from kafkascope_spark.stories.groups.table import (
     DepartedMember,
     GroupMember,
     ReassignedPartition,
     RebalanceRow,
 )
-from kafkascope_analyzer.report.formatting import clock, count, safe, span
-from kafkascope_analyzer.report.plain import CLIPPED
 
 Names = Mapping[str, str]
 """Member id -> client id, where it has one."""

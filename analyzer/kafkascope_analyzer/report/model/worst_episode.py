@@ -1,8 +1,8 @@
 """The episode of a capture that most needs a picture."""
 
-from kafkascope_analyzer.dataset.stories.recoveries import NOT_RECOVERED
 from kafkascope_analyzer.report.model.clients import Client, Clients
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause
+from kafkascope_spark.stories.recoveries.table import NOT_RECOVERED
 
 
 def worst_episode(clients: Clients) -> tuple[Client, RecoveredCause] | None:

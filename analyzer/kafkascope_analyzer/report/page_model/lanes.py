@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories.clients import CLIENT_KINDS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLES, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
@@ -26,6 +25,7 @@ from kafkascope_analyzer.report.model.clients import (
     jobs_of,
 )
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.clients.table import CLIENT_KINDS
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
 from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.model.recoveries import worst_of_cause
 from kafkascope_analyzer.report.page_model.evidence import Evidence
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStep
 from kafkascope_analyzer.report.rows import grouped
+from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 MOST_ALIKE = 8
 """Recoveries of one cause that are shown beside the worst of them."""

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
 from kafkascope_analyzer.report.formatting import clock, outcome_text, safe, span
@@ -19,6 +16,9 @@ from kafkascope_analyzer.report.model.recoveries import took_text
 from kafkascope_analyzer.report.model.starts import Start, both_ends, slowest_text, with_steps
 from kafkascope_analyzer.report.page_model.waits import StallBand
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import Recovery
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400

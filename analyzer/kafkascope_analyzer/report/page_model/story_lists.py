@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table
 from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.findings import Findings
@@ -15,6 +13,8 @@ from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_of, unread_text
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_spark.stories.tables import REBALANCES, TRANSACTIONS
+from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_ROWS = 2_000
 MOST_EVIDENCE = 12

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.formatting import clock, span
 from kafkascope_analyzer.report.model.incidents.broker_lanes import BrokerLane, Stretch, broker_lanes
 from kafkascope_analyzer.report.model.incidents.waits import wait_text
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.stalls.table import Stall
 
 MOST_STALLS = 5_000
 

@@ -7,9 +7,6 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kafkascope_analyzer.dataset.stories.cadences import Cadence
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupStepRow
 from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.client_texts import client_facts, client_name, job_text, kind_text
@@ -19,6 +16,9 @@ from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Start, slowest_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
+from kafkascope_spark.stories.cadences.table import Cadence
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.startups.table import NOT_READY, StartupStepRow
 
 MOST_CLIENTS = 60
 MOST_TOLD_CLIENTS = 12

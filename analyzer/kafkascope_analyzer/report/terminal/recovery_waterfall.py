@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.report.formatting import clock, node, outcome_text, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeRecovery, EpisodeStep
 from kafkascope_analyzer.report.model.recoveries import took_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 BAR = 20
 _STYLE = {"recovered": "green", "still_open": "bold yellow"}

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.formatting import clock, list_of, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 BAR = 20
 MOST_STARTS = 20

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
-from kafkascope_analyzer.dataset.stories.cadences import Cadence
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.expectations import MIN_IDLE_MS
+from kafkascope_spark.stories.cadences.table import Cadence
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
 

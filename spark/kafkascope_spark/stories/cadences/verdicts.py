@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.cadences import CadenceVerdict, ExpectedFrom
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_spark.stories.cadences import expectations as expect
+from kafkascope_spark.stories.cadences.table import CadenceVerdict, ExpectedFrom
 from kafkascope_spark.stories.libraries.registry import library
 
 MIN_GAPS = 2

@@ -13,11 +13,11 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES, FindingRow
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.table_rows import read
 from kafkascope_spark.stories.findings.rule import Facts, Follows
+from kafkascope_spark.stories.findings.table import SEVERITIES, FindingRow
+from kafkascope_spark.stories.tables import INCIDENTS, STALLS
 
 _ROUTINE = SEVERITIES.index("info")
 

@@ -1,9 +1,9 @@
 """The findings about clients that are themselves at fault: what their incident says, for each client."""
 
-from kafkascope_analyzer.dataset.stories import INCIDENTS
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.wording import first_sentence
+from kafkascope_spark.stories.tables import INCIDENTS
 
 # One finding per incident and client; one for all clients of which no request could be read. A client that is served in
 # another way still tries in vain.

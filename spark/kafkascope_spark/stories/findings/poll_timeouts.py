@@ -6,7 +6,6 @@ leaves once without a reason may have changed its subscription, so that is not r
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import any_of, longer_than
 from kafkascope_spark.stories.findings.read import Where
@@ -14,6 +13,7 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.wording import client, times
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import CLIENTS
 
 KIP_800 = "poll timeout"
 _EVENT = "conn_id, request_id, ts_ns, group_id"

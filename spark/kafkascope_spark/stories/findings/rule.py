@@ -6,11 +6,11 @@ from operator import attrgetter
 from typing import Any
 
 from kafkascope_analyzer.dataset.capture_time import since_start
-from kafkascope_analyzer.dataset.stories.findings import Severity
 from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings import wording
 from kafkascope_spark.stories.findings.candidates import Candidates
 from kafkascope_spark.stories.findings.read import Read
+from kafkascope_spark.stories.findings.table import Severity
 from kafkascope_spark.stories.incidents.kinds import names_of
 
 

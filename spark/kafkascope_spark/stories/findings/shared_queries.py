@@ -4,11 +4,11 @@ Each is Spark SQL over the dataset's tables and over other queries of this modul
 a shared query gives that an alias.
 """
 
-from kafkascope_analyzer.dataset.stories import INCIDENTS, RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings.conditions import above, longer_than
 from kafkascope_spark.stories.findings.read import Events, Groups, Messages, Where
 from kafkascope_spark.stories.incidents.kinds import KINDS
+from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
 CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
 """The columns that connection_clients has of a client."""

@@ -1,11 +1,11 @@
 """Members that their group went on without: silent until the session timed out, and not seen since."""
 
-from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.sql import literals
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import REBALANCES
 
 REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
 """Errors by which a member learns that it is none any more."""

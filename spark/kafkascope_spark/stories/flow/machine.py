@@ -6,9 +6,9 @@ Rows come sorted by time. Memory is how far each reader is, and the slice that i
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
 from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FlowEvent, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
+from kafkascope_spark.stories.flow.table import PartitionFlow
 from kafkascope_spark.stories.keyed import Origin
 
 

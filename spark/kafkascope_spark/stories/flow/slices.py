@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, histogram_of, percentile_us
-from kafkascope_analyzer.dataset.stories.partition_flow import PartitionFlow
 from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FetchSlice, ProduceSlice
+from kafkascope_spark.stories.flow.table import PartitionFlow
 
 
 class Reader(NamedTuple):

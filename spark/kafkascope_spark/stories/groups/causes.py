@@ -11,7 +11,7 @@ from kafkascope_spark.stories.groups.generation import Departure, Generation
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """trigger as in dataset.stories.rebalances.TRIGGERS; why: a sentence; request_ids prove it."""
+    """trigger as in groups.table.TRIGGERS; why: a sentence; request_ids prove it."""
 
     trigger: str
     why: str

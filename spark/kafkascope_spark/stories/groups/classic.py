@@ -7,7 +7,6 @@ end: by then its last member had its assignment, and what it cost is known.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups import model
@@ -23,6 +22,7 @@ from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, RejoinRequest
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 SETTLED_HEARTBEATS = 2
 """Heartbeats in one generation that show it to be stable where the responses to SyncGroup are not in the capture."""

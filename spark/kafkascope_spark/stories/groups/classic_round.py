@@ -1,12 +1,12 @@
 """What a classic group's generation is compared with and concluded from when its row is due."""
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.findings.wording import duration
 from kafkascope_spark.stories.groups.causes import cause_of
 from kafkascope_spark.stories.groups.classic_causes import EVICTION_SLACK_NS, Comparison, explanations
 from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
 from kafkascope_spark.stories.groups.ownership import Ownership
 from kafkascope_spark.stories.groups.rebalance_row import MS, Round, last_entered, rebalance_row
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 COOPERATIVE_ASSIGNORS = ("cooperative-sticky", "stream", "compatible", "sessioned")
 """Assignors whose members keep what they have while they join: the consumer's and franz-go's (KIP-429), Streams' since

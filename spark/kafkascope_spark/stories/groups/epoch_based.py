@@ -9,7 +9,6 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 
 from collections.abc import Iterable, Iterator
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import AssignedTasks, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.findings.wording import duration
@@ -21,6 +20,7 @@ from kafkascope_spark.stories.groups.event_order import Phase
 from kafkascope_spark.stories.groups.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
 from kafkascope_spark.stories.groups.ownership import Change, Ownership
 from kafkascope_spark.stories.groups.protocol import GroupMachine
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 JOINS, LEAVES = 0, -1
 """Member epochs with which a member asks to join, and says that it leaves; -2 is a static member that will be back."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.causes import Cause, Explanations, cause_of, first_eviction
 from kafkascope_spark.stories.groups.generation import Generation
 from kafkascope_spark.stories.groups.ownership import Change, Move
 from kafkascope_spark.stories.groups.rebalance_row import Round, last_entered, rebalance_row
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 MODE = "incremental"
 """The coordinator moves partitions one by one; nobody stops for the others (KIP-848)."""

@@ -79,7 +79,7 @@ class Departure:
 
     member: Member
     how: str
-    """As in dataset.stories.rebalances.DEPARTURES."""
+    """As in groups.table.DEPARTURES."""
     why: str | None = None
     """A sentence; of a replaced member, the member id that took its place."""
     request_id: str | None = None

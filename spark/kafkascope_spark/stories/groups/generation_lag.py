@@ -3,8 +3,8 @@ kind group_lag: one for each generation and topic-partition.
 """
 
 from kafkascope_analyzer.dataset.ranges import OFFSETS_APART
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupLag
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 
 class GenerationLag:

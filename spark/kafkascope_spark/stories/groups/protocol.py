@@ -8,12 +8,12 @@ and of what nobody owns.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import GroupProtocol
 from kafkascope_spark.stories.groups.event_order import Event, Phase
 from kafkascope_spark.stories.groups.generation import Generation
 from kafkascope_spark.stories.groups.ownership import Ownership
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.groups.transitions import E, S, Transitions
 
 Handler = Callable[[GroupRequest], Iterator[RebalanceRow] | None]

@@ -4,17 +4,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.rebalances import (
-    DepartedMember,
-    GroupMember,
-    ReassignedPartition,
-    RebalanceRow,
-)
 from kafkascope_parsers.versions import MOST_INT32, parse_number
 from kafkascope_spark.stories.groups.causes import Cause
 from kafkascope_spark.stories.groups.embedded_data import USUAL_TYPE
 from kafkascope_spark.stories.groups.generation import Departure, Generation, Member
 from kafkascope_spark.stories.groups.ownership import Change, Move
+from kafkascope_spark.stories.groups.table import (
+    DepartedMember,
+    GroupMember,
+    ReassignedPartition,
+    RebalanceRow,
+)
 
 MS = 1_000_000
 Place = tuple[str, int]

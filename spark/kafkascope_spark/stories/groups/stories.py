@@ -8,8 +8,6 @@ were read (stalls.machine).
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupEvent, GroupLag, GroupRequest, MemberActivity
 from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_spark.stories.groups.classic import ClassicGroup
@@ -17,10 +15,12 @@ from kafkascope_spark.stories.groups.epoch_based import EpochGroup
 from kafkascope_spark.stories.groups.event_order import Event, EventOrder
 from kafkascope_spark.stories.groups.generation_lag import GenerationLag
 from kafkascope_spark.stories.groups.protocol import GroupMachine
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.machine import Service, ServiceEvent
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.table import Stall
 
 GroupRow = RebalanceRow | Stall
 _PROTOCOL_OF_API = {api: protocol for protocol in PROTOCOLS for api in protocol.keys}

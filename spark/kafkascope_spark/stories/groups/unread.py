@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kafkascope_analyzer.dataset.stories.rebalances import ReassignedPartition, RebalanceRow
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.groups.rebalance_row import Place, partition_entry, topic_partition
+from kafkascope_spark.stories.groups.table import ReassignedPartition, RebalanceRow
 from kafkascope_spark.stories.stalls.machine import Service
 
 

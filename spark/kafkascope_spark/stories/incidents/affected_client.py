@@ -6,8 +6,8 @@ One row for each client goes to the stage that makes the incidents; it keeps tho
 from collections import Counter
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 

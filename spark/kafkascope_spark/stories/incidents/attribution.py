@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, takewhile
 from operator import attrgetter, itemgetter
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
@@ -19,6 +18,7 @@ from kafkascope_spark.stories.incidents.stall_candidates import (
     Candidates,
     KnownFailures,
 )
+from kafkascope_spark.stories.stalls.table import Stall
 
 Rule = Callable[[Stall, Candidates], Failure | None]
 

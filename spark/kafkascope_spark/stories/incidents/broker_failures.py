@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from operator import attrgetter
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_STATE
@@ -20,6 +19,7 @@ from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.kinds.replication import REPLICATION
 from kafkascope_spark.stories.incidents.kinds.texts import ENDED_STATES
+from kafkascope_spark.stories.servers.table import BrokerState
 
 Span = tuple[int, int]
 

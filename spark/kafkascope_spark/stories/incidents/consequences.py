@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from kafkascope_analyzer.dataset.row_types import StoryRow
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, is_of_time
 from kafkascope_spark.stories.incidents.incident_rows import clients_of, end_ns
+from kafkascope_spark.stories.recoveries.table import Recovery
+from kafkascope_spark.stories.startups.table import StartupRow
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 NEAR_NS = SECOND
 """Longest time after the end of a failure in which a consequence may begin: a member joins again once it is served. The

@@ -9,9 +9,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers.error_facts import LED_ELSEWHERE
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 HANDOVER_NS = 5 * SECOND
 """Longest time between two refusals, or the last one and the end of the connections: the controller lets the broker go

@@ -4,15 +4,15 @@ one kind have in common; each is a module of kinds/."""
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
 
 SECOND = 1_000_000_000
 FOLLOWS_NS = 15 * SECOND

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
+from kafkascope_spark.stories.findings.table import SEVERITIES
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.table import IncidentRow
 
 
 def with_families(rows: Mapping[Failure, IncidentRow]) -> dict[Failure, IncidentRow]:

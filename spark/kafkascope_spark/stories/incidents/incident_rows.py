@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Callable
 
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.stalls import SEVERE_MS
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.stalls.table import SEVERE_MS
 
 MOST_EVIDENCE = 100
 

@@ -9,13 +9,8 @@ from typing import TypeVar, assert_never
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.attribution import (
@@ -38,6 +33,7 @@ from kafkascope_spark.stories.incidents.other_failures import give_paths, of_err
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -45,6 +41,10 @@ from kafkascope_spark.stories.incidents.zookeeper_session import (
     of_lost_sessions,
 )
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import StartupRow
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 R = TypeVar("R")
 T = TypeVar("T")

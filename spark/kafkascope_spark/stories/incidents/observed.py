@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Protocol
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
 
 NO_SERVER = "BROKER:9092"
 """Stands for a broker where the capture shows none that served anybody."""

@@ -4,9 +4,8 @@ permissions, quotas, missing topics; and stalls that nothing in the capture expl
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
@@ -16,6 +15,7 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.stalls.table import Stall
 
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""

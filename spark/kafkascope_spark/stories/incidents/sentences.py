@@ -1,12 +1,12 @@
 """What an incident says: what failed, from when to when, who stood still because of it."""
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.texts import expiry
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.stalls.table import Stall
 
 UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 """Outcomes of recoveries whose clients were not served, there or elsewhere."""

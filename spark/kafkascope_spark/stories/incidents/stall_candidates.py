@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.client_failures import groups_of
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
+from kafkascope_spark.stories.stalls.table import Stall
 
 LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.versions import MOST_INT32, parse_number
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 
 def topic_of(recovery: Recovery) -> str | None:

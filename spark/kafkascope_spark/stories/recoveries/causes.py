@@ -13,8 +13,8 @@ from bisect import insort
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers.error_facts import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 SECOND = 1_000_000_000
 GAP_NS = 5 * SECOND

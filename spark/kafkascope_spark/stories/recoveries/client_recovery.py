@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 
 @dataclass(slots=True)

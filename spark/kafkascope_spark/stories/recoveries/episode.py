@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.recoveries import RefreshTrigger
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_parsers.api_keys import FIND_COORDINATOR, METADATA
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
@@ -14,6 +13,7 @@ from kafkascope_spark.stories.recoveries.reaction import Reaction
 from kafkascope_spark.stories.recoveries.reaction_check import ReactionCheck
 from kafkascope_spark.stories.recoveries.resources import Resource
 from kafkascope_spark.stories.recoveries.states import LOST, TRANSITIONS, State, Trigger, loser_of
+from kafkascope_spark.stories.recoveries.table import RefreshTrigger
 
 FIRST_STEPS, LAST_STEPS = 80, 20
 """Steps kept of one episode: how it began and how it ended; the others are counted only."""

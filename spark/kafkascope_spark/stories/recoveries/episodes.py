@@ -7,8 +7,6 @@ episode holds.
 import hashlib
 from collections.abc import Callable, Iterator
 
-from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers.error_facts import BRIEF_NS, BRIEFLY_NORMAL
@@ -20,6 +18,8 @@ from kafkascope_spark.stories.recoveries.reaction import Reaction
 from kafkascope_spark.stories.recoveries.reactions import reaction_to
 from kafkascope_spark.stories.recoveries.resources import Resource
 from kafkascope_spark.stories.recoveries.states import Trigger
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
+from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 MAX_OPEN = 10_000
 """Episodes open at one time in one instance: more topic-partitions than a broker should lead."""

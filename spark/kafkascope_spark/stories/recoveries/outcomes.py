@@ -8,10 +8,10 @@ another member's by now.
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from kafkascope_analyzer.dataset.stories.recoveries import RecoveryOutcome
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.episode import Episode
 from kafkascope_spark.stories.recoveries.states import State
+from kafkascope_spark.stories.recoveries.table import RecoveryOutcome
 
 GAVE_UP_NS = 1_000_000_000
 """A client that does other work for so long after an error, and does not try again, has given up."""

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Move
 from kafkascope_spark.stories.incidents.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds import names_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.restarts.outage import Outage
+from kafkascope_spark.stories.stalls.table import Stall
 
 AFTER_NS = 15 * SECOND
 """Leaders and coordinators that move back within this time after a restart belong to it (incidents: FOLLOWS_NS)."""

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from kafkascope_analyzer.dataset.broker_releases import release_spans
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import StoryRow
-from kafkascope_analyzer.dataset.stories.broker_restarts import BrokerRestart
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.topology_facts import moves_in
 from kafkascope_spark.stories.incidents.families import roots_of
 from kafkascope_spark.stories.incidents.kinds import names_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.restarts.costs import costs, families_of
 from kafkascope_spark.stories.restarts.outage import Outage, outages
+from kafkascope_spark.stories.restarts.table import BrokerRestart
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
 
 _RESTARTS = names_of(lambda kind: kind.restarts)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.broker_releases import ReleaseSpan, upgrades
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.topology_facts import Move
 from kafkascope_spark.stories.findings.wording import node
 from kafkascope_spark.stories.incidents.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.servers.table import BrokerState
 
 SHUTDOWN_NS = 3 * SECOND
 """Leaders that move away from a broker within this time of each other, and of the end of its connections, show that it

@@ -4,10 +4,10 @@ working with other brokers meanwhile, it was only refusing: a firewall, or the l
 from bisect import bisect_right
 from collections import defaultdict
 
-from kafkascope_analyzer.dataset.stories.broker_states import StateName
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, Host, Lost, ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch
+from kafkascope_spark.stories.servers.table import StateName
 
 _CLOSED = ("fin_server", "rst_server")
 _NOT_ACCEPTED = ("refused", "unanswered", "open")

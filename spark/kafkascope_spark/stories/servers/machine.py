@@ -15,11 +15,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import ServerHost
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.servers.record import ServerEvent, ServerRecord
 from kafkascope_spark.stories.servers.rows import states_of
+from kafkascope_spark.stories.servers.table import BrokerState
 
 
 class Server:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState, Unacknowledged
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
@@ -12,6 +11,7 @@ from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
 from kafkascope_spark.stories.servers.slow import slow_stretches
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
+from kafkascope_spark.stories.servers.table import BrokerState, Unacknowledged
 
 _MOST_EVIDENCE = 32
 _UNACKNOWLEDGED: dict[frozenset[str], Unacknowledged] = {

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.broker_states import StateName
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.table import StateName
 
 SECOND_NS = 1_000_000_000
 SOON_NS = 1_500_000_000

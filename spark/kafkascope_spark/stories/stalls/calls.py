@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
-from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import (
@@ -25,6 +24,7 @@ from kafkascope_parsers.error_facts import (
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
+from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
 LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
 """A slower answer is a wait; one that is long enough is a stall."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 
 GROUP, SERVICE = "group", "service"

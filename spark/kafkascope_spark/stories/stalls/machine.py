@@ -6,13 +6,13 @@ First come the clients of the service. Memory is that of one client or group: it
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, ProduceWait
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.clients import ServiceClient, owner_of
 from kafkascope_spark.stories.stalls.consume import Reads, consume_waits
 from kafkascope_spark.stories.stalls.produce import produce_waits
 from kafkascope_spark.stories.stalls.stall import JoinedWaits, StallLimits, Subject, Wait, join_waits, stalls_of
+from kafkascope_spark.stories.stalls.table import Stall
 
 FETCH_RUN = "fetch_run"
 ServiceEvent = ServiceClient | ProduceWait | FetchRun

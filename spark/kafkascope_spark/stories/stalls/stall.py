@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall, StallKind
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
 JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:

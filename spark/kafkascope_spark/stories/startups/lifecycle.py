@@ -11,7 +11,6 @@ start.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.startups import StartOutcome, StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
@@ -33,6 +32,7 @@ from kafkascope_spark.stories.startups.steps import (
     tcp_connect,
     tls_handshake,
 )
+from kafkascope_spark.stories.startups.table import StartOutcome, StartupRow, StartupStepRow
 
 MAX_STEPS = 2_000
 """Steps that are kept of one start: the steps of a client that retries for hours repeat themselves."""

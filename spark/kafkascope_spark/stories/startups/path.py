@@ -8,8 +8,8 @@ to the microsecond.
 
 import bisect
 
-from kafkascope_analyzer.dataset.stories.startups import BrokerWhy, Phase, StartupStepRow, WaitWhy
 from kafkascope_spark.stories.startups.steps import BROKER_WHY, OPENING, REPEATABLE, Step
+from kafkascope_spark.stories.startups.table import BrokerWhy, Phase, StartupStepRow, WaitWhy
 
 
 def number_attempts(steps: list[Step]) -> None:

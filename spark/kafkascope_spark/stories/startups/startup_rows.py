@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.startups import Phase, StartOutcome, StartupRow, StartupStepRow
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.startups.comparison import Comparison, compare
 from kafkascope_spark.stories.startups.expected import Sequence, sequence_name, sequence_of
 from kafkascope_spark.stories.startups.outcomes import failed_at
 from kafkascope_spark.stories.startups.path import number_attempts, on_critical_path, step_rows, total_us
 from kafkascope_spark.stories.startups.steps import PHASE_OF_STEP, Step
+from kafkascope_spark.stories.startups.table import Phase, StartOutcome, StartupRow, StartupStepRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@ same thing."""
 
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.startups import BrokerWhy, Phase, StepOutcome
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import INFORMING
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.clients.identity.kinds import Kind
 from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.stories.startups.table import BrokerWhy, Phase, StepOutcome
 
 STEP_OF_API = {
     api_keys.API_VERSIONS: "api_versions",

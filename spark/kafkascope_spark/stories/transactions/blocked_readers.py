@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso
+from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_CONSUMERS = 100
 """Consumers kept of one last stable offset: enough to see who waits, whatever the size of the group."""

@@ -3,7 +3,6 @@
 import enum
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
     TransactionMarkers,
     TransactionRequest,
@@ -11,6 +10,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
 )
 from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
 from kafkascope_spark.stories.keyed import Origin
+from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 
 class EventKind(enum.Enum):

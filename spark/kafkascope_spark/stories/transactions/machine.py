@@ -8,12 +8,12 @@ since the last bound.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso, TransactionEventBody
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stage_rows import StageRow
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, is_long
 from kafkascope_spark.stories.transactions.states import Trigger
+from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.transactional_id import TransactionalId
 

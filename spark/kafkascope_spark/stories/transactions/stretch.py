@@ -8,11 +8,11 @@ events wait from the first Produce request of a stretch to the bound that ends i
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.dataset.tables.event_kinds.transactions import TransactionBlockedByLso, TransactionWritten
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.blocked_readers import BlockedReaders, blocked_order
 from kafkascope_spark.stories.transactions.event import EventKind, TransactionEvent
+from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 MOST_WAITING = 50_000
 """Events that wait for the end of a stretch. Where there are more, the stretch is added up in two parts: a batch

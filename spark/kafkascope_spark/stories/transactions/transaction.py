@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_spark.stories.transactions.event import TransactionEvent
 from kafkascope_spark.stories.transactions.states import END_KINDS, ENDED, OUTCOMES, State, Trigger, next_state
+from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 
 MOST_EVIDENCE = 32
 ROUTINE_EVIDENCE = 24

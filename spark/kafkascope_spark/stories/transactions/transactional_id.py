@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer, TransactionRow
 from kafkascope_analyzer.dataset.tables.event_kinds.transactions import (
     TransactionBlockedByLso,
     TransactionEventBody,
@@ -24,6 +23,7 @@ from kafkascope_spark.stories.transactions.event import (
 )
 from kafkascope_spark.stories.transactions.states import State, Trigger
 from kafkascope_spark.stories.transactions.stretch import Stretch
+from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
 from kafkascope_spark.stories.transactions.transaction import Transaction
 from kafkascope_spark.stories.transactions.triggers import (
     TRY_AGAIN,

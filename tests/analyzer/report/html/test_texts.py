@@ -3,9 +3,6 @@
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
-from kafkascope_analyzer.dataset.stories.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
@@ -42,6 +39,9 @@ from kafkascope_analyzer.report.page_model.story_lists import (
     worded_transaction,
 )
 from kafkascope_analyzer.report.page_model.waits import StallBand
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import StartupStepRow
+from kafkascope_spark.stories.transactions.table import BlockedConsumer
 
 S = 1_000_000_000
 T0 = 100 * S

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.table_rows import rows
 from kafkascope_analyzer.dataset.tables import ERRORS, OUT_OF_RANGE, REQUESTS
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
@@ -19,6 +18,7 @@ from kafkascope_analyzer.report.model.out_of_range import MOST_FIELDS, fields_ou
 from kafkascope_analyzer.report.model.presence import presence
 from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_analyzer.report.rows import grouped, select, select_each
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 
 
 def test_apis_and_errors_are_those_of_the_requests(dataset) -> None:

@@ -1,9 +1,9 @@
 import pytest
 
-from kafkascope_analyzer.dataset.stories import CADENCE_NAMES, CADENCES
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics
 from kafkascope_spark.stories.cadences.verdicts import ClientSettings as Settings
 from kafkascope_spark.stories.cadences.verdicts import verdict_of
+from kafkascope_spark.stories.tables import CADENCE_NAMES, CADENCES
 
 
 def measured(cadence: str, p50: int, longest: int | None = None, n: int = 20) -> LoopStatistics:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent
 from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_spark.stories.clients.machine import ClientStories
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
 from kafkascope_spark.stories.event_decoder import EventRow
 from kafkascope_spark.stories.model import Connection

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_spark.stories.tables import STORY_TABLES
 
 S = 1_000_000_000
 TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.stories.findings.causes import Cause, Causes, CauseStall
 from kafkascope_spark.stories.findings.rule import Facts, Follows
+from kafkascope_spark.stories.findings.table import FindingRow
 
 S = 1_000_000_000
 Row = dict[str, Any]

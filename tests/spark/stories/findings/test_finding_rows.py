@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_spark.queries.finding_rows import SCHEMA, finding_row, finding_writer
 from kafkascope_spark.stories.findings.causes import Cause, Causes, CauseStall
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.table import FindingRow
 
 S = 1_000_000_000
 DETECTOR = Detector(reads={}, query="", subject=fact("topic"), sentence=lambda f: f"{f.n} of {f.topic}")

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.findings import FindingRow
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.findings import registry, rules
@@ -21,6 +20,7 @@ from kafkascope_spark.stories.findings.conditions import at_least
 from kafkascope_spark.stories.findings.pages import index_page, rule_page
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Rule
+from kafkascope_spark.stories.findings.table import FindingRow
 
 QUERY = """
 select null as client_instance_id, null as conn_ids, server_port, count(*) as n, min(first_ns) as first_ns,

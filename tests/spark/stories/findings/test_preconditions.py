@@ -13,7 +13,6 @@ import pytest
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, INGEST_TABLES, REQUESTS
 from kafkascope_spark.queries.statement import selected_names
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
@@ -42,6 +41,7 @@ from kafkascope_spark.stories.findings.read import Events, Groups, Read, Source,
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Detector, fact
 from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES, USAGE
+from kafkascope_spark.stories.tables import CLIENTS, RECOVERIES, STORY_TABLES
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories import FINDINGS, INCIDENTS
 from kafkascope_spark.queries.statement import TABLES
 from kafkascope_spark.stories.findings import thresholds
 from kafkascope_spark.stories.findings.pages import index_page, rule_page
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.stories.tables import FINDINGS, INCIDENTS
 
 DOCS = pathlib.Path(__file__).parents[4] / "docs" / "rules"
 SEVERITIES = FINDINGS.column("severity").values

@@ -21,7 +21,6 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.ranges import CODE, NODE_ID, PARTITION, PORT, TIME_NS, column_range
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, RECOVERIES, STALLS, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import EVENTS, INGEST_TABLES
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.sql.database import Database
@@ -31,6 +30,7 @@ from kafkascope_spark.queries.transform import found_facts
 from kafkascope_spark.stories.findings.causes import causes_in
 from kafkascope_spark.stories.findings.preconditions import Preconditions
 from kafkascope_spark.stories.findings.registry import RULES
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS, INCIDENTS, RECOVERIES, STALLS, STARTUPS, STORY_TABLES
 from kafkascope_spark.tables import Tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import column_fields
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequestBody, GroupResponseBody
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.stories.groups import model
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.machine import FETCH_RUN

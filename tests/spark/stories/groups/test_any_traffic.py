@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 ERRORS = (None, None, None, "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID", "NOT_COORDINATOR")
 MEMBERS = ("", "a", "b", "c", "d")

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.classic_states import (
     CLASSIC_TRANSITIONS,
     ClassicEvent,
     ClassicState,
     begins_a_round,
 )
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.groups.transitions import Transitions
 
 MS = 1_000_000

@@ -15,7 +15,7 @@ NEW = GroupProtocol(
 group_protocols.PROTOCOLS = (*group_protocols.PROTOCOLS, NEW)
 (KEY,) = NEW.keys
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
+from kafkascope_spark.stories.tables import CLIENTS, REBALANCES
 from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest, GroupRequestBody, GroupResponseBody
 from kafkascope_analyzer.report.model.client_texts import GROUP_PROTOCOLS, ROUNDS

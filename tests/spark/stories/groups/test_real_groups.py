@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, KINDS, RANKS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_spark.stories.groups.stories import Group
+from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.table import Stall
 
 GROUPS = pathlib.Path(__file__).parents[4] / "fixtures" / "groups"
 RECORDED = sorted(GROUPS.glob("*.json.gz"))

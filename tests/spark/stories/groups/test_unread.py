@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.rebalances import RebalanceRow
 from kafkascope_spark.stories.groups.rebalance_row import topic_partition
+from kafkascope_spark.stories.groups.table import RebalanceRow
 
 MS = 1_000_000
 New = Callable[..., Any]

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_spark.stories.libraries.java import JAVA
 from kafkascope_spark.stories.libraries.registry import LIBRARIES
 from kafkascope_spark.stories.libraries.registry import library as library_called
+from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell

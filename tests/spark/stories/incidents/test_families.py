@@ -1,10 +1,10 @@
 """The severity of a family is the worst of its incidents."""
 
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.path import PATH
+from kafkascope_spark.stories.incidents.table import IncidentRow
 
 from .conftest import row_of
 

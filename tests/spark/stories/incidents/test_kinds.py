@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.dataset.incident_kinds import CLIENT_FAULTS, INCIDENT_KINDS
-from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS
 from kafkascope_parsers.error_facts import ERROR_CODES
+from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR, KIND_OF_STATE, KINDS, names_of, words_of
+from kafkascope_spark.stories.tables import BROKER_STATES, INCIDENTS
 
 from .conftest import MakeRow
 
@@ -67,14 +67,14 @@ DISK_FAILED = Kind(
 """
 PROGRAM = """
 import json, pickle, sys, types
-import kafkascope_analyzer.dataset.incident_kinds as listed
+import kafkascope_spark.stories.incidents.kind_names as listed
 
 listed.INCIDENT_KINDS += ("disk_failed",)
 plug_in = types.ModuleType("kafkascope_spark.stories.incidents.kinds.disk_failed")
 exec(sys.argv[1], plug_in.__dict__)
 sys.modules[plug_in.__name__] = plug_in
 
-from kafkascope_analyzer.dataset.stories import INCIDENTS
+from kafkascope_spark.stories.tables import INCIDENTS
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_spark.stories.incidents.kinds import words_of
 from kafkascope_spark.stories.incidents.machine import Incidents
@@ -112,7 +112,7 @@ def test_a_kind_is_its_module_and_its_name_in_the_list(recovery: MakeRow) -> Non
 @pytest.mark.parametrize("name", ["disk_failed", "nothing"])
 def test_a_name_without_its_module_is_an_error(name: str) -> None:
     program = (
-        "import kafkascope_analyzer.dataset.incident_kinds as listed\n"
+        "import kafkascope_spark.stories.incidents.kind_names as listed\n"
         f"listed.INCIDENT_KINDS += ({name!r},)\n"
         "import kafkascope_spark.stories.incidents.kinds"
     )

@@ -7,10 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, RebalanceRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
+from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.incident_rows import advice_of
 from kafkascope_spark.stories.incidents.kinds import KINDS
@@ -18,6 +15,9 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, row_of
 

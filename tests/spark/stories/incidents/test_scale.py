@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.startups.table import StartupRow
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, row_of
 

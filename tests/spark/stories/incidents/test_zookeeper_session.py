@@ -15,10 +15,10 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.servers.table import BrokerState
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row, ns
 

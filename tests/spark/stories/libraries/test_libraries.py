@@ -1,6 +1,5 @@
 """The libraries that are known, as one list of their objects."""
 
-from kafkascope_analyzer.dataset.stories.startups import STARTUP_STEPS
 from kafkascope_spark.stories.libraries.aiokafka import AIOKAFKA
 from kafkascope_spark.stories.libraries.franz_go import FRANZ_GO
 from kafkascope_spark.stories.libraries.java import JAVA
@@ -10,6 +9,7 @@ from kafkascope_spark.stories.libraries.kafkajs import KAFKAJS
 from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
 from kafkascope_spark.stories.libraries.registry import LIBRARIES, UNKNOWN, library, library_of_software
 from kafkascope_spark.stories.libraries.sarama import SARAMA
+from kafkascope_spark.stories.startups.table import STARTUP_STEPS
 
 
 def test_each_is_in_the_list_under_its_name() -> None:

@@ -3,8 +3,8 @@ from types import FrameType
 from typing import Any
 
 from kafkascope_analyzer.dataset.row_types import column_fields
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_spark.stories.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 
 def episode(at: float, error: str, resource: str, node: int | None = None, **changes: Any) -> Recovery:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries import episodes as module
@@ -12,6 +11,7 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.recoveries.episodes import Episodes
 from kafkascope_spark.stories.recoveries.journal import MOST_ENTRIES, EpisodeStep
 from kafkascope_spark.stories.recoveries.states import Trigger
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 
 MS = 1_000_000
 PARTITION = ("partition", "t-0")

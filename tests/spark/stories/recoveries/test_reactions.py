@@ -1,4 +1,3 @@
-from kafkascope_analyzer.dataset.stories import RECOVERY_STEPS
 from kafkascope_parsers.error_facts import ERROR_CODES, FATAL, NORMAL_ERRORS
 from kafkascope_parsers.schema import api_keys, api_name
 from kafkascope_parsers.schema.errors import error_codes, error_name
@@ -6,6 +5,7 @@ from kafkascope_spark.stories.libraries.registry import LIBRARIES
 from kafkascope_spark.stories.recoveries.reactions import ANY, reaction_to
 from kafkascope_spark.stories.recoveries.reactions_any import WITHOUT_CODE
 from kafkascope_spark.stories.recoveries.reactions_broker import BROKER
+from kafkascope_spark.stories.tables import RECOVERY_STEPS
 
 BY_LIBRARY = {library.name: library.reactions for library in LIBRARIES} | {"broker": BROKER}
 KAFKAS = {error_name(code) for code in error_codes()}

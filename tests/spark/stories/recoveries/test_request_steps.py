@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 
-from kafkascope_analyzer.dataset.stories.recovery_steps import RECOVERY_STEPS
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.schema import api_name
 from kafkascope_spark.stories.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
+from kafkascope_spark.stories.recoveries.steps_table import RECOVERY_STEPS
 
 MS = 1_000_000
 

@@ -2,12 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.recovery_steps import RecoveryStep
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
 
 MS = 1_000_000

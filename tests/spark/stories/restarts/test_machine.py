@@ -12,14 +12,14 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.row_types import StoryRow, column_converters
-from kafkascope_analyzer.dataset.stories.broker_restarts import BrokerRestart
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TOPOLOGY
 from kafkascope_parsers.schema import api_name
 from kafkascope_parsers.schema.releases import api_releases
+from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.restarts.machine import Restarts
+from kafkascope_spark.stories.restarts.table import BrokerRestart
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
 
 T = TypeVar("T")
 Row = dict[str, Any]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, RANKS
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.servers.record import ServerRecord
+from kafkascope_spark.stories.servers.table import BrokerState
 
 S = 1_000_000_000
 KEY = "10.0.0.1:9092"

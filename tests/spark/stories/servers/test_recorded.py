@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
-from kafkascope_analyzer.dataset.stories.broker_states import BrokerState
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.servers.machine import Server
+from kafkascope_spark.stories.servers.table import BrokerState
 
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
 ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")

@@ -4,12 +4,12 @@ together."""
 from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.row_types import column_converters
-from kafkascope_analyzer.dataset.stories.clients import ClientRow
 from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, ProduceWait
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.clients import (

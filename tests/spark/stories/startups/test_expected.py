@@ -1,4 +1,3 @@
-from kafkascope_analyzer.dataset.stories import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.kinds import Kind
 from kafkascope_spark.stories.libraries.registry import LIBRARIES
@@ -11,6 +10,7 @@ from kafkascope_spark.stories.startups.expected import (
     sequence_of,
 )
 from kafkascope_spark.stories.startups.steps import Step
+from kafkascope_spark.stories.tables import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
 
 
 def steps(*names: str) -> list[Step]:

@@ -1,13 +1,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.lifecycle import Startups
+from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
 
 MS = 1_000_000
 CAPTURE = (0, 60_000 * MS)

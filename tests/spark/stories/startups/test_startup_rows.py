@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from kafkascope_analyzer.dataset.stories.startups import StartupRow, StartupStepRow
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.startups.startup_rows import EndedStart, rows_of
 from kafkascope_spark.stories.startups.steps import Step
+from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
 
 
 def ended(instance: Instance, **changes: object) -> EndedStart:

@@ -14,12 +14,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, EVENT_ORDER
 from kafkascope_spark.stories.keyed import Origin
+from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "captures"
 MS, SECOND = 1_000_000, 1_000_000_000

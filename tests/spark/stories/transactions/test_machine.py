@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions.machine import ClientEnd, Transactions
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 Row = dict[str, Any]
 MS = 1_000_000

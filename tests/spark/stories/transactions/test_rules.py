@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.stories import CLIENTS, TRANSACTIONS
 from kafkascope_spark.queries.transform import findings
 from kafkascope_spark.stories.findings.rules import fenced_producer, hanging_transaction, stuck_consumer
+from kafkascope_spark.stories.tables import CLIENTS, TRANSACTIONS
 from kafkascope_spark.tables import Tables
 
 pytestmark = pytest.mark.spark

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.stories.transactions import TransactionRow
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.keyed import Origin
 from kafkascope_spark.stories.transactions import stretch
 from kafkascope_spark.stories.transactions.blocked_readers import MOST_CONSUMERS, SHORTEST_UNSEEN_NS
 from kafkascope_spark.stories.transactions.machine import Transactions
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 Row = dict[str, Any]
 SECOND = 1_000_000_000

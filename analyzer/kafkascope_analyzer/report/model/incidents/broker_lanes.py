@@ -12,9 +12,9 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
-from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.report.formatting import address, count, list_of, node, safe, span
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.tables import BROKER_STATES
 
 SERVING, UNKNOWN = "serving", "unknown"
 MOST_LANES = 200

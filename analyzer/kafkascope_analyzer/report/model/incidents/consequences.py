@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.report.formatting import clock, count, outcome_text, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
@@ -21,6 +18,9 @@ from kafkascope_analyzer.report.model.topology import ClusterChange, topology_mo
 from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, most_unread_text
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.table import Recovery
+from kafkascope_spark.stories.startups.table import StartupRow
 
 MOST_LISTED = 10
 

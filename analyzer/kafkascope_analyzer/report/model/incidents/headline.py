@@ -6,8 +6,6 @@ It never says that all is well where one of them is above info, and never that n
 from collections import Counter
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import StartupRow
 from kafkascope_analyzer.report.formatting import count, list_of, safe, span
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
@@ -24,6 +22,8 @@ from kafkascope_analyzer.report.model.incidents.model import (
 )
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_sentence
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import StartupRow
 
 NAMED = 3
 

@@ -4,17 +4,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS, STALLS
-from kafkascope_analyzer.dataset.stories.findings import FindingRow
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
-from kafkascope_analyzer.dataset.stories.stalls import Stall
-from kafkascope_analyzer.dataset.stories.startups import NOT_READY, StartupRow
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import read
+from kafkascope_spark.stories.findings.table import FindingRow
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.startups.table import NOT_READY, StartupRow
+from kafkascope_spark.stories.tables import CLIENTS, INCIDENTS, STALLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS
 from kafkascope_analyzer.dataset.table_rows import has_table, scan
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
@@ -20,6 +19,7 @@ from kafkascope_analyzer.dataset.tables import (
     UNDECODED,
 )
 from kafkascope_analyzer.report.formatting import count
+from kafkascope_spark.stories.tables import CLIENTS, INCIDENTS
 
 KAFKA, TLS = "kafka", "tls"
 _NEEDED = (CAPTURES, CONNECTIONS, ROLE_ROWS, REQUESTS, PARTITIONS, ERRORS, TOPOLOGY, TCP_EVENTS, UNDECODED)

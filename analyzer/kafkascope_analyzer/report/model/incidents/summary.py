@@ -4,9 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.incident_kinds import CLIENT_FAULTS
 from kafkascope_analyzer.dataset.stall_limit import limit_text
-from kafkascope_analyzer.dataset.stories.incidents import IncidentRow
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
@@ -18,7 +16,9 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, s
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
+from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
 from kafkascope_spark.stories.incidents.kinds import words_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20

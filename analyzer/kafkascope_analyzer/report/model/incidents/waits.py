@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkascope_analyzer.dataset.stories.stalls import Stall
 from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import (
@@ -16,6 +15,7 @@ from kafkascope_analyzer.report.model.incidents.model import (
     WAIT_OUTCOMES,
     Wait,
 )
+from kafkascope_spark.stories.stalls.table import Stall
 
 MOST_WAITS = 50
 MOST_IDS = 10

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kafkascope_analyzer.dataset.stories.startups import StartupStepRow
 from kafkascope_analyzer.report.page_model.drawn.part import Part
 from kafkascope_analyzer.report.page_model.lanes import LaneClient, LaneConnection, LaneRole, Lanes, TcpEvents
 from kafkascope_analyzer.report.page_model.recovery_texts import PageCause
 from kafkascope_analyzer.report.page_model.starts_and_recoveries import WordedRecovery, WordedStart, WordedStep
 from kafkascope_analyzer.report.page_model.waits import StallBand
+from kafkascope_spark.stories.startups.table import StartupStepRow
 
 
 @dataclass(frozen=True, slots=True)

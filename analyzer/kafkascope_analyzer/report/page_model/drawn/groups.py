@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember, ReassignedPartition
 from kafkascope_analyzer.report.model.unread_partitions import Member, Rebalance
 from kafkascope_analyzer.report.page_model.drawn.part import Part
 from kafkascope_analyzer.report.page_model.story_lists import (
@@ -13,6 +12,7 @@ from kafkascope_analyzer.report.page_model.story_lists import (
     PlacedTransactions,
     WordedTransaction,
 )
+from kafkascope_spark.stories.groups.table import DepartedMember, ReassignedPartition
 
 
 @dataclass(frozen=True, slots=True)

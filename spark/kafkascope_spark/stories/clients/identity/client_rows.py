@@ -1,10 +1,10 @@
 """The rows of the table `clients`."""
 
-from kafkascope_analyzer.dataset.stories.clients import ClientRow, EndState
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.library import software_name_of
+from kafkascope_spark.stories.clients.table import ClientRow, EndState
 from kafkascope_spark.stories.model import Connection
 
 SILENT_NS = 60_000_000_000

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of, with_client
 from kafkascope_spark.stories.findings.conditions import total
@@ -12,6 +11,7 @@ from kafkascope_spark.stories.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.stories.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.stories.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed
+from kafkascope_spark.stories.tables import CLIENTS
 
 ASKING = ("Metadata", "FindCoordinator", "DescribeCluster")
 GREETING = (

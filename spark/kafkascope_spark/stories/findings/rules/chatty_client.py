@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, with_client
@@ -13,6 +12,7 @@ from kafkascope_spark.stories.findings.shared_queries import USAGE
 from kafkascope_spark.stories.findings.sql import FIRST_OF_KIND
 from kafkascope_spark.stories.findings.wording import client, counted, duration
 from kafkascope_spark.stories.settings import setting, settings
+from kafkascope_spark.stories.tables import CLIENTS
 
 _SUCCEEDED = Where(
     USAGE,

@@ -1,11 +1,11 @@
 """`fenced_producer`: another instance took over the transactional id of a running producer."""
 
-from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.sql import joined_lists
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import TRANSACTIONS
 
 # One finding per transactional id, client that lost it, and client that took it over.
 _QUERY = f"""

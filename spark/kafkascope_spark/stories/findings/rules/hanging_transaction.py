@@ -1,11 +1,11 @@
 """`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
 
-from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.stories.findings.conditions import any_of
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import TRANSACTIONS
 
 # One finding per transaction that hung, or that the coordinator had to abort.
 _QUERY = """

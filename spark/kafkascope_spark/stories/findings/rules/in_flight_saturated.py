@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import CADENCES
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import at_least
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import clients_with_id, listed
 from kafkascope_spark.stories.settings import setting, settings
+from kafkascope_spark.stories.tables import CADENCES
 
 # One finding per client id, as all its processes have the same settings.
 _QUERY = """

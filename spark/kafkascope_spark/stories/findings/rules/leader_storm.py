@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.stories.findings.conditions import all_of, any_of, column
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
@@ -10,6 +9,7 @@ from kafkascope_spark.stories.findings.shared_queries import BEHIND
 from kafkascope_spark.stories.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.settings import settings
+from kafkascope_spark.stories.tables import RECOVERIES
 
 MOVED = (
     "NOT_LEADER_OR_FOLLOWER",

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
@@ -11,6 +10,7 @@ from kafkascope_spark.stories.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed, node, times
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import RECOVERIES
 
 # One finding per client and server.
 _QUERY = f"""

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
-from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
 from kafkascope_spark.stories.findings.conditions import NOT_NULL
@@ -14,6 +13,7 @@ from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detec
 from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import PARTITION_FLOW
 
 # Commits of a slice of time that leave out records which a member had fetched LATE_COMMIT_MS before or earlier. What a
 # group fetches again, because it rewinds or goes on from its last commit, counts from its last fetch.

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 
-from kafkascope_analyzer.dataset.stories import STARTUPS
 from kafkascope_spark.stories.findings.conditions import at_least
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.thresholds import SLOW_START_MS
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import STARTUPS
 
 MOST_REQUESTS = 10
 """Requests of one step that are named as evidence."""

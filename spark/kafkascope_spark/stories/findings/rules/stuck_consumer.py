@@ -1,6 +1,5 @@
 """`stuck_consumer`: a read_committed consumer waits behind a transaction that does not end."""
 
-from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.stories.clients.identity.library import library_named
 from kafkascope_spark.stories.findings.conditions import any_of, at_least, longer_than
 from kafkascope_spark.stories.findings.read import Where
@@ -9,6 +8,7 @@ from kafkascope_spark.stories.findings.sql import sorted_set
 from kafkascope_spark.stories.findings.thresholds import LONG_TRANSACTION_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed
 from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import TRANSACTIONS
 
 _HOLDING = Where(TRANSACTIONS, held_back=longer_than(0))
 _LONG_NS = f"{LONG_TRANSACTION_MS}000000L"

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from kafkascope_analyzer.dataset.incident_kinds import INCIDENT_KINDS
 from kafkascope_spark.stories.incidents.failure import Kind
+from kafkascope_spark.stories.incidents.kind_names import INCIDENT_KINDS
 
 
 def _kind(name: str) -> Kind:

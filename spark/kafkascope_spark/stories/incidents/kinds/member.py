@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from kafkascope_analyzer.dataset.stories.rebalances import DepartedMember
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.groups.table import DepartedMember
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,

@@ -5,7 +5,6 @@ Protocols". Names come from the wire and are quoted for a shell.
 import shlex
 from collections.abc import Iterable
 
-from kafkascope_analyzer.dataset.stories.recoveries import Recovery
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.findings.wording import listed
@@ -14,6 +13,7 @@ from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMA
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import topic_of
+from kafkascope_spark.stories.recoveries.table import Recovery
 
 _OPERATION = {
     api_keys.PRODUCE: "Write",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import StoryRow, declares
-from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
+from kafkascope_spark.stories.clients.client_instance import CLIENT_INSTANCE
 
 CADENCE_NAMES = (
     "heartbeat",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import I16, I32, NS, TIME, StoryRow, declares
-from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
 from kafkascope_parsers.error_facts import SILENT
+from kafkascope_spark.stories.clients.client_instance import CLIENT_INSTANCE
 
 RESOURCE_KINDS = ("partition", "group", "transaction", "coordinator", "connection", "authentication")
 RecoveryOutcome = Literal[

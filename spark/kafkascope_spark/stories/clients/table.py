@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import TIME, StoryRow, declares
-from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
 from kafkascope_parsers.group_protocols import PROTOCOLS
+from kafkascope_spark.stories.clients.client_instance import CLIENT_INSTANCE
 
 SoftwareFrom = Literal["api_versions", "behaviour"]
 Identity = Literal["sole", "shared"]

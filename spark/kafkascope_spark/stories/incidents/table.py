@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkascope_analyzer.dataset.incident_kinds import CLIENT_FAULTS, INCIDENT_KINDS
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
-from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
+from kafkascope_spark.stories.findings.table import SEVERITIES
+from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
 
 
 @declares(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, declares
-from kafkascope_analyzer.dataset.stories.client_instance import CLIENT_INSTANCE
+from kafkascope_spark.stories.clients.client_instance import CLIENT_INSTANCE
 
 Phase = Literal["bootstrap", "discovery", "direct", "group", "transaction", "steady"]
 StartOutcome = Literal["ready", "failed", "gave_up", "cut"]
