@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from kafkascope_spark.exchange import Batches, clusters
+from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters
 from kafkascope_spark.stories.incidents.machine import INCIDENT_DETECTOR, Incidents
 from kafkascope_spark.stories.restarts.machine import Restarts
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
@@ -36,14 +36,14 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
         writer = StoryWriter(run)
         reports: list[TaskReport] = []
         for cluster, of_cluster in clusters(batches):
+            rows = (unpacked(body) for batch in of_cluster for body in batch.column(BODY).to_pylist())
+            if cluster == NO_CLUSTER:
+                reports += rows
+                continue
             writer.begin_cluster(cluster)
             incidents = Incidents(run.capture_ns[0], writer.failed_parts)
-            for batch in of_cluster:
-                for row in map(unpacked, batch.column(BODY).to_pylist()):
-                    if isinstance(row, TaskReport):
-                        reports.append(row)
-                    else:
-                        incidents.take(row)
+            for found in rows:
+                incidents.take(found)
             restarts = Restarts(run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset)
             for row in incidents.finish():
                 writer.take(row)
