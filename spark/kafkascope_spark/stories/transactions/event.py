@@ -77,9 +77,9 @@ def decode_request(body: TransactionRequest, origin: Origin, left_ns: int | None
         answer_producer_epoch=body.answer_producer_epoch,
         timeout_ms=body.timeout_ms,
         committed=body.committed,
-        partitions=tuple(body.partitions or ()),
+        partitions=body.partitions,
         group_id=body.group_id,
-        errors=tuple(body.errors or ()),
+        errors=body.errors,
     )
 
 
@@ -93,7 +93,7 @@ def decode_markers(body: TransactionMarkers, ts_ns: int) -> TransactionEvent:
         producer_id=body.producer_id,
         producer_epoch=body.producer_epoch,
         committed=body.committed,
-        partitions=tuple(body.partitions or ()),
+        partitions=body.partitions,
     )
 
 
@@ -106,5 +106,5 @@ def decode_seen(body: TransactionSeen, ts_ns: int) -> TransactionEvent:
         protocol=body.protocol,
         producer_id=body.producer_id,
         producer_epoch=body.producer_epoch,
-        partitions=tuple(body.partitions or ()),
+        partitions=body.partitions,
     )

@@ -48,7 +48,7 @@ class _Written:
         self.n_answered += body.n_answered
         self.kept = self.kept[0] + body.kept_batches, self.kept[1] + body.kept_records
         self.sent = self.sent[0] + body.sent_batches, self.sent[1] + body.sent_records
-        self.errors.update(body.errors or ())
+        self.errors.update(body.errors)
         for partition, offset in zip(body.partitions, body.first_offsets, strict=True):
             offsets = [each for each in (self.first_offsets.get(partition), offset) if each is not None]
             self.first_offsets[partition] = min(offsets, default=None)

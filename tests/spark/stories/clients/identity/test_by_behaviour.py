@@ -1,0 +1,66 @@
+"""Clients of one name that count per connection. Oracle: the clients that made the connections."""
+
+from collections.abc import Callable
+from itertools import permutations
+
+import pytest
+
+from kafkascope_parsers.api_keys import API_VERSIONS, FETCH, HEARTBEAT, JOIN_GROUP, METADATA, PRODUCE
+from kafkascope_spark.stories.clients.identity.by_behaviour import Rank, candidates_by_behaviour
+from kafkascope_spark.stories.clients.identity.candidate import InstanceCandidate
+from kafkascope_spark.stories.model import Connection
+
+MS = 1_000_000
+Make = Callable[..., Connection]
+
+
+def names(candidates: list[InstanceCandidate]) -> list[set[str]]:
+    return [{c.conn_id for c in candidate.connections} for candidate in candidates]
+
+
+def consumer(make: Make, name: str, begin: int, end: int, node: int) -> list[Connection]:
+    """A member with a bootstrap connection, one to its coordinator and one that fetches; it closes them at its end."""
+    server = f"10.0.0.{node}:9092"
+    common = {"software_name": "librdkafka", "members": {f"member {name}"}, "ids": [(begin * MS, 1)]}
+    asks = {API_VERSIONS, METADATA}
+    boot = make(f"{name} boot", begin, end, apis=asks, first_api=METADATA, software_name="librdkafka", ids=[(1, 1)])
+    group = make(f"{name} group", begin + 20, end, apis={JOIN_GROUP, HEARTBEAT, API_VERSIONS}, **common)
+    fetch = make(f"{name} fetch", begin + 40, end, server=server, apis={FETCH, API_VERSIONS}, **common)
+    fetch.fetch_span = (begin + 50) * MS, (end - 10) * MS
+    for each in (group, fetch):
+        each.first_request_ns, each.last_request_ns = (begin + 50) * MS, (end - 10) * MS
+    return [boot, group, fetch]
+
+
+@pytest.mark.parametrize("begins", [(0, 300), (0, 2_000), (0, 9_000)])
+def test_members_of_one_group_are_told_apart(connection: Make, begins: tuple[int, int]) -> None:
+    """While both run, and one after the other."""
+    made = [consumer(connection, name, begin, begin + 5_000, node=1) for name, begin in zip("ab", begins, strict=True)]
+    members = sorted((c for client in made for c in client), key=lambda c: (c.begin_ns, c.conn_id))
+    candidates = candidates_by_behaviour(members)
+    assert names(candidates) == [{c.conn_id for c in client} for client in made]
+    assert not any(candidate.is_ambiguous for candidate in candidates)
+
+
+def test_each_connection_is_in_one_candidate(connection: Make) -> None:
+    """Whatever the order in which equal ones are named."""
+    for order in permutations("abc"):
+        members = [
+            connection(name, 10 * place, 1_000 + 100 * place, apis={PRODUCE}, produce_span=(1, 900 * MS))
+            for place, name in enumerate(order)
+        ]
+        assert names(candidates_by_behaviour(members)) == [{name} for name in order]
+
+
+def test_ids_that_go_on_join_what_behaviour_would_part(connection: Make) -> None:
+    first = connection("first", 0, 1_000, apis={FETCH}, ids=[(1, 1)], last_id=40, software_name="librdkafka")
+    second = connection("second", 5_000, 6_000, apis={FETCH}, ids=[(5_001 * MS, 41)], software_name="librdkafka")
+    (candidate,) = candidates_by_behaviour([first, second])
+    assert candidate.reasons == {"correlation ids that go on from one connection to the next"}
+    second.ids = [(5_001 * MS, 1)]
+    assert len(candidates_by_behaviour([first, second])) == 2
+
+
+def test_a_candidate_that_runs_is_better_than_one_that_ended_and_a_close_together_than_one_apart() -> None:
+    ranks = [Rank(ended, distance, age) for ended in (True, False) for distance in (4, 0) for age in (9, 2)]
+    assert sorted(ranks) == list(reversed(ranks))
