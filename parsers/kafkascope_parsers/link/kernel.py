@@ -37,7 +37,7 @@ from kafkascope_parsers.link.layers import (
     shim_layer,
     tunnel_layer,
 )
-from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays
+from kafkascope_parsers.link.segments import DSACK, SEGMENT_ROW, SegmentArrays
 
 __all__ = ["SEGMENT_ROW", "IpPlaces", "LinkState", "SegmentArrays", "read_packet", "read_packets"]
 
@@ -48,6 +48,12 @@ third VLAN tag). A mirrored packet of a pod network has 3."""
 IPV4_HEADER, IPV6_HEADER, TCP_HEADER = 20, 40, 20
 TIMESTAMPED_HEADER = 32
 """A TCP header with nothing but timestamps among its options, as all current systems send it."""
+
+
+OPTION_END, OPTION_NOP, OPTION_SACK, OPTION_TIMESTAMPS = 0, 1, 5, 8
+"""Kinds of TCP options (RFC 9293, 2018, 7323)."""
+SACK_BLOCK = 8
+"""Bytes of a SACK block: the sequence numbers of its first byte and of the one behind its last."""
 
 
 class LinkState(NamedTuple):
@@ -116,6 +122,41 @@ def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) ->
         seg.mark = np.uint64(buf[at + 7]) << np.uint64(24)
 
 
+@kernel
+def reports_duplicate(buf: NDArray[np.uint8], at: int, end: int, ack: int) -> bool:
+    """Whether the TCP options buf[at:end] report bytes that were received before: the first SACK block is below the
+    acknowledgment number, or part of the second block (RFC 2883, 4)."""
+    while end - at >= 2:
+        kind, size = buf[at], np.int64(buf[at + 1])
+        if kind == OPTION_NOP:
+            at += 1
+            continue
+        if kind == OPTION_END or size < 2 or size > end - at:
+            return False
+        if kind == OPTION_SACK and size >= 2 + SACK_BLOCK:
+            first, behind = big32(buf, at + 2), big32(buf, at + 6)
+            if is_before(first, ack):
+                return True
+            if size < 2 + 2 * SACK_BLOCK:
+                return False
+            return not is_before(first, big32(buf, at + 10)) and not is_before(big32(buf, at + 14), behind)
+        at += size
+    return False
+
+
+@kernel
+def is_before(one: int, other: int) -> bool:
+    """Whether a sequence number comes before another; they wrap around."""
+    return (one - other) & 0xFFFFFFFF > 0x7FFFFFFF
+
+
+@inlined
+def has_more_options(buf: NDArray[np.uint8], tcp: int, payload: int) -> bool:
+    """Whether the TCP header has options beside timestamps, as nearly all segments have them."""
+    size = payload - tcp
+    return size > TIMESTAMPED_HEADER or (size == TIMESTAMPED_HEADER and buf[tcp + 22] != OPTION_TIMESTAMPS)
+
+
 @inlined
 def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) -> int:
     """Reads the TCP header at `tcp`; the mark's part of the IP header is there already. Returns what it is."""
@@ -130,6 +171,8 @@ def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) 
     sent = 0
     if payload - tcp >= TIMESTAMPED_HEADER and end - tcp >= TIMESTAMPED_HEADER and not buf[tcp + 13] & 2:
         sent = big32(buf, tcp + 24) & 0xFFFFFF
+    if not buf[tcp + 13] & 2 and payload <= end and has_more_options(buf, tcp, payload):
+        seg.tcp_flags |= DSACK if reports_duplicate(buf, tcp + TCP_HEADER, payload, seg.ack) else 0
     seg.mark |= np.uint64(big16(buf, tcp + 16) << 32 | sent)
     seg.offset = min(payload, end)
     seg.captured = max(min(end, ip_end) - payload, 0)

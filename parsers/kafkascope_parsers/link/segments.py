@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import record_type
 
+DSACK = 256
+"""Flag of a segment whose first SACK block reports bytes that its sender has received before (RFC 2883)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Segments:
@@ -19,7 +22,8 @@ class Segments:
     destination  uint64[n, 2]  destination address
     source_port, destination_port  uint16
     seq, ack     uint32   as on the wire
-    flags        uint8    FIN 1, SYN 2, RST 4, PSH 8, ACK 16
+    flags        uint16   as on the wire: FIN 1, SYN 2, RST 4, PSH 8, ACK 16; and DSACK, where the options say that a
+                          segment came twice
     window       uint16   as on the wire, unscaled
     offset       int64    first captured payload byte in the block
     captured     int32    payload bytes in the capture
@@ -35,7 +39,7 @@ class Segments:
     destination_port: NDArray[np.uint16]
     seq: NDArray[np.uint32]
     ack: NDArray[np.uint32]
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint16]
     window: NDArray[np.uint16]
     offset: NDArray[np.int64]
     captured: NDArray[np.int32]
@@ -55,7 +59,7 @@ SEGMENT_COLUMNS: dict[str, tuple[np.dtype[np.generic], int]] = {
     "destination_port": (np.dtype(np.uint16), 1),
     "seq": (np.dtype(np.uint32), 1),
     "ack": (np.dtype(np.uint32), 1),
-    "flags": (np.dtype(np.uint8), 1),
+    "flags": (np.dtype(np.uint16), 1),
     "window": (np.dtype(np.uint16), 1),
     "offset": (np.dtype(np.int64), 1),
     "captured": (np.dtype(np.int32), 1),
@@ -83,7 +87,7 @@ class SegmentArrays(NamedTuple):
     destination_port: NDArray[np.uint16]
     seq: NDArray[np.uint32]
     ack: NDArray[np.uint32]
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint16]
     window: NDArray[np.uint16]
     offset: NDArray[np.int64]
     captured: NDArray[np.int32]
@@ -108,7 +112,7 @@ SEGMENT_ROW = record_type(
         ("source_port", np.uint16),
         ("destination_port", np.uint16),
         ("window", np.uint16),
-        ("tcp_flags", np.uint8),
+        ("tcp_flags", np.uint16),
     ],
 )
 """The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count

@@ -32,10 +32,12 @@ EVENT_KINDS = (
     "gap",
     "retransmit_differs",
     "buffer_limit",
+    "dsack",
 )
 E_SYN, E_SYN_RETRY, E_SYN_ACK, E_REFUSED, E_RST, E_FIN, E_RETRANSMIT, E_ZERO_WINDOW, E_KEEPALIVE, E_GAP = range(10)
-E_DIFFERS, E_LIMIT = 10, 11
-"""Indices into EVENT_KINDS. retransmit_differs comes beside a retransmit, buffer_limit before the gap it forces."""
+E_DIFFERS, E_LIMIT, E_DSACK = 10, 11, 12
+"""Indices into EVENT_KINDS. retransmit_differs comes beside a retransmit, buffer_limit before the gap it forces;
+dsack where a receiver reports that a segment came twice."""
 
 NO_EVENT = -1
 _FIRST_ROOM = 1024

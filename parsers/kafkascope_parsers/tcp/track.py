@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope_parsers.kernels import kernel
-from kafkascope_parsers.link.segments import SegmentArrays
+from kafkascope_parsers.link.segments import DSACK, SegmentArrays
 from kafkascope_parsers.tcp.events import Event, note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
 from kafkascope_parsers.tcp.lifecycle import (
@@ -28,6 +28,7 @@ from kafkascope_parsers.tcp.spans import SPANS_PER_SEGMENT
 from kafkascope_parsers.tcp.state import (
     ACK,
     CONNECTION_LIMIT,
+    E_DSACK,
     E_KEEPALIVE,
     E_ZERO_WINDOW,
     FAR_LIMIT,
@@ -223,6 +224,8 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             set_base(me, seg.seq)
         if closes_window(seg, me):
             note_event(seg, n, taken.events[n.events], Event(E_ZERO_WINDOW, d, me.next, 0))
+        if seg.tcp_flags & DSACK:
+            note_event(seg, n, taken.events[n.events], Event(E_DSACK, d, max(peer.acked, 0), 0))
         at = take_payload(seg, carries, (me, peer), n, d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)

@@ -61,6 +61,7 @@ from kafkascope_parsers.link.layers import (
     VXLAN_HAS_ID,
     VXLAN_PORTS,
 )
+from kafkascope_parsers.link.segments import DSACK
 
 _ETHERTYPE_AT = {ETHERNET: (12, 14), SLL: (14, 16), SLL2: (0, 20), CISCO_HDLC: (2, 4)}
 _PPP_LAYERS = {PPP_IPV4: ETHERTYPE_IPV4, PPP_IPV6: ETHERTYPE_IPV6, PPP_MPLS: ETHERTYPES_MPLS[0]}
@@ -351,12 +352,29 @@ def _tcp(data: bytes, packet: IpPacket) -> Segment:
         tcp.dport,
         tcp.seq,
         tcp.ack,
-        tcp.flags & 0xFF,
+        tcp.flags & 0xFF | (DSACK if payload <= len(data) and _reports_duplicate(tcp) else 0),
         tcp.win,
         min(payload, len(data)),
         max(min(len(data), wire_end) - payload, 0),
         wire_end - payload,
     )
+
+
+def _reports_duplicate(tcp: dpkt.tcp.TCP) -> bool:
+    """Whether the first SACK block reports what was received before (RFC 2883)."""
+    try:
+        options = [] if tcp.flags & dpkt.tcp.TH_SYN else dpkt.tcp.parse_opts(tcp.opts)
+    except dpkt.Error:
+        return False
+    for kind, value in options:
+        if kind == dpkt.tcp.TCP_OPT_EOL:
+            break
+        if kind == dpkt.tcp.TCP_OPT_SACK and len(value) >= 8:
+            edges = struct.unpack(f"!{len(value) // 8 * 2}I", value[: len(value) // 8 * 8])
+            behind_ack = (tcp.ack - edges[0]) % (1 << 32)
+            inside = len(edges) > 2 and all(d % (1 << 32) < 1 << 31 for d in (edges[0] - edges[2], edges[3] - edges[1]))
+            return 0 < behind_ack < 1 << 31 or inside
+    return False
 
 
 def read_one_by_one(buf, packets):
@@ -397,7 +415,7 @@ def _columns(packets, found):
         np.array([s.destination_port for s in read], np.uint16),
         np.array([s.seq for s in read], np.uint32),
         np.array([s.ack for s in read], np.uint32),
-        np.array([s.flags for s in read], np.uint8),
+        np.array([s.flags for s in read], np.uint16),
         np.array([s.window for s in read], np.uint16),
         np.array([at + s.offset for _, at, s in found], np.int64),
         np.array([s.captured for s in read], np.int32),

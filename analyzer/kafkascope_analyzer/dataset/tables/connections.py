@@ -157,6 +157,7 @@ TCP_EVENT_KINDS = (
     "gap",
     "retransmit_differs",
     "buffer_limit",
+    "dsack",
 )
 
 TCP_EVENTS = Table(
