@@ -198,6 +198,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "total_partitions",
         "total_record_bytes",
         "total_records",
+        "times_usual",
         "transaction_no",
         "undecoded_bytes",
         "unread_bytes",

@@ -127,7 +127,7 @@ def reports_duplicate(buf: NDArray[np.uint8], at: int, end: int, ack: int) -> bo
     """Whether the TCP options buf[at:end] report bytes that were received before: the first SACK block is below the
     acknowledgment number, or part of the second block (RFC 2883, 4)."""
     while end - at >= 2:
-        kind, size = buf[at], np.int64(buf[at + 1])
+        kind, size = buf[at], int(buf[at + 1])
         if kind == OPTION_NOP:
             at += 1
             continue

@@ -65,7 +65,7 @@ class Rows(NamedTuple):
     ts_ns: Longs
     merge_ns: Longs
     seq: NDArray[np.uint32]
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint16]
     length: NDArray[np.int32]
     matched: NDArray[np.int16]
     batch: NDArray[np.int32]

@@ -20,9 +20,11 @@ from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
 from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
+from kafkascope_analyzer.resolve.servers.losses import loss_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, host_rows, sign_rows
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.servers.slow_responses import with_slow_responses
+from kafkascope_analyzer.resolve.servers.slowness import slow_rows
 from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, Activity, spilled_runs
 from kafkascope_analyzer.resolve.servers.waits import (
     DELIVERY,
@@ -77,7 +79,8 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, u
     ]
     met = host_rows(hosts, activity.contacts)
     silences = gather_silences(hosts, activity.capture_ns[1], uncovered)
-    return ServerRows(met, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
+    losses, slow = loss_rows(hosts), slow_rows(hosts, activity.capture_ns)
+    return ServerRows(met, losses, slow, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:

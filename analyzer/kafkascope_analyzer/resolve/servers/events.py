@@ -9,16 +9,24 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, ServerConnection, ServerHost, ServerWait
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
+    LifeSign,
+    PacketLoss,
+    ServerConnection,
+    ServerHost,
+    ServerWait,
+    SlowProcess,
+)
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
+from kafkascope_analyzer.resolve.servers.losses import SENDERS
 from kafkascope_analyzer.resolve.servers.waits import LAYERS
 
 
 class ServerEvents(EventSource):
     """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
 
-    KINDS = (ServerHost, ServerConnection, ServerWait, LifeSign)
+    KINDS = (ServerHost, PacketLoss, SlowProcess, ServerConnection, ServerWait, LifeSign)
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
@@ -28,6 +36,8 @@ class ServerEvents(EventSource):
         """The rows of the bucket's connections."""
         for make, rows in (
             (_host_events, self._servers.hosts),
+            (_loss_events, self._servers.losses),
+            (_slow_events, self._servers.slow),
             (_connection_events, self._servers.lost),
             (_wait_events, self._servers.waits),
             (_sign_events, self._servers.signs),
@@ -39,6 +49,14 @@ class ServerEvents(EventSource):
 
 def _host_events(rows: pa.Table) -> pa.Table:
     return _events(ServerHost, rows, "met_ns", "first_packet")
+
+
+def _loss_events(rows: pa.Table) -> pa.Table:
+    return _events(PacketLoss, rows, "first_ns", "first_packet", pc.index_in(rows["sender"], pa.array(SENDERS)))
+
+
+def _slow_events(rows: pa.Table) -> pa.Table:
+    return _events(SlowProcess, rows, "first_ns", "first_packet")
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:

@@ -18,7 +18,8 @@ MOST_SERVERS, MOST_ADVERTISED = 8, 32
 class AffectedClient(StageRow):
     """A client, as far as incidents need it.
 
-    library: its name (libraries/registry.py). servers, secured_servers: addresses of brokers that answered its
+    died_ns: when its connections were closed, where it ended without a clean close; library: its name
+    (libraries/registry.py). servers, secured_servers: addresses of brokers that answered its
     Metadata or accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that
     Metadata gave it.
     """
@@ -29,6 +30,7 @@ class AffectedClient(StageRow):
     principal: str | None
     group_protocol: str | None
     end_state: str
+    died_ns: int | None
     library: str
     session_timeout_ms: int | None
     rebalance_timeout_ms: int | None
@@ -49,6 +51,7 @@ def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
         principal=client.principal,
         group_protocol=client.group_protocol,
         end_state=client.end_state,
+        died_ns=_died_ns(connections) if client.end_state == "died" else None,
         library=instance.library,
         session_timeout_ms=_most(connections, "session_timeout_ms"),
         rebalance_timeout_ms=_most(connections, "rebalance_timeout_ms"),
@@ -56,6 +59,13 @@ def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
         secured_servers=_most_used(secured),
         advertised=tuple(sorted(set().union(*(c.named_servers for c in connections)))[:MOST_ADVERTISED]),
     )
+
+
+def _died_ns(connections: list[Connection]) -> int | None:
+    """When the last of the connections was closed; None where one was not."""
+    opened = [c.close_ns for c in connections if not c.failed_to_open]
+    ends = [close_ns for close_ns in opened if close_ns is not None]
+    return max(ends) if ends and len(ends) == len(opened) else None
 
 
 def _most(connections: list[Connection], name: str) -> int | None:

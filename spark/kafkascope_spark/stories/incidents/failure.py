@@ -9,6 +9,7 @@ from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.table import Place
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -57,6 +58,8 @@ class Kind:
     """What to change, in parts."""
     known: str
     """What in the capture shows it."""
+    place: Place | None
+    """Where it failed; None where nothing shows that."""
     states: frozenset[str] = frozenset()
     """States of a broker that show it."""
     errors: frozenset[str] = frozenset()
@@ -157,6 +160,11 @@ class Failure:
     def is_lossy(self) -> bool:
         """Whether packets were lost, and arrived when they were sent again."""
         return any(state.state == "lossy" for state in self.states)
+
+    @property
+    def is_slow_process(self) -> bool:
+        """Whether a broker took several times as long as usual for what it does by itself."""
+        return any(state.times_usual is not None for state in self.states)
 
     @property
     def is_only_from_broker(self) -> bool:

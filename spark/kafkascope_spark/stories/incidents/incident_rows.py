@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 
 from kafkascope_parsers.error_facts import FATAL
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -25,15 +26,20 @@ def incident_row(
 ) -> IncidentRow:
     """The row. observed: what the capture shows of its clients and brokers; identity: incident_id, for each failure
     once; start_ns: start of the capture."""
-    stalls, severity = failure.stalls, severity_of(failure)
+    stalls, severity, fault = failure.stalls, severity_of(failure), fault_of(failure)
     return IncidentRow(
         incident_id=identity(failure),
         kind=failure.kind.name,
         client_fault=client_fault(failure),
+        place=failure.kind.place,
         node_id=failure.node_id,
         hosts=tuple(sorted(failure.hosts)),
         subject=failure.subject,
         start_ns=failure.start_ns,
+        fault_start_after_ns=fault.start_after_ns,
+        fault_start_ns=fault.start_ns,
+        fault_end_after_ns=fault.end_after_ns,
+        fault_end_ns=fault.end_ns,
         end_ns=end_ns(failure),
         root_incident_id=identity(failure.root) if failure.root is not None else None,
         severity=severity,
@@ -69,7 +75,7 @@ def clients_of(failure: Failure) -> set[str]:
     named = {stall.client_instance_id for stall in (*failure.stalls, *failure.earlier_stalls)}
     named |= {silence.client_instance_id for silence in failure.silences}
     named |= {recovery.client_instance_id for recovery in failure.recoveries}
-    return of_misuse | {client for client in named if client is not None}
+    return of_misuse | failure.client_instance_ids | {client for client in named if client is not None}
 
 
 def end_ns(failure: Failure) -> int | None:
@@ -97,6 +103,7 @@ def severity_of(failure: Failure) -> str:
     if failure.kind.of_listener and any(r.outcome in UNSERVED for r in failure.recoveries):
         return "error"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
+    is_felt = is_felt or failure.is_slow_process
     return "warning" if is_felt else "info"
 
 

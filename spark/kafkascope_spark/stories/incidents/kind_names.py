@@ -17,6 +17,7 @@ INCIDENT_KINDS = (
     "permission",
     "missing_topic",
     "client",
+    "client_died",
     "unexplained",
 )
 CLIENT_FAULTS = {

@@ -23,6 +23,7 @@ from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
@@ -116,7 +117,7 @@ class Incidents:
     def _take_client(self, client: AffectedClient) -> None:
         if self._named is None:
             self._named = self._named_clients()
-        if client.client_instance_id in self._named:
+        if client.client_instance_id in self._named or client.died_ns is not None:
             self._clients[client.client_instance_id] = client
 
     def _named_clients(self) -> set[str]:
@@ -184,7 +185,9 @@ class Incidents:
         unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
-        found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        others = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        died = self._found("clients that died", lambda: died_clients(self._clients.values(), others))
+        found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 

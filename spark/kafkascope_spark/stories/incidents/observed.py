@@ -29,6 +29,7 @@ class Concerned(Protocol):
     recoveries: list[ClientRecovery]
     silences: list[SilentClient]
     rebalances: list[RebalanceRow]
+    client_instance_ids: set[str]
 
 
 class Observed:
@@ -47,6 +48,7 @@ class Observed:
         named |= {silence.client_instance_id for silence in self._failure.silences}
         named |= {member.client_instance_id for member in self.departed}
         named |= {recovery.client_instance_id for recovery in self._failure.recoveries}
+        named |= self._failure.client_instance_ids
         ids = sorted(filter(None, of_misuse | named))
         return [self._known[identity] for identity in ids if identity in self._known]
 

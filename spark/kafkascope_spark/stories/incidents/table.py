@@ -1,11 +1,25 @@
 """`incidents`: one thing that failed, with everything that followed from it."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 from kafkascope_spark.stories.findings.table import SEVERITIES
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
+
+Place = Literal[
+    "broker",
+    "path",
+    "replication",
+    "listener",
+    "client_host",
+    "client",
+    "topic",
+    "group",
+    "transaction",
+    "principal",
+    "cluster",
+]
 
 
 @declares(
@@ -26,6 +40,12 @@ class IncidentRow(StoryRow):
         "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
         "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
     ]
+    place: Annotated[
+        Place | None,
+        "where it failed: a broker, the path between a broker and hosts, the replication between brokers, a listener "
+        "(an address that never served anybody), a client, a topic, a group, a transaction, a principal (what one "
+        "client is allowed); null where nothing in the capture shows it",
+    ]
     node_id: Annotated[int | None, I32, "broker that failed; null where none did, or the capture does not show which"]
     hosts: Annotated[
         tuple[str, ...],
@@ -33,6 +53,15 @@ class IncidentRow(StoryRow):
     ]
     subject: Annotated[str, "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."]
     start_ns: Annotated[int, TIME, "when it failed"]
+    fault_start_after_ns: Annotated[
+        int | None,
+        TIME,
+        "the fault itself, apart from who suffered from it, began after this: the last packet that shows that it had "
+        "not; null where the capture does not show that, as for the next three",
+    ]
+    fault_start_ns: Annotated[int | None, TIME, "it had begun by then: the first packet that shows it"]
+    fault_end_after_ns: Annotated[int | None, TIME, "it was not over before: the last packet that shows it"]
+    fault_end_ns: Annotated[int | None, TIME, "it was over by then: the first packet that shows that"]
     end_ns: Annotated[
         int | None,
         TIME,

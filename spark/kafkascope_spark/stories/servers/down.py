@@ -163,4 +163,5 @@ def _is_torn(lost: Lost) -> bool:
 def _of_host(state: StateName, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
     """The stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
-    return Stretch(lost[0].host, state, lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)
+    resumed = end is not None and end == gap.after
+    return Stretch(lost[0].host, state, lost[0].ended, end, resumed, len(lost), moments, lead_ns=SECOND_NS)

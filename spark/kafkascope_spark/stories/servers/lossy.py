@@ -1,11 +1,17 @@
-"""When packets between a server and a host were lost again and again: several times, one of the two sent the same again
-for longer than half a second, and it arrived in the end."""
+"""When packets between a server and a host were lost again and again, and arrived when they were sent again.
+
+Ingest finds what was lost (the event packet_loss). Where hosts do not report what comes twice, so that it cannot know,
+several waits show it in which one of the two sent the same again for longer than half a second.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
-from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
+from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, stretches_by_host
 
@@ -17,6 +23,12 @@ _LEAST_LOSSES = 3
 """So many losses, one after the other, are no accident."""
 _APART_NS = 5 * SECOND_NS
 """Losses with a longer pause between them are not of one time."""
+_LEAST_SEGMENTS = 5
+_PAUSES = 3
+"""Where losses come at random, a pause of three times the usual length is rare: so much earlier the first may have been
+possible, and so much later another one."""
+_MOST_TRIES = 2
+"""Where everything is lost, each segment is sent again many times; where some of it is, once or twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +42,49 @@ class _Loss:
 def lossy_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
     """The stretches in which packets were lost, by host. others: those of states in which nothing arrives, or nobody is
     there, which explain more."""
-    explained = stretches_by_host(others)
+    others = list(others)
+    found = _known(server, stretches_by_host(others))
+    explained = stretches_by_host([*others, *found])
     losses: dict[str, list[_Loss]] = defaultdict(list)
     for wait in server.waits:
         loss = _loss(wait)
         if loss is not None and not explained[wait.host].overlap(wait.asked.ts_ns, loss.until.ts_ns):
             losses[wait.host].append(loss)
-    return [_stretch(host, near) for host, mine in losses.items() for near in _near(mine) if _is_repeated(near)]
+    by_waits = [_stretch(host, near) for host, mine in losses.items() for near in _near(mine) if _is_repeated(near)]
+    return found + by_waits
+
+
+def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) -> list[Stretch]:
+    """What ingest knows to be lost; losses of both directions, and those with a short pause between them, are one
+    stretch."""
+    found: list[Stretch] = []
+    for loss in sorted(filter(_is_partial, server.losses), key=attrgetter("host", "first_ns")):
+        begin, end = first_of(loss), last_of(loss)
+        if any(_covers(other, begin, end) for other in explained[loss.host].meeting(begin.ts_ns, end.ts_ns)):
+            continue
+        pause_ns = min(_PAUSES * (end.ts_ns - begin.ts_ns) // loss.n_lost, _APART_NS)
+        stretch = Stretch(loss.host, "lossy", begin, end, True, loss.n_connections, [begin, end], lead_ns=pause_ns)
+        stretch.lag_ns = pause_ns
+        last = found[-1] if found else None
+        if last is not None and last.host == loss.host and begin.ts_ns <= _end_ns(last) + _APART_NS:
+            stretch.end = max(end, last.end or end)
+            last.join(stretch)
+        else:
+            found.append(stretch)
+    return found
+
+
+def _covers(other: Stretch, begin: Moment, end: Moment) -> bool:
+    return other.begin <= begin and (other.end is None or end <= other.end)
+
+
+def _end_ns(stretch: Stretch) -> int:
+    return FOREVER if stretch.end is None else stretch.end.ts_ns
+
+
+def _is_partial(loss: PacketLoss) -> bool:
+    """Whether some packets were lost, and not all."""
+    return loss.n_segments >= _LEAST_SEGMENTS and loss.n_lost <= _MOST_TRIES * loss.n_segments
 
 
 def without_lossy(silent: Iterable[Stretch], lossy: Iterable[Stretch]) -> Iterator[Stretch]:

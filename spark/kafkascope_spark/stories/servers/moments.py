@@ -2,7 +2,16 @@
 
 from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, ServerConnection, ServerWait
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
+    LifeSign,
+    PacketLoss,
+    ServerConnection,
+    ServerWait,
+    SlowProcess,
+)
+
+WithPackets = LifeSign | PacketLoss | ServerConnection | ServerWait | SlowProcess
+"""Events that name their first and last packet."""
 
 
 class Moment(NamedTuple):
@@ -17,11 +26,11 @@ def moment_of(ts_ns: int, packet_no: int | None) -> Moment:
     return Moment(ts_ns, packet_no or 0)
 
 
-def first_of(event: ServerConnection | ServerWait | LifeSign) -> Moment:
+def first_of(event: WithPackets) -> Moment:
     """The first packet of an event."""
     return moment_of(event.first_ns, event.first_packet_no)
 
 
-def last_of(event: ServerConnection | ServerWait | LifeSign) -> Moment:
+def last_of(event: WithPackets) -> Moment:
     """The last packet of an event."""
     return moment_of(event.last_ns, event.last_packet_no)

@@ -14,13 +14,15 @@ from typing import NamedTuple
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostKind,
     LifeSign,
+    PacketLoss,
     ServerConnection,
     ServerHost,
     ServerWait,
+    SlowProcess,
 )
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of, moment_of
 
-ServerEvent = ServerHost | ServerConnection | ServerWait | LifeSign
+ServerEvent = ServerHost | PacketLoss | SlowProcess | ServerConnection | ServerWait | LifeSign
 ANYBODY = ""
 """As a host: all of them together."""
 
@@ -145,6 +147,8 @@ class ServerRecord:
     node_id: int | None = None
     is_client: bool = False
     hosts: dict[str, Host] = field(default_factory=dict)
+    losses: list[PacketLoss] = field(default_factory=list)
+    slow: list[SlowProcess] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
     last_seen_ns: dict[str, int] = field(default_factory=dict)
@@ -154,6 +158,10 @@ class ServerRecord:
         """Takes the next event of the server. packet_no, conn_id: as its row has them."""
         if isinstance(event, ServerHost):
             self._take_host(packet_no, event)
+        elif isinstance(event, PacketLoss):
+            self.losses.append(event)
+        elif isinstance(event, SlowProcess):
+            self.slow.append(event)
         elif isinstance(event, ServerConnection):
             self._take_connection(conn_id, event)
         elif isinstance(event, ServerWait):

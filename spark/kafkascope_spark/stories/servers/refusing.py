@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Lost, ServerRecord
-from kafkascope_spark.stories.servers.stretch import SOON_NS, Stretch, patience_ns, stretches_by_host
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, SOON_NS, Stretch, patience_ns, stretches_by_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +114,4 @@ def _stretch(lost: list[Lost], refusals: _Refusals, end: Moment | None) -> Stret
     reset = [s.ended for s in lost if s.kind == "rst_server" and from_ns <= s.ended.ts_ns <= to_ns]
     moments = [*reset, *refused]
     resumed = end is not None and end == refusals.accepted
-    return Stretch(refusals.host, "refusing", min(moments), end, resumed, len(moments), moments)
+    return Stretch(refusals.host, "refusing", min(moments), end, resumed, len(moments), moments, lead_ns=SECOND_NS)

@@ -92,6 +92,7 @@ def _between(
 
 def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
     end = stretch.end
+    shown = [m for m in stretch.moments if m >= stretch.begin and (end is None or m <= end)] or [stretch.begin]
     moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
     packets = list(dict.fromkeys(moment.packet_no for moment in sorted(moments) if moment.packet_no))
     if len(packets) > _MOST_EVIDENCE:
@@ -106,6 +107,11 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         unacknowledged=_UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
         from_ns=stretch.begin.ts_ns,
         to_ns=None if end is None else end.ts_ns,
+        before_ns=stretch.begin.ts_ns - stretch.lead_ns,
+        shown_from_ns=min(shown).ts_ns,
+        shown_to_ns=max(shown).ts_ns if stretch.last_shown_ns is None else stretch.last_shown_ns,
+        after_ns=None if end is None else end.ts_ns + stretch.lag_ns,
+        times_usual=stretch.times_usual,
         n_waiting=stretch.n_waiting,
         packets=tuple(packets),
         requests=tuple(request_id for _, request_id in sorted(stretch.requests))[:_MOST_EVIDENCE],

@@ -77,7 +77,16 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
     n = len({wait.conn_id for wait in (*waits, *more)})
     resumed = end is not None and gap.after is not None and end >= gap.after
-    return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers)
+    shown_ns = max(_last_unanswered_ns(server, wait) for wait in waits)
+    return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers, last_shown_ns=shown_ns)
+
+
+def _last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
+    """When the last packet of a wait was sent that was not answered, at least: the last one of all may be the one that
+    was. TCP doubles the time between its attempts (RFC 6298, 5.5), so the one before came half way or later."""
+    asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
+    was_answered = server.end_ns(wait.until) - last_ns < _RETRY_NS
+    return asked_ns + (last_ns - asked_ns) // 2 if was_answered else last_ns
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:

@@ -1,30 +1,51 @@
-"""When a server was slow: several connections had responses much later than it usually takes.
+"""When a server was slow: it took several times as long as usual for what it does by itself (the event slow_process),
+or several connections had responses much later than it usually takes.
 
 Responses that the server could have given by itself show that it was slow. Others, which may wait for other brokers
 (Produce, OffsetCommit), show only how long it was.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 
-from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import SlowProcess
+from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, times_of
 
 _LEAST_CONNECTIONS = 2
 """One connection alone may be throttled."""
 _APART_NS = 2 * SECOND_NS
+_SLICE_NS = 2 * SECOND_NS
+"""A process is compared with others slice by slice: it was slow in most of the first and of the last one."""
+_WARM_UP_NS = 15 * SECOND_NS
+"""A process that has just begun, or goes on after a pause, catches up and compiles its code."""
 
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
     explained = times_of(others)
+    slow = (each for each in server.slow if not explained.meet(each.first_ns - _WARM_UP_NS, each.first_ns))
+    found = [stretch for each in slow for stretch in _of_process(server, each)]
+    explained = times_of([*others, *found])
     late = [wait for wait in server.waits if wait.is_slow and wait.until is not None]
     late = [wait for wait in late if not explained.overlap(wait.asked.ts_ns, server.end_ns(wait.until))]
-    found: list[Stretch] = []
     for together in _together(late):
         if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
             found += _of_hosts(together)
     return found
+
+
+def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
+    """The stretches of a slow process: of all hosts that it served meanwhile."""
+    begin, end = first_of(slow), last_of(slow)
+    for name, host in server.hosts.items():
+        met = host.first is not None and host.first.ts_ns < end.ts_ns
+        if met and server.last_seen_ns.get(name, 0) > begin.ts_ns:
+            requests = [(begin.ts_ns, request_id) for request_id in slow.slowest]
+            stretch = Stretch(name, "slow", begin, end, True, 1, [begin, end], requests, times_usual=slow.times_usual)
+            stretch.lead_ns = stretch.lag_ns = _SLICE_NS
+            yield stretch
 
 
 def _together(late: list[Wait]) -> list[list[Wait]]:

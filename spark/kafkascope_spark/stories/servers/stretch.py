@@ -17,7 +17,9 @@ SOON_NS = 1_500_000_000
 class Stretch:
     """A stretch of one state. end: None where it lasts to the end of the capture; resumed: its end is a packet of the
     server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
-    it."""
+    it; times_usual: of a slow one, how many times as long as usual things took; last_shown_ns: the last time that shows
+    it, where that is none of the moments; lead_ns, lag_ns: how long before its
+    begin and after its end the state may have begun and ended, where these are not packets of other states."""
 
     host: str
     state: StateName
@@ -28,6 +30,10 @@ class Stretch:
     moments: list[Moment] = field(default_factory=list)
     requests: list[tuple[int, str]] = field(default_factory=list)
     layers: set[str] = field(default_factory=set)
+    times_usual: int | None = None
+    last_shown_ns: int | None = None
+    lead_ns: int = 0
+    lag_ns: int = 0
 
     @property
     def goes_back(self) -> bool:
@@ -41,6 +47,7 @@ class Stretch:
         self.moments += other.moments
         self.requests += other.requests
         self.layers |= other.layers
+        self.lag_ns, self.last_shown_ns = other.lag_ns, other.last_shown_ns
 
 
 def times_of(stretches: Iterable[Stretch]) -> Stretches[Stretch]:

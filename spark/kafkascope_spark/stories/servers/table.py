@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
+from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, declares
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 
@@ -28,8 +28,10 @@ class BrokerState(StoryRow):
     host_kind: Annotated[HostKind, "what runs on that host"]
     state: Annotated[
         StateName,
-        "serving (it responds whenever it is asked), slow (at least ten times its usual latency and 500 ms), "
-        "lossy (packets between the two were lost several times in a row, and arrived when they were sent again), "
+        "serving (it responds whenever it is asked), slow (for six seconds or more it took several times as long as "
+        "usual for what it does by itself, while others did not; or several of its responses took ten times as long "
+        "and 500 ms), lossy (packets between the two were lost several times at short intervals, and arrived when they "
+        "were sent again), "
         "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
         "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
         "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
@@ -45,6 +47,22 @@ class BrokerState(StoryRow):
     from_ns: Annotated[int, TIME, "last packet of the state before; of down and refusing, the first FIN or RST"]
     to_ns: Annotated[
         int | None, TIME, "first packet of the next state; null where none is seen before the end of the capture"
+    ]
+    before_ns: Annotated[
+        int, NS, "last packet that shows the state before, or the earliest time at which this one can have begun"
+    ]
+    shown_from_ns: Annotated[int, NS, "first packet that shows the state"]
+    shown_to_ns: Annotated[int, NS, "last packet that shows the state"]
+    after_ns: Annotated[
+        int | None,
+        NS,
+        "first packet that shows the next state, or the latest that this one can have ended; null where none is seen "
+        "before the end of the capture",
+    ]
+    times_usual: Annotated[
+        int | None,
+        "of state slow, how many times as long as usual it took, by the middle one of its times; null where single "
+        "responses show it, and for other states",
     ]
     n_waiting: Annotated[int, "connections, and attempts to connect, that waited meanwhile"]
     packets: Annotated[tuple[int, ...], "packets that prove it, in order; at most 32"]

@@ -61,6 +61,7 @@ DISK_FAILED = Kind(
     sentence=lambda failure, times: f"A disk failed under {failure.subject} {times.of(failure)}",
     advice=lambda failure, observed: [f"Look at the disk of {failure.subject}."],
     known="error codes",
+    place="broker",
     errors=frozenset({"KAFKA_STORAGE_ERROR"}),
     by_topic=True,
 )

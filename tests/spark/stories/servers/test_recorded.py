@@ -12,6 +12,8 @@ import pytest
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
+from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.keyed import Keyed, Origin
 from kafkascope_spark.stories.servers.machine import Server
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -19,6 +21,8 @@ from kafkascope_spark.stories.servers.table import BrokerState
 CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
 ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 NEAR_NS = 1_500_000_000
+CLOCKS_NS = 500_000_000
+"""The lab writes down when it gave a command, and not when the kernel did what it says."""
 
 
 @pytest.fixture
@@ -97,6 +101,39 @@ def test_a_path_that_loses_packets_is_lossy_to_its_host_alone(states_of):
     assert (lossy.state, lossy.server_ip, lossy.host) == ("lossy", "10.77.0.13", "10.77.0.104")
     assert dropped < lossy.from_ns < lossy.to_ns < restored
     assert lossy.to_ns - lossy.from_ns > (restored - dropped) / 2
+
+
+def test_a_process_that_runs_at_a_fifth_of_its_speed_is_slow_to_everybody(states_of):
+    """Node 2 is stopped for 80 of every 100 ms (SIGSTOP, SIGCONT); no request fails."""
+    rows = bad(states_of("pieces/slow_broker"))
+    (slowed,), (restored,) = (times_of("pieces/slow_broker", kind) for kind in ("broker_slowed", "broker_full_speed"))
+    assert {(row.state, row.server_ip) for row in rows} == {("slow", "10.77.0.12")}
+    assert "client" in {row.host_kind for row in rows}
+    for row in rows:
+        assert row.before_ns < slowed < row.shown_from_ns
+        assert row.shown_to_ns < restored < row.after_ns
+        assert row.times_usual > 3
+        assert row.requests
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "over"),
+    [
+        ("leader_move", "broker_killed", "broker_started"),
+        ("pieces/path_cut", "path_cut", "path_restored"),
+        ("pieces/lossy_path", "path_lossy", "path_restored"),
+        ("pieces/slow_broker", "broker_slowed", "broker_full_speed"),
+        ("pieces/frozen_broker", "broker_frozen", "broker_resumed"),
+        ("pieces/frozen_replica", "broker_frozen", "broker_resumed"),
+    ],
+)
+def test_a_fault_begins_and_ends_within_its_brackets(name, begun, over, states_of):
+    faults = [fault_of(failure) for failure in broker_failures(states_of(name))]
+    for at_ns in times_of(name, begun):
+        assert any(f.start_after_ns - CLOCKS_NS <= at_ns <= f.start_ns + CLOCKS_NS for f in faults if f.start_after_ns)
+    for at_ns in times_of(name, over):
+        assert any(f.end_after_ns - CLOCKS_NS <= at_ns <= f.end_ns + CLOCKS_NS for f in faults if f.end_ns)
+    assert all(f.start_ns - f.start_after_ns < 6_000_000_000 for f in faults if f.start_after_ns)
 
 
 def test_a_coordinator_that_waits_for_a_frozen_replica_is_not_frozen(states_of):

@@ -61,6 +61,58 @@ class ServerConnection(Event):
 
 
 @event_kind(
+    "packet_loss",
+    "packets between a host and the server that were sent again because they had not arrived, with pauses of less than "
+    "five seconds between them",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class PacketLoss(Event):
+    """Packets between a host and the server were lost, several times at short intervals."""
+
+    host: Annotated[str, "address of the host"]
+    sender: Annotated[str, "whose packets were lost: those of the host, or of the server"]
+    n_lost: Annotated[int, "how often something was sent again"]
+    n_segments: Annotated[int, "different segments among that"]
+    n_connections: Annotated[int, "connections on which that happened"]
+    least_bytes: Annotated[int, "payload of the shortest of them"]
+    most_bytes: Annotated[int, "payload of the longest of them"]
+    first_ns: Annotated[int, "the first packet that was sent again"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "the last packet that was sent again"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
+    "slow_process",
+    "time in which a server took several times as long as usual for what it does without other brokers, while other "
+    "brokers did not",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class SlowProcess(Event):
+    """The server took several times as long as usual for what it does by itself."""
+
+    n_samples: Annotated[int, "how many responses, and reactions to responses as a replica, were compared"]
+    times_usual: Annotated[int, "how many times as long as usual the middle one took"]
+    slowest: Annotated[tuple[str, ...], "the requests that took longest"]
+    first_ns: Annotated[int, "when the first that was late began"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "when the last that was late ended"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
     "server_wait",
     "time in which a host waited for the server, or the server for the host to acknowledge what it sent",
     key_kind="server",

@@ -38,6 +38,7 @@ BROKER_DOWN = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="broker",
     states=frozenset({"down", "refusing"}),
     of_broker=True,
     looks_like_path=True,

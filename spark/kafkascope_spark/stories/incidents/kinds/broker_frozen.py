@@ -29,6 +29,7 @@ BROKER_FROZEN = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="broker",
     states=frozenset({"frozen"}),
     of_broker=True,
     cuts_clients=True,

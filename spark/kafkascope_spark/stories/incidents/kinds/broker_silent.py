@@ -33,6 +33,7 @@ BROKER_SILENT = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="broker",
     states=frozenset({"silent"}),
     of_broker=True,
     looks_like_path=True,

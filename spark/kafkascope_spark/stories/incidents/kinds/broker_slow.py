@@ -9,7 +9,12 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    return f"{named(failure)} was slow {times.of(failure)}: responses took at least ten times as long as usual"
+    of_process = [state.times_usual for state in failure.states if state.times_usual is not None]
+    was_slow = f"{named(failure)} was slow {times.of(failure)}"
+    if not of_process:
+        return f"{was_slow}: responses took at least ten times as long as usual"
+    took = f"what it does by itself took {max(of_process)} times as long as usual (the middle of all that was measured)"
+    return f"{was_slow}: {took}, while other brokers were as quick as ever"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[str]:
@@ -25,6 +30,7 @@ BROKER_SLOW = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="broker",
     states=frozenset({"slow"}),
     of_broker=True,
 )

@@ -69,5 +69,6 @@ CLIENT = Kind(
     sentence=_sentence,
     advice=_advice,
     known="packets of the client's connections around its silence: none of its process, some of its host's kernel",
+    place="client",
     of_clients=True,
 )

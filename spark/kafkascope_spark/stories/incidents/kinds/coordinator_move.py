@@ -42,6 +42,7 @@ COORDINATOR_MOVE = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_ERRORS,
+    place="group",
     plural="coordinator moves",
     errors=errors_about("coordinator"),
     is_move=True,

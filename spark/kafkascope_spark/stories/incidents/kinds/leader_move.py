@@ -24,6 +24,7 @@ LEADER_MOVE = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_ERRORS,
+    place="topic",
     plural="leader moves",
     errors=errors_about("leader"),
     is_move=True,

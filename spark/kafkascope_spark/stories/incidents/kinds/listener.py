@@ -37,5 +37,6 @@ LISTENER = Kind(
     sentence=_sentence,
     advice=_advice,
     known="attempts to connect",
+    place="listener",
     of_listener=True,
 )

@@ -80,6 +80,7 @@ MEMBER = Kind(
     sentence=_sentence,
     advice=_advice,
     known="requests of the group's members, and its rebalances",
+    place="group",
     errors=errors_about("membership", "static membership"),
     of_members=True,
     complete=_complete,

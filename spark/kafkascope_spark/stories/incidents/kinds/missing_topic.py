@@ -81,6 +81,7 @@ MISSING_TOPIC = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_ERRORS,
+    place="topic",
     errors=errors_about("topic") - PERMISSION_DENIED,
     by_topic=True,
     complete=_complete,

@@ -50,6 +50,7 @@ PATH = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="path",
     states=frozenset({"lossy"}),
     of_path=True,
     cuts_clients=True,

@@ -78,6 +78,7 @@ PERMISSION = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_ERRORS,
+    place="principal",
     errors=PERMISSION_DENIED,
     by_topic=True,
 )

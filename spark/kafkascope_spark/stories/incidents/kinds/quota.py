@@ -60,6 +60,7 @@ QUOTA = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_ERRORS,
+    place="principal",
     errors=errors_about("quota"),
     holds_back=True,
     complete=_complete,

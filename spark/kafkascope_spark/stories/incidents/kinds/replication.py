@@ -31,6 +31,7 @@ REPLICATION = Kind(
     sentence=_sentence,
     advice=_advice,
     known=BY_STATES,
+    place="replication",
     between_brokers=True,
     cuts_clients=True,
 )

@@ -60,4 +60,5 @@ UNEXPLAINED = Kind(
     sentence=_sentence,
     advice=_advice,
     known="times of requests and responses",
+    place=None,
 )

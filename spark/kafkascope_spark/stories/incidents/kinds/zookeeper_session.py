@@ -32,6 +32,7 @@ ZOOKEEPER_SESSION = Kind(
     sentence=_sentence,
     advice=_advice,
     known="the broker's ZooKeeper session",
+    place="broker",
     plural="ZooKeeper sessions lost",
     of_broker=True,
     by_session=True,

@@ -1,0 +1,55 @@
+"""Kernels over what was sent again, and over slices of time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
+
+
+@kernel
+def mark_unreported(
+    direction: NDArray[np.int64], is_report: NDArray[np.bool_], waiting: NDArray[np.int64], lost: NDArray[np.bool_]
+) -> None:
+    """Marks in lost which packets that were sent again the receiver has not reported to have come twice. Rows by
+    direction, and in order of time within one; each report is about the last one before it that is not reported yet.
+    waiting: room for a number for each row."""
+    n = 0
+    for i in range(len(direction)):
+        if i > 0 and direction[i] != direction[i - 1]:
+            n = 0
+        lost[i] = not is_report[i]
+        if lost[i]:
+            waiting[n] = i
+            n += 1
+        elif n > 0:
+            n -= 1
+            lost[waiting[n]] = False
+
+
+@kernel
+def slow_stretches(own: NDArray[np.float64], limits: tuple[float, float, float], found: NDArray[np.int64]) -> int:
+    """Writes the stretches of slices in which a process was slow: process, first and last slice. Returns how many.
+
+    own[process, slice]: doublings above the usual, NaN where they are not known. limits: doublings that are usual, the
+    most that count in a slice, and what those of a stretch have to add up to. A stretch ends with the slice at which
+    the sum is highest; it goes on over quick slices as long as they do not take a third of that away.
+    """
+    usual, most, least = limits
+    n = 0
+    for process in range(own.shape[0]):
+        total, best, first, last = 0.0, 0.0, 0, 0
+        for at in range(own.shape[1] + 1):
+            value = own[process, at] if at < own.shape[1] else -np.inf
+            if value != value:
+                continue
+            if total <= 0.0:
+                total, best, first = 0.0, 0.0, at
+            total += min(value, most) - usual
+            if total > best:
+                best, last = total, at
+            if total <= 0.0 or total < best - max(best, least) / 3.0:
+                if best >= least:
+                    found[n, 0], found[n, 1], found[n, 2] = process, first, last
+                    n += 1
+                total = 0.0
+    return n

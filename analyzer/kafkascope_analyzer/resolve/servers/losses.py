@@ -1,0 +1,129 @@
+"""Where packets were lost between a host and a server: what was sent again and had not arrived before.
+
+Most retransmissions mean nothing: a receiver that delays its acknowledgment makes the sender repeat what has long
+arrived. Such a receiver reports it (D-SACK, RFC 2883). What was sent again without a report was lost, or its
+acknowledgment was. A host that never reports anything may not be able to, so what is sent to it shows nothing here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
+from kafkascope_analyzer.resolve.servers.kernels import mark_unreported
+from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.tcp.state import E_DSACK, E_RETRANSMIT
+
+APART_NS = 5_000_000_000
+"""Losses with a longer pause between them are not of one time."""
+LEAST_LOSSES = 5
+"""Fewer losses of one time are an accident, or belong to the end of a connection."""
+SENDERS = ("host", "server")
+_COLUMNS = ["conn", "ts_ns", "packet_no", "side", "kind", "seq", "bytes"]
+_KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What was sent again, and reports of what came twice, in order of time within each direction of a connection.
+
+    conn: number of ServerHosts; sender: of what was sent again or reported, index in SENDERS; is_report.
+    """
+
+    conn: Ints
+    sender: Ints
+    ts_ns: Ints
+    packet_no: Ints
+    seq: Ints
+    n_bytes: Ints
+    is_report: NDArray[np.bool_]
+
+
+def loss_rows(hosts: ServerHosts) -> pa.Table:
+    """One row per stretch of time, host, server and direction in which packets were lost LEAST_LOSSES times or more:
+    key, conn_id, host, sender, the first and the last packet that was sent again, how often that was, of how many
+    different segments, on how many connections, and the lengths of the shortest and the longest."""
+    again = _gathered(hosts)
+    n = len(again.conn)
+    is_lost = np.zeros(n, np.bool_)
+    mark_unreported(again.conn * 2 + again.sender, again.is_report, np.empty(n, np.int64), is_lost)
+    lost = np.flatnonzero(is_lost)
+    receiver = _receiver(hosts, again)
+    lost = lost[np.isin(receiver[lost], receiver[again.is_report])]
+    subject = hosts.pair[again.conn[lost]] * len(SENDERS) + again.sender[lost]
+    order = np.lexsort((again.packet_no[lost], again.ts_ns[lost], subject))
+    lost, subject = lost[order], subject[order]
+    begins = np.append(True, (np.diff(subject) != 0) | (np.diff(again.ts_ns[lost]) > APART_NS))[: len(lost)]
+    first = np.flatnonzero(begins)
+    size = np.diff(np.append(first, len(lost)))
+    chosen = size >= LEAST_LOSSES
+    return _table(hosts, again, lost, (first[chosen], size[chosen]))
+
+
+def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, Ints]) -> pa.Table:
+    first, size = stretches
+    at, until = lost[first], lost[first + size - 1]
+    pair = hosts.pair[again.conn[at]]
+    inside = [lost[begin : begin + n] for begin, n in zip(first.tolist(), size.tolist(), strict=True)]
+    return pa.table(
+        {
+            "key": hosts.keys.take(pa.array(hosts.pair_server[pair])),
+            "conn_id": hosts.connections["conn_id"].combine_chunks().take(pa.array(again.conn[at])),
+            "host": pa.array(hosts.hosts, pa.string()).take(pa.array(hosts.pair_host[pair])),
+            "sender": pa.array(SENDERS).take(pa.array(again.sender[at])),
+            "first_ns": pa.array(again.ts_ns[at]),
+            "first_packet": pa.array(again.packet_no[at]),
+            "last_ns": pa.array(again.ts_ns[until]),
+            "last_packet": pa.array(again.packet_no[until]),
+            "n_lost": pa.array(size),
+            "n_segments": pa.array([_n_segments(again, rows) for rows in inside], pa.int64()),
+            "n_connections": pa.array([len(np.unique(again.conn[rows])) for rows in inside], pa.int64()),
+            "least_bytes": pa.array([again.n_bytes[rows].min() for rows in inside], pa.int64()),
+            "most_bytes": pa.array([again.n_bytes[rows].max() for rows in inside], pa.int64()),
+        }
+    )
+
+
+def _n_segments(again: Again, rows: Ints) -> int:
+    return len(np.unique(np.stack([again.conn[rows], again.seq[rows]]), axis=1).T)
+
+
+def _gathered(hosts: ServerHosts) -> Again:
+    parts = list(_parts(hosts))
+    columns = [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
+    conn, sender, ts_ns, packet_no, seq, n_bytes, is_report = columns or [np.empty(0, np.int64)] * 7
+    order = np.lexsort((is_report, packet_no, ts_ns, conn * 2 + sender))
+    conn, sender, ts_ns, packet_no = (column[order] for column in (conn, sender, ts_ns, packet_no))
+    return Again(conn, sender, ts_ns, packet_no, seq[order], n_bytes[order], is_report[order].astype(np.bool_))
+
+
+def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
+    """The columns of Again, of each bucket."""
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, "tcp_events", _COLUMNS):
+            rows = rows.filter(pc.is_in(rows["kind"], _KINDS))
+            conn = rows["conn"].to_numpy() + first
+            is_report = rows["kind"].to_numpy() == E_DSACK
+            by_client = (rows["side"].to_numpy() == hosts.client_side[conn]) != is_report
+            kept = hosts.pair[conn] != NONE
+            sender = np.where(by_client, SENDERS.index("host"), SENDERS.index("server"))
+            columns = (
+                conn,
+                sender,
+                *(rows[name].to_numpy() for name in ("ts_ns", "packet_no", "seq", "bytes")),
+                is_report,
+            )
+            yield tuple(column[kept].astype(np.int64) for column in columns)
+
+
+def _receiver(hosts: ServerHosts, again: Again) -> Ints:
+    """A number for the address that was to receive each."""
+    of_host = {host: number for number, host in enumerate(hosts.hosts)}
+    of_server = np.array([of_host.setdefault(end[0], len(of_host)) for end in hosts.servers], np.int64)
+    to_server = again.sender == SENDERS.index("host")
+    return np.where(to_server, of_server[hosts.server[again.conn]], hosts.host[again.conn])

@@ -1,0 +1,292 @@
+"""Processes of servers that were slow for some time: what each does by itself took several times as long as usual for
+it, while others were as quick as ever.
+
+Two kinds of samples show how quick a process is, whatever its clients do: the responses that it gives without another
+broker (beyond what the request allows it to wait), and, as a replica, the time from a leader's response to its next
+Fetch. Each is compared with the lower quartile of the process for samples of its kind. The median of a short slice of
+time says how many times as long as usual things took, and the median of the other processes in the same slice how much
+of that was not its own: a loaded host, a capture that stands still. A process was slow where this adds up.
+
+Latencies are counted in classes, so that memory does not grow with their number.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
+from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
+from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.scan.apis import ApiSet, int_column
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.api_keys import (
+    API_VERSIONS,
+    FETCH,
+    FIND_COORDINATOR,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FETCH,
+    OFFSET_FOR_LEADER_EPOCH,
+)
+
+Floats = NDArray[np.float64]
+
+SLICE_NS = 2_000_000_000
+"""Length of a slice of time, unless the capture is so long that its slices would need more than MOST_CELLS counts."""
+MOST_CELLS = 16 << 20
+LEAST_SAMPLES = 3
+"""Samples of a slice whose median counts."""
+LEAST_OF_KIND = 16
+"""Samples of one kind by which the usual is known."""
+USUAL_DOUBLINGS = 1.2
+"""The median of a slice may be so many doublings above the usual by chance."""
+MOST_DOUBLINGS = 4.0
+"""Beyond this a slice counts no more: a single one is no proof."""
+LEAST_SCORE = 6.0
+"""A stretch shows a slow process where the doublings of its slices beyond USUAL_DOUBLINGS add up to this: ten times as
+slow as usual for six seconds, or four times for sixteen."""
+MOST_EVIDENCE = 8
+_SERVED = (FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, OFFSET_FOR_LEADER_EPOCH, API_VERSIONS)
+_APIS = ApiSet(_SERVED)
+_REACTION = len(_SERVED)
+"""The kind of the time from a response to the next Fetch of a replica."""
+_N_KINDS = 2 * (_REACTION + 1)
+"""Samples of brokers and of clients, which may be further away, are of different kinds."""
+_NS_PER_US = 1_000
+_PER_OCTAVE, _N_CLASSES = 4, 96
+_RATIO_OCTAVES = (-2, 6)
+_N_RATIOS = (_RATIO_OCTAVES[1] - _RATIO_OCTAVES[0]) * _PER_OCTAVE
+_LEAST_USUAL_NS = 300_000
+"""What is quicker than this says nothing: the clocks of threads are not finer."""
+_COLUMNS = ["conn", "number", "api_key", "ts_ns", "request_last_ns", "request_packet_no", "response_ns"]
+_COLUMNS += ["response_packet_no", "max_wait_ms", "in_flight", "throttle_ms", "replica_id"]
+
+
+SLOW_ROWS = pa.schema(
+    [
+        ("key", pa.string()),
+        ("conn_id", pa.string()),
+        ("host", pa.string()),
+        ("first_ns", pa.int64()),
+        ("first_packet", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("last_packet", pa.int64()),
+        ("n_samples", pa.int64()),
+        ("times_usual", pa.int64()),
+        ("slowest", pa.list_(pa.string())),
+    ]
+)
+
+
+class Samples(NamedTuple):
+    """How long something took: the process that did it, its kind, when it began and how long it took; and of which
+    request it is."""
+
+    process: Ints
+    kind: Ints
+    from_ns: Ints
+    took_ns: Ints
+    conn: Ints
+    number: Ints
+    packet_no: Ints
+    end_packet_no: Ints
+
+    def taken(self, rows: NDArray[np.generic]) -> "Samples":
+        """Some of the samples."""
+        return Samples(*(column[rows] for column in self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """The slices of time of a capture."""
+
+    begin_ns: int
+    length_ns: int
+    n: int
+
+    def of(self, ts_ns: Ints) -> Ints:
+        """The number of the slice of each time."""
+        return np.clip((ts_ns - self.begin_ns) // self.length_ns, 0, self.n - 1)
+
+
+def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
+    """One row per slow stretch of a process and server of it: key and conn_id of the server, the first and the last
+    packet of samples that were late, how many samples there were, how many times as long as usual the middle one took,
+    and the slowest requests."""
+    usual = _usual(hosts)
+    slices = _slices(capture_ns, len(hosts.servers))
+    doublings, n_samples = _doublings(hosts, usual, slices)
+    own = doublings - np.maximum(_of_others(doublings), 0)
+    found = np.zeros((own.size + 1, 3), np.int64)
+    n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
+    stretches = [
+        _Stretch(process, first, last, doublings[process, first : last + 1], n_samples[process, first : last + 1])
+        for process, first, last in found[:n].tolist()
+    ]
+    if stretches:
+        for samples in _samples(hosts):
+            above = _times_usual(samples, usual)
+            late = samples.taken(np.flatnonzero(above >= USUAL_DOUBLINGS))
+            for stretch in stretches:
+                stretch.take(late, slices)
+    return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(hosts)], SLOW_ROWS)
+
+
+class _Stretch:
+    """A process that was slow in some slices of time, and the samples that show it. doublings, n_samples: of each
+    slice."""
+
+    def __init__(self, process: int, first: int, last: int, doublings: Floats, n_samples: Ints) -> None:
+        self._process, self._first, self._last = process, first, last
+        self._times_usual = max(round(2 ** float(np.nanmedian(doublings))), 2)
+        self._n_samples = int(n_samples.sum())
+        self._slowest: list[tuple[int, ...]] = []
+        self._begin = self._end = (0, 0)
+
+    def take(self, late: Samples, slices: _Slices) -> None:
+        """Takes samples that were late; keeps the first, the last and the slowest of its own."""
+        at = slices.of(late.from_ns)
+        mine = late.taken(np.flatnonzero((late.process == self._process) & (at >= self._first) & (at <= self._last)))
+        if not len(mine.process):
+            return
+        ends = mine.from_ns + mine.took_ns
+        first, last = int(mine.from_ns.argmin()), int(ends.argmax())
+        begin = int(mine.from_ns[first]), int(mine.packet_no[first])
+        self._begin = min(self._begin, begin) if self._begin[0] else begin
+        self._end = max(self._end, (int(ends[last]), int(mine.end_packet_no[last])))
+        most = np.argsort(-mine.took_ns, kind="stable")[:MOST_EVIDENCE]
+        columns = (-mine.took_ns[most], mine.conn[most], mine.number[most])
+        slowest = [*self._slowest, *zip(*(column.tolist() for column in columns), strict=True)]
+        self._slowest = sorted(slowest)[:MOST_EVIDENCE]
+
+    def rows(self, hosts: ServerHosts) -> Iterator[dict[str, object]]:
+        """One row for each server of the process that somebody talked to."""
+        conn_ids = hosts.connections["conn_id"]
+        requests = request_ids(
+            flat(conn_ids), np.array([c for _, c, _ in self._slowest]), np.array([n for _, _, n in self._slowest])
+        )
+        for server in np.flatnonzero(hosts.server_process == self._process).tolist():
+            of_server = np.flatnonzero(hosts.server == server)
+            if len(of_server):
+                yield {
+                    "key": hosts.keys[server].as_py(),
+                    "conn_id": conn_ids[int(of_server[0])].as_py(),
+                    "host": "",
+                    "first_ns": self._begin[0],
+                    "first_packet": self._begin[1],
+                    "last_ns": self._end[0],
+                    "last_packet": self._end[1],
+                    "n_samples": self._n_samples,
+                    "times_usual": self._times_usual,
+                    "slowest": requests.to_pylist(),
+                }
+
+
+def _slices(capture_ns: tuple[int, int], n_processes: int) -> _Slices:
+    begin_ns, end_ns = capture_ns
+    most = max(MOST_CELLS // (max(n_processes, 1) * _N_RATIOS), 1)
+    length_ns = max(SLICE_NS, -(-(end_ns - begin_ns + 1) // most))
+    return _Slices(begin_ns, length_ns, (end_ns - begin_ns) // length_ns + 1)
+
+
+def _samples(hosts: ServerHosts) -> Iterator[Samples]:
+    for spill, first in hosts.first_row.items():
+        last_ns, last_packet = np.zeros((2, int(hosts.connections.num_rows)), np.int64)
+        for rows in read_spill(spill, "requests", _COLUMNS):
+            conn = rows["conn"].to_numpy() + first
+            yield _responses(hosts, rows, conn)
+            yield _reactions(hosts, rows, conn, (last_ns, last_packet))
+
+
+def _responses(hosts: ServerHosts, rows: pa.Table, conn: Ints) -> Samples:
+    """What the servers answered by themselves; of a Fetch that waited for records, how late it was."""
+    api_key, in_flight = int_column(rows, "api_key", -1), int_column(rows, "in_flight", 1)
+    sent, answered = int_column(rows, "request_last_ns", 0), int_column(rows, "response_ns", 0)
+    took = answered - sent - np.maximum(int_column(rows, "max_wait_ms", 0), 0) * 1_000_000
+    kept = _APIS.has(api_key) & (in_flight <= 1) & (int_column(rows, "throttle_ms", 0) <= 0)
+    kept &= (api_key != FETCH) | np.asarray(rows["max_wait_ms"].is_valid())
+    kept &= (answered > 0) & (took >= 0) & (hosts.process[conn] != NONE)
+    kind = np.full(len(conn), NONE)
+    for number, api in enumerate(_SERVED):
+        kind[api_key == api] = number
+    packets = (int_column(rows, name, 0) for name in ("request_packet_no", "response_packet_no"))
+    kind += np.where(hosts.client_process[conn] != NONE, _N_KINDS // 2, 0)
+    columns = (hosts.process[conn], kind, sent, took, conn, rows["number"].to_numpy(), *packets)
+    return Samples(*columns).taken(np.flatnonzero(kept))
+
+
+def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints, Ints]) -> Samples:
+    """How long replicas took from a leader's response to their next Fetch. last: when each connection had its last
+    response to one, and its packet; brought up to date."""
+    is_fetch = (int_column(rows, "api_key", -1) == FETCH) & (int_column(rows, "replica_id", -1) >= 0)
+    at = np.flatnonzero(is_fetch & (hosts.client_process[conn] != NONE))
+    at = at[np.lexsort((rows["number"].to_numpy()[at], conn[at]))]
+    mine, sent, answered = conn[at], int_column(rows, "ts_ns", 0)[at], int_column(rows, "response_ns", 0)[at]
+    packet_no, until = (int_column(rows, f"{name}_packet_no", 0)[at] for name in ("request", "response"))
+    is_first = np.append(True, mine[1:] != mine[:-1])[: len(at)]
+    before_ns = np.where(is_first, last[0][mine], np.roll(answered, 1))
+    before_packet = np.where(is_first, last[1][mine], np.roll(until, 1))
+    last[0][mine], last[1][mine] = answered, until
+    kept = (before_ns > 0) & (sent >= before_ns)
+    kind = np.full(len(at), _N_KINDS // 2 + _REACTION)
+    number = rows["number"].to_numpy()[at]
+    columns = (hosts.client_process[mine], kind, before_ns, sent - before_ns, mine, number, before_packet, packet_no)
+    return Samples(*columns).taken(np.flatnonzero(kept))
+
+
+def _usual(hosts: ServerHosts) -> Ints:
+    """The lower quartile of each process and kind, nanoseconds; 0 where too few samples show it."""
+    counts = np.zeros((len(hosts.servers) * _N_KINDS, _N_CLASSES), np.int64)
+    for samples in _samples(hosts):
+        octaves = np.log2(np.maximum(samples.took_ns / _NS_PER_US, 1))
+        classes = np.minimum((octaves * _PER_OCTAVE).astype(np.int64), _N_CLASSES - 1)
+        np.add.at(counts, (samples.process * _N_KINDS + samples.kind, classes), 1)
+    total = counts.sum(1)
+    quartile = (np.cumsum(counts, 1) * 4 >= total[:, None]).argmax(1)
+    usual = (2 ** (quartile / _PER_OCTAVE) * _NS_PER_US).astype(np.int64)
+    known = np.where(total >= LEAST_OF_KIND, np.maximum(usual, _LEAST_USUAL_NS), 0)
+    return np.asarray(known.reshape(-1, _N_KINDS))
+
+
+def _times_usual(samples: Samples, usual: Ints) -> Floats:
+    """How many doublings above the usual each sample is; NaN where that is not known."""
+    compared = usual[samples.process, samples.kind].astype(np.float64)
+    ratio = np.maximum(samples.took_ns, _NS_PER_US) / np.where(compared > 0, compared, np.nan)
+    return np.asarray(np.log2(ratio))
+
+
+def _doublings(hosts: ServerHosts, usual: Ints, slices: _Slices) -> tuple[Floats, Ints]:
+    """The median of each process in each slice, as doublings above the usual, NaN where there are too few samples; and
+    how many there are."""
+    counts = np.zeros((len(hosts.servers) * slices.n, _N_RATIOS), np.int32)
+    least, most = _RATIO_OCTAVES
+    for samples in _samples(hosts):
+        above = _times_usual(samples, usual)
+        known = np.flatnonzero(~np.isnan(above))
+        samples, above = samples.taken(known), above[known]
+        ratio = ((np.clip(above, least, most - 1 / _PER_OCTAVE) - least) * _PER_OCTAVE).astype(np.int64)
+        np.add.at(counts, (samples.process * slices.n + slices.of(samples.from_ns), ratio), 1)
+    total = counts.sum(1)
+    middle = (np.cumsum(counts, 1) * 2 >= np.maximum(total, 1)[:, None]).argmax(1)
+    doublings = np.where(total >= LEAST_SAMPLES, middle / _PER_OCTAVE + least, np.nan)
+    shape = len(hosts.servers), slices.n
+    return doublings.reshape(shape), total.reshape(shape)
+
+
+def _of_others(doublings: Floats) -> Floats:
+    """In each slice the lower median of all processes but the one itself; 0 where there are none."""
+    n = (~np.isnan(doublings)).sum(0)
+    order = np.argsort(doublings, axis=0, kind="stable")  # NaN last
+    rank = np.argsort(order, axis=0, kind="stable")
+    ordered = np.take_along_axis(doublings, order, 0)
+    others = np.where(np.isnan(doublings), n, n - 1)
+    middle = np.maximum((others - 1) // 2, 0)
+    middle += (rank <= middle) & (others < n)
+    taken = np.take_along_axis(ordered, np.minimum(middle, max(len(doublings) - 1, 0)), 0)
+    return np.where(others > 0, np.nan_to_num(taken), 0.0)

@@ -1,0 +1,50 @@
+"""When a fault began and ended, apart from those who suffered from it: each as two times, between which it was."""
+
+from dataclasses import dataclass
+
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.servers.table import BrokerState
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The times of a fault. start_after_ns: the last packet that shows that it had not begun; start_ns: the first that
+    shows it; end_after_ns: the last that shows it; end_ns: the first that shows that it was over. None where the
+    capture does not show that."""
+
+    start_after_ns: int | None = None
+    start_ns: int | None = None
+    end_after_ns: int | None = None
+    end_ns: int | None = None
+
+
+def fault_of(failure: Failure) -> Fault:
+    """The times of what failed, from the states of brokers or from the silences of clients; none where only errors show
+    it."""
+    if failure.silences:
+        return _of_silences(failure)
+    if not failure.states:
+        return Fault()
+    return _of_states(failure.states)
+
+
+def _of_states(states: list[BrokerState]) -> Fault:
+    """A broker failed between the last packet that shows one host that it had not, and the first that shows any host
+    that it had; it was over between the last that shows that and the first that one of those got who suffered last."""
+    start_ns = min(state.shown_from_ns for state in states)
+    start_after_ns = max((state.before_ns for state in states if state.before_ns <= start_ns), default=None)
+    last_ns = max(state.from_ns for state in states)
+    over = [state.after_ns for state in states if state.after_ns is not None and state.until_ns > last_ns]
+    end_ns = min(over, default=None)
+    shown = [state.shown_to_ns for state in states if end_ns is None or state.shown_to_ns <= end_ns]
+    return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
+
+
+def _of_silences(failure: Failure) -> Fault:
+    """A client stood still after its last payload, and until its first packet afterwards: it owed a heartbeat
+    meanwhile."""
+    silences = failure.silences
+    due = min(silence.from_ns + silence.heartbeat_ms * 1_000_000 for silence in silences)
+    over = [silence.to_ns for silence in silences if silence.to_ns is not None]
+    end_ns = max(over, default=None) if len(over) == len(silences) else None
+    return Fault(max(s.from_ns for s in silences), due, due, end_ns)

@@ -1,0 +1,48 @@
+"""Slow processes: the medians of slices against plain Python, and sums of them against numbers made up."""
+
+import statistics
+
+import numpy as np
+import pytest
+
+from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
+from kafkascope_analyzer.resolve.servers.slowness import LEAST_SCORE, MOST_DOUBLINGS, USUAL_DOUBLINGS, _of_others
+
+LIMITS = (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE)
+
+
+def found(*processes):
+    rows = np.zeros((99, 3), np.int64)
+    return [tuple(row) for row in rows[: slow_stretches(np.array(processes, np.float64), LIMITS, rows)].tolist()]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_median_of_the_others(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-4, 9, (rng.integers(1, 7), 30)).astype(np.float64)
+    values[rng.random(values.shape) < 0.3] = np.nan
+    others = _of_others(values)
+    for process, at in np.ndindex(values.shape):
+        rest = [v for v in np.delete(values[:, at], process).tolist() if v == v]
+        assert others[process, at] == (statistics.median_low(rest) if rest else 0)
+
+
+def test_ten_times_as_slow_for_six_seconds_is_slow():
+    assert found([0, 0, 3.3, 3.3, 3.3, 0, 0, 0]) == [(0, 2, 4)]
+    assert found([0, 0, 3.3, 3.3, 0, 0, 0]) == []
+
+
+def test_a_single_slice_is_never_slow_and_a_little_never_adds_up():
+    assert found([0, 60, 0, 0]) == []
+    assert found([1.1] * 500) == []
+
+
+def test_a_quick_slice_in_between_does_not_end_it_and_a_long_pause_does():
+    nan = float("nan")
+    assert found([3, 3, 3, 0.2, nan, 3, 3, 3, 0]) == [(0, 0, 7)]
+    assert found([3, 3, 3, 3, 0, 0, 0, 0, 3, 3, 3, 3]) == [(0, 0, 3), (0, 8, 11)]
+
+
+def test_each_process_is_looked_at_by_itself():
+    slow = [4.0] * 5
+    assert found([0.0] * 5, slow, [0.0] * 5) == [(1, 0, 4)]
