@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
-from kafkascope_spark.stories.incidents.kinds import KIND_OF_STATE
+from kafkascope_spark.stories.incidents.kinds import KIND_OF_STATE, KINDS
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.kinds.listener import LISTENER
 from kafkascope_spark.stories.incidents.kinds.path import PATH
@@ -24,7 +24,8 @@ from kafkascope_spark.stories.servers.table import BrokerState
 Span = tuple[int, int]
 
 FAILED_STATES = frozenset(state for state, kind in KIND_OF_STATE.items() if kind.of_broker and kind.cuts_clients)
-LOSSY_STATES, SLOW_STATES = PATH.states, BROKER_SLOW.states
+PATH_STATES = tuple(kind.states for kind in KINDS if kind.of_path and kind.states)
+SLOW_STATES = BROKER_SLOW.states
 """A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
 single host's requests."""
 _LEAST_SLOW_HOSTS = 2
@@ -52,7 +53,7 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
         by_broker[row.server_ip if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = _without_mirrored(failures)
-    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _lossy_paths(rows)])
+    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
     failures += _without_ports(_never_served(others), failures)
     explained = _times(failures)
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
@@ -105,10 +106,12 @@ def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
             yield _while_served(cluster, frozenset())
 
 
-def _lossy_paths(rows: list[BrokerState]) -> Iterator[Failure]:
-    """When packets between a broker and some hosts were lost, whomever it served meanwhile: it served these too."""
-    for cluster in _overlapping(_bad_stretches(rows, LOSSY_STATES)):
-        yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
+def _served_paths(rows: list[BrokerState]) -> Iterator[Failure]:
+    """When packets between a broker and some hosts were lost, or connections of theirs were dead, whomever it served
+    meanwhile: it served these too."""
+    for states in PATH_STATES:
+        for cluster in _overlapping(_bad_stretches(rows, states)):
+            yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
 
 
 def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:

@@ -8,6 +8,7 @@ INCIDENT_KINDS = (
     "broker_slow",
     "zookeeper_session",
     "path",
+    "dead_flow",
     "replication",
     "listener",
     "leader_move",

@@ -22,7 +22,7 @@ LEAST_OVERLAP_NS = SECOND // 2
 OF_NAMED_NODES, OF_UNKNOWN_NODES = ("replica", True), ("replica", False)
 """Keys of what fails for all that wait for replicas: brokers whose node ids are known, with failed paths between
 brokers; and other brokers."""
-_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy"})
+_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "flow_dead"})
 """States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
 _OF_PLACES = ("commit", "membership")
 """Kinds of stalls of members that wait for their coordinators."""

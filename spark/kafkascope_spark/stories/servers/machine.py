@@ -5,6 +5,7 @@ silent     no packet comes while the host waits for one (silent)
 refusing   the host's connections are refused while others are served (refusing), or the process works (down)
 lossy      packets come, several of them late because they had to be sent again (lossy)
 frozen     packets come, and nothing of the process, while somebody waits for it (frozen)
+flow_dead  one connection is dead, while others of the host work (dead_flow)
 slow       responses come, on several connections at once much later than usual (slow)
 serving, unknown   the rest (rows)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
@@ -31,6 +32,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     lossy = lossy_stretches(server, down + silent + frozen)
     bad = down + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += slow_stretches(server, bad)
+    bad += dead_flow_stretches(server, bad)
     bad += idle_stretches(server, down)
     of_hosts = by_host(stretch for stretch in bad if not stretch.goes_back)
     for name, host in sorted(server.hosts.items()):

@@ -7,7 +7,7 @@ from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, decla
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 
-StateName = Literal["serving", "slow", "lossy", "frozen", "down", "silent", "refusing", "unknown"]
+StateName = Literal["serving", "slow", "lossy", "flow_dead", "frozen", "down", "silent", "refusing", "unknown"]
 STATES: tuple[StateName, ...] = get_args(StateName)
 Unacknowledged = Literal["host", "broker", "both"]
 
@@ -32,6 +32,8 @@ class BrokerState(StoryRow):
         "usual for what it does by itself, while others did not; or several of its responses took ten times as long "
         "and 500 ms), lossy (packets between the two were lost several times at short intervals, and arrived when they "
         "were sent again), "
+        "flow_dead (nothing that was sent on a connection was acknowledged any more, while other connections of the "
+        "two worked), "
         "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
         "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
         "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "

@@ -103,6 +103,16 @@ def test_a_path_that_loses_packets_is_lossy_to_its_host_alone(states_of):
     assert lossy.to_ns - lossy.from_ns > (restored - dropped) / 2
 
 
+def test_a_connection_that_a_middlebox_forgot_is_dead_while_others_of_its_host_work(states_of):
+    """All packets of one idle connection between 10.77.0.101 and node 1 are dropped, both ways; its client opens another."""
+    (dead,) = bad(states_of("pieces/dead_flow"))
+    (dropped,), (removed,) = (times_of("pieces/dead_flow", kind) for kind in ("middlebox_drop", "middlebox_removed"))
+    assert (dead.state, dead.server_ip, dead.host, dead.n_waiting) == ("flow_dead", "10.77.0.11", "10.77.0.101", 1)
+    assert dropped < dead.from_ns < dead.to_ns < removed
+    (failure,) = broker_failures([*states_of("pieces/dead_flow")])
+    assert (failure.kind.name, failure.hosts) == ("dead_flow", frozenset({"10.77.0.101"}))
+
+
 def test_a_process_that_runs_at_a_fifth_of_its_speed_is_slow_to_everybody(states_of):
     """Node 2 is stopped for 80 of every 100 ms (SIGSTOP, SIGCONT); no request fails."""
     rows = bad(states_of("pieces/slow_broker"))

@@ -1,0 +1,41 @@
+"""When a connection was dead while another between the same two hosts worked: nothing that one of them sent on it was
+acknowledged any more, however often it was sent. Something between them has forgotten the connection, as firewalls,
+load balancers and NAT do with connections that were idle for long."""
+
+from collections.abc import Iterable
+
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
+from kafkascope_spark.stories.servers.moments import first_of, last_of
+from kafkascope_spark.stories.servers.record import ServerRecord
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host
+
+_LEAST_TRIES = 3
+"""So often each segment was sent again, and none arrived."""
+_AFTER_NS = SECOND_NS // 5
+"""What the server still sent on the dead connection came before its first retransmission, 200 ms later at the
+earliest."""
+
+
+def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
+    """The stretches in which a connection was dead, by host. others: those of all other states, which explain more."""
+    explained = stretches_by_host(others)
+    found = (loss for loss in server.losses if loss.n_lost >= _LEAST_TRIES * loss.n_segments)
+    return [
+        _stretch(loss)
+        for loss in found
+        if not explained[loss.host].overlap(loss.first_ns, loss.last_ns) and _others_work(server, loss)
+    ]
+
+
+def _others_work(server: ServerRecord, loss: PacketLoss) -> bool:
+    """Whether packets of the server came to the host meanwhile: on other connections then."""
+    return server.runs("host", "packet", loss.host).has_packets(loss.first_ns + _AFTER_NS, loss.last_ns)
+
+
+def _stretch(loss: PacketLoss) -> Stretch:
+    """From the first packet that was sent again to the last; TCP doubles the time between them, so that the next one
+    would have come as much later."""
+    begin, end = first_of(loss), last_of(loss)
+    stretch = Stretch(loss.host, "flow_dead", begin, end, True, loss.n_connections, [begin, end], lead_ns=SECOND_NS)
+    stretch.lag_ns = end.ts_ns - begin.ts_ns
+    return stretch
