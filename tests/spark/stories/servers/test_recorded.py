@@ -104,7 +104,7 @@ def test_a_path_that_loses_packets_is_lossy_to_its_host_alone(states_of):
 
 
 def test_a_connection_that_a_middlebox_forgot_is_dead_while_others_of_its_host_work(states_of):
-    """All packets of one idle connection between 10.77.0.101 and node 1 are dropped, both ways; its client opens another."""
+    """All packets of one idle connection of 10.77.0.101 are dropped, both ways; its client opens another."""
     (dead,) = bad(states_of("pieces/dead_flow"))
     (dropped,), (removed,) = (times_of("pieces/dead_flow", kind) for kind in ("middlebox_drop", "middlebox_removed"))
     assert (dead.state, dead.server_ip, dead.host, dead.n_waiting) == ("flow_dead", "10.77.0.11", "10.77.0.101", 1)
