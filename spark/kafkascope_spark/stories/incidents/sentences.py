@@ -2,6 +2,7 @@
 
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.texts import expiry
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
@@ -17,7 +18,8 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
-    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_earlier(failure)}{_doubt(failure)}"
+    impact = f"{_impact(failure, end_ns, times)}{_earlier(failure)}"
+    return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
@@ -37,6 +39,19 @@ def _session(failure: Failure, times: Times) -> str:
         return f"It closed its ZooKeeper session at {times.at(session.over_ns)}, as in a clean shutdown. "
     lost = f"Its ZooKeeper session was lost: {expiry(session, times)}"
     return f"{lost}; only then the controller moves a broker's leaders. "
+
+
+def _fault(failure: Failure, times: Times) -> str:
+    """Between which packets the fault itself began and ended, apart from those who suffered from it, where that says
+    more than the times of the failure."""
+    fault = fault_of(failure)
+    told = {failure.start_ns, failure.end_ns}
+    if fault.start_ns is None or told >= {fault.start_after_ns, fault.start_ns, fault.end_after_ns, fault.end_ns}:
+        return ""
+    began = f" The fault itself began {times.between(fault.start_after_ns, fault.start_ns)}"
+    if fault.end_ns is None:
+        return f"{began}; the capture does not show its end."
+    return f"{began} and ended {times.between(fault.end_after_ns, fault.end_ns)}."
 
 
 def _doubt(failure: Failure) -> str:

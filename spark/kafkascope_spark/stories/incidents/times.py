@@ -25,6 +25,10 @@ class Times:
         """A time as mm:ss.mmm after the capture's start."""
         return since_start(ns - self.start_ns)
 
+    def with_time_of_day(self, ns: int) -> str:
+        """A time after the capture's start, with the time of day."""
+        return begin(ns, self.start_ns)
+
     def of(self, failure: Lasting) -> str:
         """From when to when it failed, with the time of day at which it began."""
         begin_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
@@ -32,3 +36,11 @@ class Times:
         if failure.end_ns is None:
             return f"{since} to the end of the capture"
         return f"{since} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
+
+    def between(self, after_ns: int | None, by_ns: int) -> str:
+        """When something happened that two packets enclose: after one, and by the other; the first may be unknown."""
+        if after_ns is None:
+            return f"by {self.at(by_ns)}"
+        if self.at(after_ns) == self.at(by_ns):
+            return f"at {self.at(by_ns)}"
+        return f"between {self.at(after_ns)} and {self.at(by_ns)}"

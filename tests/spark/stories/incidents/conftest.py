@@ -131,6 +131,7 @@ def client() -> Callable[..., AffectedClient]:
             principal=None,
             group_protocol="classic",
             end_state="open",
+            died_ns=None,
             session_timeout_ms=None,
             rebalance_timeout_ms=None,
             servers=("10.0.0.1:9092",),

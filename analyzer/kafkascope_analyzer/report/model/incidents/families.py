@@ -32,9 +32,15 @@ class Family:
         """The id of the incident that the others followed from."""
         return self.root.incident_id
 
+    @property
+    def harm_ms(self) -> int:
+        """How much harm it did: the clients that stalled, times the longest of their stalls."""
+        who = {stall.client_instance_id or stall.group_id or stall.client_ip for stall in self.stalls}
+        return len(who) * max((stall.waited_ms for stall in self.stalls), default=0)
+
 
 def families_of(facts: Facts) -> list[Family]:
-    """All families, worst first, then by time."""
+    """All families, worst first: by severity, then by harm, then by time."""
     roots = roots_of(facts.incidents)
     members: dict[str, list[IncidentRow]] = {}
     for row in facts.incidents:
@@ -42,7 +48,7 @@ def families_of(facts: Facts) -> list[Family]:
     found = _made([(roots[identity], rows) for identity, rows in members.items()], facts)
     for family in found:
         family.severity = family.root.family_severity
-    return sorted(found, key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
+    return sorted(found, key=lambda f: (severity_order(f.severity), -f.harm_ms, f.start_ns, f.identity))
 
 
 def every_incident(facts: Facts) -> list[Family]:

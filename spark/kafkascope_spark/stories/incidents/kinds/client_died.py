@@ -15,7 +15,7 @@ from kafkascope_spark.stories.settings import settings
 
 def _sentence(failure: Failure, times: Times) -> str:
     several = len(failure.client_instance_ids) > 1
-    ended = f"{failure.subject} ended without a clean close at {times.at(failure.start_ns)}"
+    ended = f"{failure.subject} ended without a clean close at {times.with_time_of_day(failure.start_ns)}"
     closed = "all connections were closed at once"
     return f"Client{'s' if several else ''} {ended}: {closed}, without a request to leave or before responses were read"
 

@@ -1,0 +1,41 @@
+"""Clients that ended without a clean close."""
+
+from collections.abc import Callable
+
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.died_clients import died_clients
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
+
+NS = 1_000_000_000
+MakeClient = Callable[..., AffectedClient]
+
+
+def died(client: MakeClient, host: int, at: float, **more: object) -> AffectedClient:
+    return client(host, end_state="died", died_ns=int(at * NS), **more)
+
+
+def test_clients_of_one_host_that_end_together_are_told_together(client: MakeClient) -> None:
+    clients = [
+        died(client, 21, 5.0),
+        died(client, 21, 5.4, client_instance_id="ci-b", client_id="b"),
+        died(client, 21, 9.0, client_instance_id="ci-c", client_id="c"),
+        died(client, 22, 5.0),
+        client(23),
+    ]
+    found = list(died_clients(clients, []))
+    assert [(f.start_ns, f.subject, sorted(f.client_instance_ids)) for f in found] == [
+        (5 * NS, "b, client-21", ["ci-21", "ci-b"]),
+        (5 * NS, "client-22", ["ci-22"]),
+        (9 * NS, "c", ["ci-c"]),
+    ]
+    assert {f.kind.name for f in found} == {"client_died"}
+
+
+def test_a_client_whose_group_went_on_without_it_is_told_there(
+    client: MakeClient, rebalance: Callable[..., object]
+) -> None:
+    gone = died(client, 21, 5.0)
+    told = Failure(MEMBER, "group orders", 5 * NS, 9 * NS)
+    told.rebalances = [rebalance(6, 9, {"client-21": 5.0})]
+    assert list(died_clients([gone], [told])) == []
