@@ -25,9 +25,9 @@ def test_clients_of_one_host_that_end_together_are_told_together(client: MakeCli
     ]
     found = list(died_clients(clients, []))
     assert [(f.start_ns, f.subject, sorted(f.client_instance_ids)) for f in found] == [
-        (5 * NS, "b, client-21", ["ci-21", "ci-b"]),
-        (5 * NS, "client-22", ["ci-22"]),
-        (9 * NS, "c", ["ci-c"]),
+        (5 * NS, "b (10.0.0.21), client-21 (10.0.0.21)", ["ci-21", "ci-b"]),
+        (5 * NS, "client-22 (10.0.0.22)", ["ci-22"]),
+        (9 * NS, "c (10.0.0.21)", ["ci-c"]),
     ]
     assert {f.kind.name for f in found} == {"client_died"}
 
