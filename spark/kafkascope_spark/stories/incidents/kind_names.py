@@ -14,6 +14,7 @@ INCIDENT_KINDS = (
     "leader_move",
     "coordinator_move",
     "member",
+    "member_fenced",
     "quota",
     "permission",
     "missing_topic",

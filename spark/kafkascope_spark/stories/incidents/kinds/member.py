@@ -81,7 +81,7 @@ MEMBER = Kind(
     advice=_advice,
     known="requests of the group's members, and its rebalances",
     place="group",
-    errors=errors_about("membership", "static membership"),
+    errors=errors_about("membership"),
     of_members=True,
     complete=_complete,
 )

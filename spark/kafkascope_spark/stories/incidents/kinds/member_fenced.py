@@ -1,0 +1,54 @@
+"""A static member of a group that was fenced: another process has its group.instance.id.
+
+Looks at the errors by which a coordinator says so (KIP-345: FENCED_INSTANCE_ID to the one that had it, and
+UNRELEASED_INSTANCE_ID, in groups of the consumer protocol, to the one that wants it). Could be confused with a member
+that was restarted before its old process had ended, which looks the same and ends by itself.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_parsers.error_facts import FENCED_INSTANCE
+from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    errors = listed(sorted(failure.error_names)) or "a coordinator's errors"
+    return (
+        f"{_who(failure)} lost {'their places' if len(failure.client_instance_ids) > 1 else 'its place'} in "
+        f"{failure.subject} to another process with the same group.instance.id {times.of(failure)} ({errors})"
+    )
+
+
+def _who(failure: Failure) -> str:
+    return listed(sorted({client(r.client_id, r.client_ip) for r in failure.recoveries})) or "A static member"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    yield (
+        f"Two processes use one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the "
+        "pod, the name of the host), and see that a new process starts only when the old one has ended."
+    )
+    yield "A client that gets this error stops for good: it has to be started again."
+
+
+def _complete(failure: Failure) -> None:
+    """Calls the group a group."""
+    if failure.recoveries[0].resource_kind == "group":
+        failure.subject = f"group {failure.subject}"
+
+
+MEMBER_FENCED = Kind(
+    "member_fenced",
+    "static member fenced",
+    plural="static members fenced",
+    sentence=_sentence,
+    advice=_advice,
+    known="error codes of the group's coordinator",
+    place="group",
+    errors=FENCED_INSTANCE,
+    of_members=True,
+    complete=_complete,
+)
