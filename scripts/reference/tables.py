@@ -120,9 +120,10 @@ producer's clock, which is aligned with the capture's by the smallest distance b
 of its batches has: what a producer always waits before it sends is not seen. Of a batch the header has the times of
 its first and last record; the others are taken to lie evenly between them. Some libraries (kafkajs) set the time anew
 when they send a batch again. Where a producer's times cannot be create times (median more than half a second above
-the smallest), latencies are null. A record is *acked* with the first byte of the response that accepts it, so records
-sent with acks=0 are not counted, and *fetched* with the first byte of the first response to any member of the group
-that brings it; responses to followers and share consumers do not count. What the capture lacks is null.
+the smallest, or the smallest falls further and further), latencies are null. A record is *acked* with the first byte
+of the response that accepts it, so records sent with acks=0 are not counted, and *fetched* with the first byte of the
+first response to any member of the group that brings it; responses to followers and share consumers do not count.
+What the capture lacks is null.
 
 Percentiles cannot be added up, histograms can: the lists `created_to_acked` and `acked_to_fetched` have the records
 of each class of latencies. Of `n_records` and `created_to_acked` every group's row has the same.

@@ -23,7 +23,7 @@ class ClockSamples:
     """The clocks of the producers of one bucket. Memory: ten numbers for each connection, and a client id."""
 
     def __init__(self) -> None:
-        self._clock = np.empty((0, len(CLOCK_EDGES_NS) + 2), np.int64)
+        self._clock = np.empty((0, len(CLOCK_EDGES_NS) + 3), np.int64)
         self._client_ids: dict[int, str | None] = {}
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> None:
@@ -34,7 +34,7 @@ class ClockSamples:
         n_new = int(conn.max()) + 1 - len(self._clock)
         if n_new > 0:
             fresh = np.zeros((n_new, self._clock.shape[1]), np.int64)
-            fresh[:, 0] = UNKNOWN_DELAY
+            fresh[:, [0, -1]] = UNKNOWN_DELAY
             self._clock = np.concatenate([self._clock, fresh])
         created_ms = int_column(rows, "first_timestamp_ms", _UNTIMED)
         distance = int_column(rows, "ts_ns", 0) - created_ms * MILLISECOND
@@ -55,7 +55,7 @@ class ClockSamples:
     def clocks(self) -> pa.Table:
         """The clocks of all connections (CLOCKS)."""
         conn = np.flatnonzero(self._clock[:, 0] != UNKNOWN_DELAY)
-        counts = self._clock[conn, 1:]
+        counts = self._clock[conn, 1:-1]
         return pa.table(
             {
                 "conn": pa.array(conn),

@@ -110,14 +110,24 @@ def measure_clocks(
 ) -> None:
     """Adds the distances between creating and sending batches to the clocks of their connections.
 
-    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance, and how many distances
-    were no longer than the shortest so far plus each edge, and more than the edge before.
+    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance; how many distances were no
+    longer than the shortest so far plus each edge, and more than the edge before; last, the shortest distance that the
+    others are compared with. When the shortest has fallen below that by more than the last edge, the distances before
+    are longer than every edge: create times that run faster than the clock (a mirror that catches up) make it fall
+    again and again.
     """
     for i in range(len(conn)):
         if distance_ns[i] == UNKNOWN_DELAY:
             continue
         clock = clocks[conn[i]]
         clock[0] = min(clock[0], distance_ns[i])
+        if clock[-1] == UNKNOWN_DELAY:
+            clock[-1] = clock[0]
+        elif clock[-1] - clock[0] > edges[-1]:
+            for below in range(len(edges)):
+                clock[1 + len(edges)] += clock[1 + below]
+                clock[1 + below] = 0
+            clock[-1] = clock[0]
         above = distance_ns[i] - clock[0]
         place = 0
         while place < len(edges) and above > edges[place]:

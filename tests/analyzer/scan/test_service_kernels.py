@@ -91,13 +91,29 @@ def test_clocks_are_those_of_plain_python(batches):
     conn = np.array([c for c, _ in batches], np.int64)
     distance = np.array([UNKNOWN_DELAY if d is None else d * MILLISECOND for _, d in batches], np.int64)
     clocks = np.zeros((3, len(CLOCK_EDGES_NS) + 3), np.int64)
-    clocks[:, 0] = UNKNOWN_DELAY
+    clocks[:, [0, -1]] = UNKNOWN_DELAY
     measure_clocks(conn, distance, CLOCK_EDGES_NS, clocks)
     want = np.zeros_like(clocks)
-    want[:, 0] = UNKNOWN_DELAY
+    want[:, [0, -1]] = UNKNOWN_DELAY
     for c, d in zip(conn.tolist(), distance.tolist(), strict=True):
-        want[c, 0] = min(want[c, 0], d)
         if d != UNKNOWN_DELAY:
+            want[c, 0] = min(want[c, 0], d)
+            if int(want[c, -1]) - int(want[c, 0]) > CLOCK_EDGES_NS[-1]:
+                want[c, -2] = want[c, 1:-1].sum()
+                want[c, 1:-2] = 0
+                want[c, -1] = want[c, 0]
             above = d - want[c, 0]
             want[c, 1 + sum(above > edge for edge in CLOCK_EDGES_NS)] += 1
     assert clocks.tolist() == want.tolist()
+
+
+def test_create_times_that_run_faster_than_the_clock_are_far_from_the_shortest_distance():
+    """At a thousand batches a second and twice the clock's rate, each is only 1 ms nearer than the one before."""
+    clocks = np.zeros((2, len(CLOCK_EDGES_NS) + 3), np.int64)
+    clocks[:, [0, -1]] = UNKNOWN_DELAY
+    n = 10_000
+    falling = np.arange(n, 0, -1) * MILLISECOND
+    measure_clocks(np.zeros(n, np.int64), falling, CLOCK_EDGES_NS, clocks)
+    measure_clocks(np.ones(n, np.int64), np.full(n, 3 * MILLISECOND), CLOCK_EDGES_NS, clocks)
+    assert clocks[0, -2] > 0.9 * n
+    assert clocks[1, 1] == n

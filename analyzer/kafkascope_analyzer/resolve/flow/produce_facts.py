@@ -2,8 +2,11 @@
 
 The create time in a batch's header is when its first record was handed to the library, on the producer's clock. The
 smallest distance between creating and sending, of all connections of a client, is taken for the difference between the
-clocks; the median of what is above it for the client's usual linger. A batch waited for what is above both. Where the
-median is far above the smallest distance, the time is no create time: applications may set it.
+clocks; the median of what is above it for the client's usual linger. A batch waited for what is above both, where
+packets prove a wait: it was refused, answered late or not at all; or, between its creation and its sending, its client
+waited so for another batch (or for the same one, sent before) or opened a connection. A create time alone proves
+nothing: applications may set it. Where the median is far above the smallest distance, or the distance goes on falling,
+the time is no create time: mirrors and replays keep times that run at another rate than the clock.
 """
 
 from collections.abc import Mapping
@@ -16,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.flow.proven_waits import ProvenWaits, proven_waits
 from kafkascope_analyzer.scan.clock_samples import CLOCK_EDGES_NS, CLOCKS
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
 from kafkascope_analyzer.scan.spill import read_spill
@@ -48,10 +52,11 @@ LONGEST_NS = 600_000 * MILLISECOND
 class ProducerClocks:
     """Of each connection of all buckets, one bucket after the other: least_ns, the smallest distance of its client
     between creating and sending; linger_ns, the usual distance above that, _UNUSABLE where the times are not create
-    times."""
+    times; client, the number of its client, _NO_CLIENT where it sent no batch with a time."""
 
     least_ns: NDArray[np.int64]
     linger_ns: NDArray[np.int64]
+    client: NDArray[np.int64]
 
     @property
     def is_usable(self) -> NDArray[np.bool_]:
@@ -78,21 +83,26 @@ request on it; created_ms: on the producer's clock, -1 where it is not known; an
 def produce_waits(
     candidates: Mapping[Path, pa.Table], connections: Mapping[Path, pa.Table], clocks: ProducerClocks
 ) -> pa.Table:
-    """The waits of all producers (WAITS). candidates (CANDIDATES), connections (with conn_id and client_ip): by the
-    directory of a bucket's spill."""
-    found, n_before = [WAITS.empty_table()], 0
-    for spill, known in connections.items():
+    """The waits of all producers (WAITS). candidates (CANDIDATES), connections (with conn_id, client_ip, syn_ns and
+    last_ns): by the directory of a bucket's spill."""
+    if not connections:
+        return WAITS.empty_table()
+    known = pa.concat_tables([rows.select(_CONNECTION_COLUMNS) for rows in connections.values()]).combine_chunks()
+    parts, n_before = [], 0
+    for spill, of_bucket in connections.items():
         rows = candidates[spill]
-        conn = rows["conn"].to_numpy() + n_before
-        waits = _with_times(rows, clocks.least_ns[conn], clocks.linger_ns[conn])
-        columns = {name: waits[name] for name in waits.column_names}
-        columns["conn_id"] = known["conn_id"].take(waits["conn"])
-        found.append(_in_rows(pa.table([columns[name] for name in WAITS.names], schema=WAITS)))
-        n_before += known.num_rows
-    return pa.concat_tables(found)
+        conn = pc.add(rows["conn"], n_before)
+        parts.append(rows.set_column(rows.schema.get_field_index("conn"), "conn", conn))
+        n_before += of_bucket.num_rows
+    rows = pa.concat_tables(parts)
+    waits = _with_times(rows, clocks, proven_waits(rows, known, clocks.client))
+    columns = {name: waits[name] for name in waits.column_names} | {"conn_id": known["conn_id"].take(waits["conn"])}
+    return _in_rows(pa.table([columns[name] for name in WAITS.names], schema=WAITS))
 
 
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", "syn_ns", "last_ns"]
 _UNUSABLE = -1
+_NO_CLIENT = -1
 
 
 def producer_clocks(connections: Mapping[Path, pa.Table]) -> ProducerClocks:
@@ -104,16 +114,21 @@ def producer_clocks(connections: Mapping[Path, pa.Table]) -> ProducerClocks:
             tables.append(rows.append_column("client_ip", known["client_ip"].take(rows["conn"])))
             conns.append(rows["conn"].to_numpy() + n_before)
         n_before += known.num_rows
-    found = ProducerClocks(np.zeros(n_before, np.int64), np.full(n_before, _UNUSABLE))
+    found = ProducerClocks(np.zeros(n_before, np.int64), np.full(n_before, _UNUSABLE), np.full(n_before, _NO_CLIENT))
     if not tables:
         return found
     clocks, conn = pa.concat_tables(tables), np.concatenate(conns)
     client = _client_numbers(clocks)
     n = int(client.max()) + 1
-    smallest = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(smallest, client, clocks["least_ns"].to_numpy())
+    smallest, least = np.full(n, np.iinfo(np.int64).max), clocks["least_ns"].to_numpy()
+    np.minimum.at(smallest, client, least)
+    of_conns = flat(clocks["counts"]).flatten().to_numpy().reshape(-1, n_counts).copy()
+    is_far = least - smallest[client] > CLOCK_EDGES_NS[-1]
+    of_conns[is_far, -1] = of_conns[is_far].sum(1)
+    of_conns[is_far, :-1] = 0
     counts = np.zeros((n, n_counts), np.int64)
-    np.add.at(counts, client, flat(clocks["counts"]).flatten().to_numpy().reshape(-1, n_counts))
+    np.add.at(counts, client, of_conns)
+    found.client[conn] = client
     found.least_ns[conn] = smallest[client]
     found.linger_ns[conn] = _medians(counts)[client]
     return found
@@ -133,11 +148,14 @@ def _medians(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.append(CLOCK_EDGES_NS, _UNUSABLE)[place])
 
 
-def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int64]) -> pa.Table:
+def _with_times(rows: pa.Table, clocks: ProducerClocks, proven: ProvenWaits) -> pa.Table:
     """The rows that waited or failed, with created_ns and the other times of WAITS."""
+    conn = rows["conn"].to_numpy()
+    least, linger = clocks.least_ns[conn], clocks.linger_ns[conn]
     sent, created_ms = rows["sent_ns"].to_numpy(), rows["created_ms"].to_numpy()
     before = sent - created_ms * MILLISECOND - least - linger
     is_used = (created_ms >= 0) & (linger != _UNUSABLE) & (before > 0) & (before < LONGEST_NS)
+    is_used &= proven.overlap(sent - before, sent)
     created = sent - np.where(is_used, before, 0)
     answered = flat(rows["answered_ns"])
     is_accepted = (rows["error_code"].to_numpy() == 0) & np.asarray(answered.is_valid())

@@ -32,7 +32,8 @@ class ProduceWait(Event):
     n: Count
     created_ns: Annotated[
         int | None,
-        "when the first record was created, on the capture's clock, without the client's usual linger",
+        "when the first record was created, on the capture's clock, without the client's usual linger; when it was "
+        "sent, where packets prove no wait before",
     ]
     sent_ns: Annotated[int | None, "first byte of the first request"]
     last_sent_ns: Annotated[int | None, "first byte of the last request"]
