@@ -50,11 +50,11 @@ EXCUSED: dict[str, dict[str, str]] = {
         "and so at no coordinator; the truth counts it",
     },
     "zk28-coordinator_move": {
-        _END: "without the clients' lines about records the truth does not know that a group stood still until 36.1 s: "
+        _END: "without the clients' lines about records the truth does not know that a group stalled until 36.1 s: "
         "kafkajs met NOT_COORDINATOR (packet 19370) and fetched the next record in packet 22449",
     },
     "zk28-rolling_restart": {
-        _END: "without the clients' lines about records the truth does not know that a group stood still until 36.8 s: "
+        _END: "without the clients' lines about records the truth does not know that a group stalled until 36.8 s: "
         "kafkajs got NOT_COORDINATOR until packet 31169, and its first commit is accepted in packet 31269",
     },
     "zk28-rebalance": {

@@ -20,7 +20,7 @@ Query them with `kafkascope sql`, or with anything that reads Parquet:
     kafkascope sql OUT.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'OUT.kscope/requests/**/*.parquet' group by all"
 
-`kafkascope sql --list` lists saved questions, as who stood still, slow producers, lag by partition; `--run NAME` asks
+`kafkascope sql --list` lists saved questions, as who stalled, slow producers, lag by partition; `--run NAME` asks
 one, and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
 
 In `kafkascope sql` tables have their own names, those under `stories/` too (`clients`), and a message is

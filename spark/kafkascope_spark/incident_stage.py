@@ -1,7 +1,7 @@
 """The third stage of the story job: what failed, from everything that the first two stages found.
 
-One task: an incident may concern every client and every broker. Its input is what stood still or failed, never what
-went well, and last a row for each client, of which it keeps those that stood still, failed or left. It writes the
+One task: an incident may concern every client and every broker. Its input is what stalled or failed, never what
+went well, and last a row for each client, of which it keeps those that stalled, failed or left. It writes the
 incidents, the rows that belong to them, and the restarts of brokers; and gives the reports of all stages.
 """
 

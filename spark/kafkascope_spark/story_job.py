@@ -1,6 +1,6 @@
 """The one Spark job of the stories: read events, sort them by client address, run the machines over clients; sort what
 clients share by group, transactional id, topic-partition, server and cause, run the machines over these; bring what
-failed or stood still together, and make incidents of it.
+failed or stalled together, and make incidents of it.
 
 Three exchanges: a group has to know which client a connection belongs to, and that is known once all connections of an
 address are; an incident concerns several groups, clients and servers. The plan is the same at any size. Memory is that

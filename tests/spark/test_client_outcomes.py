@@ -22,7 +22,7 @@ def test_no_client_is_well_that_did_not_get_ready_or_did_not_recover(
     for client in listed:
         unwell = [start for start in client.starts if start.outcome in ("failed", "gave_up")]
         unwell_at_end = client.starts and client.starts[-1].outcome in ("failed", "gave_up")
-        if unwell or client.recoveries or client.stood_still:
+        if unwell or client.recoveries or client.longest_stall:
             assert client.outcome != "well", client.client_id
         if unwell_at_end:
             assert client.outcome in ("gave_up", "never_served"), client.client_id

@@ -33,7 +33,7 @@ def report(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     fail_on: FailOn = None,
     routine: Annotated[
-        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody stood still.")
+        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody stalled.")
     ] = False,
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""

@@ -93,9 +93,9 @@ def test_the_worst_that_a_client_met_decides(
 @pytest.mark.parametrize(
     ("served", "is_over", "outcome", "trouble"),
     [
-        (True, True, "recovered", "stood still 1.50 s"),
-        (False, True, "gave_up", "stood still 1.50 s, gave up or ended"),
-        (None, False, "still_open", "stood still 1.50 s, still waiting"),
+        (True, True, "recovered", "stalled 1.50 s"),
+        (False, True, "gave_up", "stalled 1.50 s, gave up or ended"),
+        (None, False, "still_open", "stalled 1.50 s, still waiting"),
     ],
 )
 def test_a_stall_says_how_it_ended_in_every_form(

@@ -50,7 +50,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "1 stall of 1 client belongs to it:",
         "--incident incident-2 -o incident-2.pcapng",
     ),
-    "incident-3": ("Info: coordinator moved: group readers", "Nobody stood still for 1 s or longer because of it."),
+    "incident-3": ("Info: coordinator moved: group readers", "Nobody stalled for 1 s or longer because of it."),
     "stall-1": (
         "svc waited 4.00 s from 00:04.990 on (produce to clicks-0) and was served then.",
         "It waited from 2026-11-21 04:28:12.990 UTC until 2026-11-21 04:28:16.990 UTC.",

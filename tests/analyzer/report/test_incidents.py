@@ -29,7 +29,7 @@ from kafkascope_analyzer.report.terminal.report import render
 Write = Callable[..., Path]
 TITLE = "broker silent: node 1 (10.0.0.11:9092)"
 NOT_OVER = "from 00:04.900, not over when the capture ended"
-STILL = "2 of 2 clients stood still, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
+STILL = "2 of 2 clients stalled, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
 
 
 def model_of(place: Path) -> Any:
@@ -53,7 +53,7 @@ def calm(dataset: Write, small: ModuleType) -> Path:
     return place
 
 
-def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(dataset: Write) -> None:
+def test_the_headline_says_what_failed_who_stalled_and_what_else_is_wrong(dataset: Write) -> None:
     result = model_of(dataset())["headline"]
     assert (result["verdict"], result["sentence"]) == ("error", f"Broker silent: node 1 (10.0.0.11:9092), {NOT_OVER}.")
     assert result["details"] == [
@@ -80,7 +80,7 @@ def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: P
     result = model_of(calm)["headline"]
     assert (result["verdict"], result["sentence"]) == ("none", "Nothing failed that the capture shows.")
     assert result["details"] == [
-        "None of 2 clients stood still for 1 s or longer, and no start failed. Brokers returned 1 error code, which "
+        "None of 2 clients stalled for 1 s or longer, and no start failed. Brokers returned 1 error code, which "
         "made nobody wait that long."
     ]
 
@@ -98,14 +98,14 @@ def test_the_words_name_the_limit_that_was_used(dataset: Write) -> None:
     with_limit(place, 2_000)
     found = model_of(place)
     assert found["incidents"]["stall_ms"] == 2_000
-    result = STILL.replace("stood still,", "stood still for 2 s or longer,")
+    result = STILL.replace("stalled,", "stalled for 2 s or longer,")
     assert result in found["headline"]["details"]
 
 
-def test_where_nobody_stood_still_the_words_name_the_limit_too(calm: Path) -> None:
+def test_where_nobody_stalled_the_words_name_the_limit_too(calm: Path) -> None:
     with_limit(calm, 500)
     (detail,) = model_of(calm)["headline"]["details"]
-    assert detail.startswith("None of 2 clients stood still for 500 ms or longer, and no start failed.")
+    assert detail.startswith("None of 2 clients stalled for 500 ms or longer, and no start failed.")
 
 
 STALL = {"stall_id": "stall-9", "kind": "produce", "client_id": "svc", "client_instance_id": "p1", "topic": "clicks"}
@@ -120,25 +120,25 @@ START = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", 
             "stalls",
             {**STALL, "waited_ms": 1500, "end_ms": 1600},
             "warning",
-            "1 of 2 clients stood still, the longest for 1.50 s (svc); all were served again.",
+            "1 of 2 clients stalled, the longest for 1.50 s (svc); all were served again.",
         ),
         (
             "stalls",
             {**STALL, "waited_ms": 10_000, "end_ms": 9_000},
             "error",
-            "1 of 2 clients stood still, the longest for 10.0 s (svc); all were served again.",
+            "1 of 2 clients stalled, the longest for 10.0 s (svc); all were served again.",
         ),
         (
             "stalls",
             {**STALL, "waited_ms": 1500, "end_ms": 1600, "served": False},
             "warning",
-            "1 of 2 clients stood still, the longest for 1.50 s (svc); svc gave up or ended without being served.",
+            "1 of 2 clients stalled, the longest for 1.50 s (svc); svc gave up or ended without being served.",
         ),
         (
             "stalls",
             {**STALL, "waited_ms": 1500},
             "error",
-            "1 of 2 clients stood still, the longest for 1.50 s (svc); svc was still waiting when the capture ended.",
+            "1 of 2 clients stalled, the longest for 1.50 s (svc); svc was still waiting when the capture ended.",
         ),
         ("findings", {**FINDING, "severity": "error"}, "error", "Findings: 1 error (leader_storm)."),
         ("findings", {**FINDING, "severity": "warning"}, "warning", "Findings: 1 warning (leader_storm)."),
@@ -158,11 +158,11 @@ def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
     page = flat(text_of(report_model(Dataset.open(calm))))
     assert f"{verdict} {sentence}" in page
     assert "Nothing failed" not in page
-    assert ("No client stood still" in page) == (table != "stalls")
+    assert ("No client stalled" in page) == (table != "stalls")
 
 
 def test_a_routine_incident_whose_family_is_worse_is_none(calm: Path, small: ModuleType) -> None:
-    """Somebody stood still because of what followed from it, or of itself."""
+    """Somebody stalled because of what followed from it, or of itself."""
     rows = small.incident_rows("")
     stall = {**STALL, "from_ns": small.at(500), "to_ns": small.at(2000), "waited_ms": 1500, "incident_id": "incident-3"}
     small.write_table(calm, small.TABLES["incidents"], rows["incidents"][2:])
@@ -175,7 +175,7 @@ def test_a_routine_incident_whose_family_is_worse_is_none(calm: Path, small: Mod
     assert model["incidents"]["n_routine"] == 0
 
 
-def test_who_stood_still_is_one_line_for_each_client_and_service(dataset: Write) -> None:
+def test_who_stalled_is_one_line_for_each_client_and_service(dataset: Write) -> None:
     (incident,) = model_of(dataset())["incidents"]["listed"]
     lines = [(w["who"], w["what"], w["at"], w["lasted"], w["state"], w["n_stalls"]) for w in incident["waits"]]
     assert lines == [
@@ -186,7 +186,7 @@ def test_who_stood_still_is_one_line_for_each_client_and_service(dataset: Write)
     assert incident["waits"][1]["n_attempts"] == 4
 
 
-def test_who_stood_still_before_is_listed_under_the_second_incident_too(calm: Path, small: ModuleType) -> None:
+def test_who_stalled_before_is_listed_under_the_second_incident_too(calm: Path, small: ModuleType) -> None:
     """The stall belongs to the first of two incidents, and went on while the second lasted."""
     first, second = (
         row | {"root_incident_id": None, "severity": "warning"} for row in small.incident_rows("")["incidents"][1:]
@@ -369,7 +369,9 @@ def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: 
     order = ["error    Broker silent: node 1", "Incidents (1)", "Other findings (2)", "Rebalances (2)", "Cluster"]
     assert sorted(order, key=page.index) == order
     lines = page.splitlines()
-    assert any(line.split() == ["svc", "produce", "to", "clicks-0", "00:04.990", "4.00", "s", "over"] for line in lines)
+    assert any(
+        line.split() == ["svc", "produce", "to", "clicks-0", "and", "00:04.990", "4.00", "s", "over"] for line in lines
+    )
 
 
 def test_older_stories_say_what_is_missing_and_still_what_is_wrong(dataset: Write, small: ModuleType) -> None:

@@ -34,7 +34,7 @@ def test_each_begins_with_a_sentence_that_describes_it() -> None:
         assert saved.text.startswith(f"-- {saved.description}\n")
         assert saved.description.endswith(".")
         assert len(saved.description) <= 118
-    assert {"who-stood-still", "slow-producers", "lag-by-partition"} <= {saved.name for saved in questions()}
+    assert {"who-stalled", "slow-producers", "lag-by-partition"} <= {saved.name for saved in questions()}
 
 
 @pytest.mark.parametrize("name", [saved.name for saved in questions()])

@@ -19,7 +19,7 @@ MOST_STALLS = 20
 
 
 def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
-    """An incident: what failed, who stood still, what followed, what to change, the proof."""
+    """An incident: what failed, who stalled, what followed, what to change, the proof."""
     overview = load_overview(dataset)
     incident, family = overview.incident(identity.id)
     title = f"{incident.title}, {incident.when}, since {absolute(incident.start_ns)}."
@@ -27,7 +27,7 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
     root = overview.root_of(identity.id)
     if root.incident_id != identity.id:
         sentences.append(f"It followed from {root.incident_id}: {title_of(root)}.")
-    sentences += _who_stood_still(incident, family, overview.facts)
+    sentences += _who_stalled(incident, family, overview.facts)
     sentences += _followed(incident, overview.findings)
     sentences += [f"What to change: {incident.advice}"] if incident.advice else []
     sentences += [f"Shown by: {incident.how_known}."] if incident.how_known else []
@@ -38,10 +38,10 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
     return Explanation(INCIDENT, identity.id, kept, incident.cut, incident.wireshark, rows)
 
 
-def _who_stood_still(incident: Incident, family: Family, facts: Facts) -> list[str]:
+def _who_stalled(incident: Incident, family: Family, facts: Facts) -> list[str]:
     """A sentence for each stall, the longest first."""
     if not incident.n_stalls:
-        return [f"Nobody stood still for {limit_text(facts.stall_ms)} or longer because of it."]
+        return [f"Nobody stalled for {limit_text(facts.stall_ms)} or longer because of it."]
     longest = sorted(family.stalls, key=lambda s: (s.to_ns is not None, -s.waited_ms, s.stall_id))
     belong = "belongs" if incident.n_stalls == 1 else "belong"
     waiting = {stall.client_instance_id or who_waited(stall, facts) for stall in family.stalls}

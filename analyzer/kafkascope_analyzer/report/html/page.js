@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 3f31b9fba20cabea71d879cf1948663bfe0e2dbd7044da6056a02014b7e90f6a; lines below: sha256 bf51afcc5951fa864e8084423d80411f355bba59ab7a11d2732ced0aabbf1948
+// Made by `make page`. Sources: sha256 4d94fb27782cff8db73c41181ea6ac0b4ead0b9bdd1ca29017fb20495dfad138; lines below: sha256 fbba82fb07df0f7b4e4f6333df624fcaf010fb8cd32480f687b3b723932becc9
 "use strict";
 (() => {
   // facts/data.ts
@@ -1258,7 +1258,7 @@
       ["◆", "leader or coordinator moved", "accent"],
       ["▨", "start", "start"],
       ["▧", "recovery; broker that does not serve", "error"],
-      ["▦", "wait of a client that stood still", "warning"]
+      ["▦", "wait of a client that stalled", "warning"]
     ];
     return el(
       "ul",
@@ -3320,7 +3320,7 @@
       ];
     });
     const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
-    return [table("Who stood still", columns, rows), rest];
+    return [table("Who stalled", columns, rows), rest];
   }
   function followedBlock(incident) {
     if (!incident.followed.length) return null;
@@ -3563,7 +3563,7 @@
   function changesTable() {
     const { changes, n_changes } = STORY.topology;
     if (!changes.length) return hint("No leader, coordinator or broker changed in the capture.");
-    const columns = [["Time", "num"], ["What changed"], ["Told by"], ["Packet", "num"], [""]];
+    const columns = [["Time", "num"], ["What changed"], ["Reported by"], ["Packet", "num"], [""]];
     const rows = changes.slice(0, 300).map((change) => [
       clock(change.ts_ns),
       change.text,

@@ -1,4 +1,4 @@
-"""The part of the Markdown report that comes first: the headline, incidents with who stood still, other findings."""
+"""The part of the Markdown report that comes first: the headline, incidents with who stalled, other findings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ def markdown_headline(model: Report) -> Iterator[str]:
 
 
 def markdown_incidents(model: Report) -> Iterator[str]:
-    """The incidents, worst first, with who stood still; the routine ones in one line."""
+    """The incidents, worst first, with who stalled; the routine ones in one line."""
     found = model.incidents
     findings = {row.finding_id: row for row in model.findings.listed}
     if found.n or found.n_unassigned:
@@ -63,7 +63,7 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
 
 
 def _waits(waits: Sequence[Wait], n_waits: int) -> Iterator[str]:
-    columns = (("who stood still", ""), ("waited for", ""), ("from", "r"), ("for", "r"), ("state", ""))
+    columns = (("who stalled", ""), ("waited for", ""), ("from", "r"), ("for", "r"), ("state", ""))
     shown = waits[:MOST_WAITS]
     yield from table(columns, ((code(w.who), code(w.what), w.at, w.lasted, w.state) for w in shown))
     yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line")

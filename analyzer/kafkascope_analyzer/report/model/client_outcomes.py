@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import start_text
 from kafkascope_analyzer.report.model.incidents.model import INFO
-from kafkascope_analyzer.report.model.incidents.waits import stood_still
+from kafkascope_analyzer.report.model.incidents.waits import longest_stalls
 from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.table import RECOVERIES, RecoveryOutcome
@@ -41,15 +41,15 @@ _REFUSED = ("refused", "unanswered")
 
 @dataclass(frozen=True, slots=True)
 class ClientOutcome:
-    """How a client fared. stood_still: its longest stall in words; reasons: what else the outcome is by, in words."""
+    """How a client fared. longest_stall: its longest stall in words; reasons: what else the outcome is by, in words."""
 
     outcome: str = UNKNOWN
-    stood_still: str | None = None
+    longest_stall: str | None = None
     reasons: tuple[str, ...] = ()
 
     def trouble(self, recoveries: str) -> str:
         """Its trouble in words. recoveries: how many and how they ended; empty without any."""
-        parts = [part for part in (self.stood_still, recoveries, *self.reasons) if part]
+        parts = [part for part in (self.longest_stall, recoveries, *self.reasons) if part]
         return "; ".join(parts) or ("not known" if self.outcome == UNKNOWN else "none")
 
 
@@ -113,11 +113,11 @@ def client_outcomes(dataset: Dataset) -> dict[str, ClientOutcome]:
     for incident in read(dataset, IncidentRow):
         for identity in incident.clients if incident.severity != INFO else ():
             met.setdefault(identity, _Met()).incidents.append(incident)
-    still = stood_still(stalls)
-    return {identity: _outcome(of_client, still.get(identity)) for identity, of_client in met.items()}
+    longest = longest_stalls(stalls)
+    return {identity: _outcome(of_client, longest.get(identity)) for identity, of_client in met.items()}
 
 
-def _outcome(met: _Met, still: str | None) -> ClientOutcome:
+def _outcome(met: _Met, longest: str | None) -> ClientOutcome:
     served = _was_served(met.connections)
     last = max(met.starts, key=lambda start: start.start_ns or 0, default=None)
     bad_starts = [start_text(start.outcome) for start in met.starts if start.outcome in NOT_READY]
@@ -125,14 +125,14 @@ def _outcome(met: _Met, still: str | None) -> ClientOutcome:
     unsuccessful = [row.outcome for row in met.recoveries if row.outcome in UNSUCCESSFUL]
     reasons = _counted(f"start {text}" for text in bad_starts)
     if served is False:
-        return ClientOutcome(NEVER_SERVED, still, ("never served", *reasons))
+        return ClientOutcome(NEVER_SERVED, longest, ("never served", *reasons))
     if has_no_start or unsuccessful or any(stall.served is False for stall in met.stalls):
-        return ClientOutcome(GAVE_UP, still, reasons)
+        return ClientOutcome(GAVE_UP, longest, reasons)
     if _is_waiting(met):
-        return ClientOutcome(STILL_OPEN, still, reasons or _of_incidents(met, still))
+        return ClientOutcome(STILL_OPEN, longest, reasons or _of_incidents(met, longest))
     if bad_starts or met.recoveries or met.stalls or met.incidents:
-        return ClientOutcome(RECOVERED, still, reasons or _of_incidents(met, still))
-    return ClientOutcome(WELL if served else UNKNOWN, still)
+        return ClientOutcome(RECOVERED, longest, reasons or _of_incidents(met, longest))
+    return ClientOutcome(WELL if served else UNKNOWN, longest)
 
 
 def _was_served(connections: Iterable[_Connection]) -> bool | None:
@@ -156,9 +156,9 @@ def _is_waiting(met: _Met) -> bool:
     return any(incident.end_ns is None for incident in met.incidents)
 
 
-def _of_incidents(met: _Met, still: str | None) -> tuple[str, ...]:
+def _of_incidents(met: _Met, longest: str | None) -> tuple[str, ...]:
     """The incidents, where nothing else says what the trouble was."""
-    if still or met.recoveries or not met.incidents:
+    if longest or met.recoveries or not met.incidents:
         return ()
     return (f"met {len(met.incidents):,} incident{'' if len(met.incidents) == 1 else 's'}",)
 

@@ -114,7 +114,7 @@ class Client(ClientFacts):
     recoveries: Annotated[
         tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
     ] = ()
-    stood_still: Annotated[str | None, "its longest stall in words; null where it never stood still"] = None
+    longest_stall: Annotated[str | None, "its longest stall in words; null where it never stalled"] = None
     outcome: Annotated[str, "how it fared: the worst that it met", CLIENT_OUTCOMES] = UNKNOWN
     trouble: Annotated[str, "what it met, in words; none where it was served and met nothing"] = ""
 
@@ -253,7 +253,7 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
             n_recoveries=n_recoveries,
             n_causes=len(recoveries),
             recoveries=tuple(recoveries[:MOST_CAUSES]),
-            stood_still=fared.stood_still,
+            longest_stall=fared.longest_stall,
             outcome=fared.outcome,
             trouble=fared.trouble(recoveries_text(n_recoveries, recoveries)),
         )

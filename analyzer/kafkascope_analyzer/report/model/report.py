@@ -40,7 +40,7 @@ class Report(Traffic):
 
     stories: Annotated[Presence, "whether Spark's stories are in the dataset"]
     headline: Annotated[Headline, "what the report says first"]
-    incidents: Annotated[Incidents, "what failed, who stood still because of it, and what followed"]
+    incidents: Annotated[Incidents, "what failed, who stalled because of it, and what followed"]
     findings: Annotated[Findings, "what is wrong, what to change, and the proof"]
     clients: Annotated[
         clients.Clients, "client instances: what they are, where they connect, how they started and recovered"

@@ -130,7 +130,7 @@ def _worded_recovery(row: WordedRecovery, steps: Sequence[WordedStep], start_ns:
 def first_client(
     starts: Sequence[WordedStart], recoveries: Sequence[WordedRecovery], stalls: Sequence[StallBand], brokers: set[str]
 ) -> str:
-    """The client that the page opens first: the one whose recovery never ended or that stood still or recovered for
+    """The client that the page opens first: the one whose recovery never ended or that stalled or recovered for
     the longest time in all, else the one that started first. A broker's own client only where there is no other.
     """
     lost: Counter[str] = Counter()

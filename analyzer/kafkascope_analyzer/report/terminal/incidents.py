@@ -1,4 +1,4 @@
-"""The part of the terminal report that comes first: the headline, then what failed and who stood still."""
+"""The part of the terminal report that comes first: the headline, then what failed and who stalled."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ def render_headline(model: Report) -> Iterator[RenderableType]:
 
 
 def render_incidents(model: Report, *, routine: bool = False) -> Iterator[RenderableType]:
-    """The incidents, worst first, with who stood still; the routine ones in one line, or listed after the others."""
+    """The incidents, worst first, with who stalled; the routine ones in one line, or listed after the others."""
     found = model.incidents
     if not found.present or not (found.n or found.n_routine or found.n_unassigned):
         return
@@ -55,7 +55,7 @@ def render_incidents(model: Report, *, routine: bool = False) -> Iterator[Render
 
 
 def incident_lines(incident: Incident, findings: dict[str, Finding]) -> Iterator[RenderableType]:
-    """One incident: what, who stood still, what followed, what to change, and the proof."""
+    """One incident: what, who stalled, what followed, what to change, and the proof."""
     severity = incident.severity
     yield labelled((severity, STYLE[severity]), INDENT, (incident.title, "bold"), f" · {incident.when}")
     yield line(sentence(incident.sentence), indent=INDENT)
@@ -77,10 +77,10 @@ def incident_lines(incident: Incident, findings: dict[str, Finding]) -> Iterator
 
 
 def waits_table(waits: Sequence[Wait], n_waits: int) -> Iterator[RenderableType]:
-    """Who stood still: client, what it waited for, since when, how long, and whether it is over."""
+    """Who stalled: client, what it waited for, since when, how long, and whether it is over."""
     if not waits:
         return
-    columns = (("who stood still", ""), ("waited for", "w"), ("from", "n"), ("for", "rn"), ("state", ""))
+    columns = (("who stalled", ""), ("waited for", "w"), ("from", "n"), ("for", "rn"), ("state", ""))
     table = grid(*columns)
     for wait in waits[:MOST_WAITS]:
         style = "" if wait.over else "bold yellow"

@@ -11,7 +11,7 @@ OVERDUE_US = 5_000_000
 """An answer that comes so much later than its request allows is late: clients wait 10 s (connection set-up) to 60 s
 (librdkafka)."""
 SLOW_US = LEAST_STALL_MS * 1_000
-"""A client that waits so long for its coordinator may stand still."""
+"""A client that waits so long for its coordinator may stall."""
 _PROMPT, _COORDINATOR = ApiSet(PROMPT_APIS), ApiSet(COORDINATOR_APIS)
 
 

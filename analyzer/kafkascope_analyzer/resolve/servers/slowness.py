@@ -5,7 +5,7 @@ Two kinds of samples show how quick a process is, whatever its clients do: the r
 broker (beyond what the request allows it to wait), and, as a replica, the time from a leader's response to its next
 Fetch. Each is compared with the lower quartile of the process for samples of its kind. The median of a short slice of
 time says how many times as long as usual things took, and the median of the other processes in the same slice how much
-of that was not its own: a loaded host, a capture that stands still. A process was slow where this adds up.
+of that was not its own: a loaded host, a capture that stalls. A process was slow where this adds up.
 
 Latencies are counted in classes, so that memory does not grow with their number.
 """

@@ -3,7 +3,7 @@
 A family is an incident that followed from no other, with all that followed from it. A finding belongs to a family with
 an incident of the kinds that its rule names (`Follows`), which shares a client, a group or a broker with it: to the one
 that it has the longest time in common with. It never belongs to a family that is less severe than itself, nor to one in
-which nobody stood still: reports do not list those one by one.
+which nobody stalled: reports do not list those one by one.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class CauseStall(Row):
 @dataclass(slots=True)
 class _Family:
     """incident_id: of the incident that the others followed from; severity: the place of the worst in SEVERITIES;
-    end_ns: when nobody stood still any more, FOREVER where the capture does not show that."""
+    end_ns: when the last stall ended, FOREVER where the capture does not show that."""
 
     incident_id: str
     start_ns: int = FOREVER

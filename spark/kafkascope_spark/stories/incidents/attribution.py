@@ -23,7 +23,7 @@ from kafkascope_spark.stories.stalls.table import Stall
 Rule = Callable[[Stall, Candidates], Failure | None]
 
 MOST_LATER = 20
-"""Of the failures that begin one after the other while a client stands still, so many have its stall among their
+"""Of the failures that begin one after the other while a client stalls, so many have its stall among their
 earlier stalls: hundreds of brokers may fail meanwhile, and thousands of clients wait."""
 
 
@@ -40,7 +40,7 @@ def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def of_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
-    """The client that stood still by itself, or that was not let in any longer: it waited, or its group did, whose
+    """The client that stalled by itself, or that was not let in any longer: it waited, or its group did, whose
     records it should have fetched; or it had to find its place again when it went on."""
     itself: Key = ("client", stall.client_instance_id)
     during = _failure(among.longest([itself, ("group", stall.group_id)]))
@@ -161,7 +161,7 @@ def _failure_of(stall: Stall, known: KnownFailures, rules: Iterable[Rule]) -> Fa
 
 def give_earlier_stalls(failures: Sequence[Failure]) -> None:
     """Gives each failed broker, path or replication the stalls of other such failures that went on while it did not
-    serve their host: whoever stood still already waited for it too. Of several failures in a row only the last one
+    serve their host: whoever had stalled already waited for it too. Of several failures in a row only the last one
     lasts until such a stall is over. Who waits for a quota, a topic or a permission waits for no broker."""
     of_brokers = [failure for failure in failures if failure.states]
     known = Failures(of_brokers, lambda failure: (("host", state.host) for state in failure.states))
@@ -176,7 +176,7 @@ def give_earlier_stalls(failures: Sequence[Failure]) -> None:
 
 
 def _later_failures(known: Failures, owner: Failure, stall: Stall) -> list[Failure]:
-    """The failures for the host that stood still that began during the stall and kept it waiting, in order of time: the
+    """The failures for the host that stalled that began during the stall and kept it waiting, in order of time: the
     first, and the last one, up to MOST_LATER."""
     key, since_ns = ("host", stall.client_ip), stall.from_ns
     last_ns = (FOREVER if stall.to_ns is None else stall.to_ns) - LEAST_OVERLAP_NS

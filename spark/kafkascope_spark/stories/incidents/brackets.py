@@ -41,7 +41,7 @@ def _of_states(states: list[BrokerState]) -> Fault:
 
 
 def _of_silences(failure: Failure) -> Fault:
-    """A client stood still after its last payload, and until its first packet afterwards: it owed a heartbeat
+    """A client stalled after its last payload, and until its first packet afterwards: it owed a heartbeat
     meanwhile."""
     silences = failure.silences
     due = min(silence.from_ns + silence.heartbeat_ms * 1_000_000 for silence in silences)

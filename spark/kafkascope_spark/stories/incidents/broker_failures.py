@@ -98,7 +98,7 @@ def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
 
 def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
     """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
-    few, or too quick by chance, to show it: whom it served meanwhile is of no account. A host that had nobody beside it
+    few, or too quick by chance, to show it: whom it served meanwhile does not count. A host that had nobody beside it
     shows as much as all hosts."""
     hosts = {row.host for row in rows}
     for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
@@ -157,7 +157,7 @@ def _span(cluster: Iterable[BadStretch]) -> Span:
 
 
 def _is_closed(stretch: BadStretch) -> bool:
-    """Whether the broker was down for the host. Then it is of no account whom it served at its other addresses: that of
+    """Whether the broker was down for the host. Then it does not matter whom it served at its other addresses: that of
     the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
     return all(row.state == "down" for row in stretch.states)
 

@@ -1,4 +1,4 @@
-"""Clients that stood still by themselves, from the rows that say when each sent nothing (silent_client)."""
+"""Clients that stalled by themselves, from the rows that say when each sent nothing (silent_client)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Departure = tuple[DepartedMember, RebalanceRow]
 SAME_NS = SECOND
-"""Clients that fell silent, and went on, within so much of each other stood still together."""
+"""Clients that fell silent, and went on, within so much of each other stalled together."""
 AFTER_SILENCE = errors_about(
     "membership", "static membership", "group", "connection", "producer epoch", "transaction", "fetch session"
 )

@@ -2,7 +2,7 @@
 belongs: each belongs to one at most.
 
 Recoveries belong to the failure that they were given to, and rebalances to the one that they explain. Of the rest, the
-failure is one of the same time that a client, a group or a transactional id of it has met: it stood still because of
+failure is one of the same time that a client, a group or a transactional id of it has met: it stalled because of
 the failure, or had to recover from it.
 """
 

@@ -100,7 +100,7 @@ class Failure:
     """Something that failed.
 
     node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
-    empty where it failed for everybody; of clients that stood still, their own. subject: what failed, in words.
+    empty where it failed for everybody; of clients that stalled, their own. subject: what failed, in words.
     end_ns: when it worked again, None where the capture does not show that.
     """
 

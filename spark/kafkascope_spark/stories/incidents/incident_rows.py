@@ -65,12 +65,12 @@ def client_fault(failure: Failure) -> str | None:
     if not failure.kind.of_clients:
         return None
     if failure.misuse is None:
-        return "stood_still"
+        return "stalled"
     return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
 
 
 def clients_of(failure: Failure) -> set[str]:
-    """The clients that stood still or had to recover."""
+    """The clients that stalled or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
     named = {stall.client_instance_id for stall in (*failure.stalls, *failure.earlier_stalls)}
     named |= {silence.client_instance_id for silence in failure.silences}
@@ -79,7 +79,7 @@ def clients_of(failure: Failure) -> set[str]:
 
 
 def end_ns(failure: Failure) -> int | None:
-    """When the last of those who stood still was served again, gave up or ended; else when the failure was over, which
+    """When the last of those who stalled was served again, gave up or ended; else when the failure was over, which
     also counts for those who went on waiting because of a later one."""
     stalls = [*failure.stalls, *failure.earlier_stalls]
     ends = [stall.to_ns for stall in stalls if stall.stall_id not in failure.outlasting]
@@ -89,7 +89,7 @@ def end_ns(failure: Failure) -> int | None:
 
 
 def severity_of(failure: Failure) -> str:
-    """How bad it was for those who stood still."""
+    """How bad it was for those who stalled."""
     stalls = failure.stalls
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
     if any(stall.is_severe for stall in stalls):

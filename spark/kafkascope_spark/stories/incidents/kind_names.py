@@ -23,7 +23,7 @@ INCIDENT_KINDS = (
     "unexplained",
 )
 CLIENT_FAULTS = {
-    "stood_still": "client stood still",
+    "stalled": "client paused",
     "wrong_protocol": "client speaks the wrong protocol",
     "auth_failed": "client not authenticated",
 }

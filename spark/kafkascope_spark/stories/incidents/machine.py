@@ -1,6 +1,6 @@
 """`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out.
 
-Memory: what stood still or failed, and whom that concerns; never what went well.
+Memory: what stalled or failed, and whom that concerns; never what went well.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -68,7 +68,7 @@ INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 
 
 class Incidents:
-    """Takes what failed or stood still, and gives what failed. start_ns: start of the capture; failed_parts: takes the
+    """Takes what failed or stalled, and gives what failed. start_ns: start of the capture; failed_parts: takes the
     detectors and incidents that fail, which the others outlast."""
 
     def __init__(self, start_ns: int, failed_parts: FailedParts | None = None) -> None:
@@ -89,7 +89,7 @@ class Incidents:
         self._named: set[str] | None = None
 
     def take(self, row: Found) -> None:
-        """Take a row. Of the clients, which come last, those are kept that stood still, failed or left."""
+        """Take a row. Of the clients, which come last, those are kept that stalled, failed or left."""
         match row:
             case AffectedClient():
                 self._take_client(row)

@@ -42,7 +42,7 @@ class Observed:
 
     @cached_property
     def clients(self) -> list[AffectedClient]:
-        """The rows of the clients that stood still, failed or left, by their ids."""
+        """The rows of the clients that stalled, failed or left, by their ids."""
         of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
         named = {stall.client_instance_id for stall in self._failure.stalls}
         named |= {silence.client_instance_id for silence in self._failure.silences}

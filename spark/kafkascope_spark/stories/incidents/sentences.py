@@ -1,4 +1,4 @@
-"""What an incident says: what failed, from when to when, who stood still because of it."""
+"""What an incident says: what failed, from when to when, who stalled because of it."""
 
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
@@ -14,7 +14,7 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 
 
 def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
-    """What failed, from when to when, and who stood still because of it. end_ns: when the last of them was served
+    """What failed, from when to when, and who stalled because of it. end_ns: when the last of them was served
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
@@ -63,31 +63,31 @@ def _doubt(failure: Failure) -> str:
 
 
 def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
-    """Who stood still, and when the last was served again."""
+    """Who stalled, and when the last was served again."""
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
     who = sorted({_who(stall) for stall in stalls})
-    stood = f"{listed(who)} stood still, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
+    harm = f"{listed(who)} stalled, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
-        return f"{stood}; somebody still did at the end of the capture."
+        return f"{harm}; somebody was still waiting at the end of the capture."
     going_on = sorted({_who(stall) for stall in stalls if stall.stall_id in failure.outlasting})
     if going_on:
-        return f"{stood}; {listed(going_on)} went on waiting because of a later incident."
+        return f"{harm}; {listed(going_on)} went on waiting because of a later incident."
     unserved = sorted({_who(stall) for stall in stalls if stall.served is False})
     if not unserved:
-        return f"{stood}; the last was served again at {times.at(end_ns)}."
+        return f"{harm}; the last was served again at {times.at(end_ns)}."
     gave_up = f"{listed(unserved)} gave up or ended without being served"
     again_ns = max((stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None), default=None)
     if again_ns is None:
-        return f"{stood}; {gave_up}, the last at {times.at(end_ns)}."
-    return f"{stood}; the last was served again at {times.at(again_ns)}; {gave_up}."
+        return f"{harm}; {gave_up}, the last at {times.at(end_ns)}."
+    return f"{harm}; the last was served again at {times.at(again_ns)}; {gave_up}."
 
 
 def _earlier(failure: Failure) -> str:
-    """Who stood still already when it failed."""
+    """Who had stalled already when it failed."""
     who = sorted({_who(stall) for stall in failure.earlier_stalls})
-    return f" {listed(who)} stood still already, and waited for it too." if who else ""
+    return f" {listed(who)} had stalled already, and waited for it too." if who else ""
 
 
 def _who(stall: Stall) -> str:
@@ -106,4 +106,4 @@ def _impact_without_stalls(failure: Failure) -> str:
         return f"{counted(len(failed), 'client')} could not work because of it."
     if failure.is_lossy:
         return "Requests and responses came late because of it, responses later than where they were captured."
-    return f"Nobody{' else' if failure.earlier_stalls else ''} stood still because of it."
+    return f"Nobody{' else' if failure.earlier_stalls else ''} stalled because of it."

@@ -1,4 +1,4 @@
-"""When a client stood still: its process sent nothing on any of its connections although a heartbeat was overdue, and
+"""When a client stalled: its process sent nothing on any of its connections although a heartbeat was overdue, and
 its host's kernel went on.
 
 A client that has nothing to do is idle, and one that works slowly still sends heartbeats. Heartbeats come from a thread
@@ -32,7 +32,7 @@ _NOT_YET = frozenset({api_keys.LEAVE_GROUP, api_keys.JOIN_GROUP, api_keys.FIND_C
 
 @dataclass(frozen=True, slots=True)
 class SilentClient(StageRow):
-    """A client that stood still.
+    """A client that stalled.
 
     from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
     the capture; heartbeat_ms: the usual time between its heartbeats; n_connections: those that were silent; packets,
@@ -61,7 +61,7 @@ class _AtMoment:
 
 
 def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient]:
-    """When the client stood still, in order of time. end_ns: end of the capture."""
+    """When the client stalled, in order of time. end_ns: end of the capture."""
     interval_ms = _heartbeat_ms(instance)
     if interval_ms is None:
         return

@@ -37,7 +37,7 @@ class IncidentRow(StoryRow):
     client_fault: Annotated[
         str | None,
         tuple(CLIENT_FAULTS),
-        "of kind client, what was wrong with it: stood_still (its process sent nothing), wrong_protocol (it speaks "
+        "of kind client, what was wrong with it: stalled (its process sent nothing), wrong_protocol (it speaks "
         "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
     ]
     place: Annotated[
@@ -65,14 +65,14 @@ class IncidentRow(StoryRow):
     end_ns: Annotated[
         int | None,
         TIME,
-        "when the last of those who stood still was served again, gave up or ended; null: one still waited",
+        "when the last of those who stalled was served again, gave up or ended; null: one still waited",
     ]
     root_incident_id: Annotated[str | None, "incident that it followed from; null where it followed from none"]
     severity: Annotated[
         str,
         SEVERITIES,
-        "error: somebody stood still for 10 s or more, or was never served; warning: somebody stood still; info: "
-        "nobody stood still",
+        "error: somebody stalled for 10 s or more, or was never served; warning: somebody stalled; info: "
+        "nobody stalled",
     ]
     family_severity: Annotated[
         str,
@@ -82,7 +82,7 @@ class IncidentRow(StoryRow):
     ]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
     advice: Annotated[str, "what to change, with the values that were seen"]
-    clients: Annotated[tuple[str, ...], "client instances that stood still or had to recover, sorted"]
+    clients: Annotated[tuple[str, ...], "client instances that stalled or had to recover, sorted"]
     n_stalls: Annotated[int, "stalls that belong to it"]
     earlier_stalls: Annotated[
         tuple[str, ...],

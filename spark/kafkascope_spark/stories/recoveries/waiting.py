@@ -61,7 +61,7 @@ class WaitingRequests:
             waiting.partitions.append(access)
 
     def of_connections(self) -> list[tuple[str, Unanswered]]:
-        """The connections that owe responses, and what they owe."""
+        """The connections with unanswered requests, and these requests."""
         return [(conn_id, waiting) for conn_id, waiting in sorted(self._of.items()) if waiting.requests]
 
     def take(self, conn_id: str) -> Unanswered:

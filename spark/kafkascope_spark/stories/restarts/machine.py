@@ -1,6 +1,6 @@
 """`Restarts`: incidents, stalls and states of brokers in; restarts of brokers out.
 
-Memory: what stood still or failed, and how often leaders and coordinators moved.
+Memory: what stalled or failed, and how often leaders and coordinators moved.
 """
 
 from collections.abc import Iterator, Sequence

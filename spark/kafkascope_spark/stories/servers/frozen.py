@@ -32,7 +32,7 @@ def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]
 
 def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict[Gap, list[Wait]]:
     """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time. A
-    request that got no response while the process ran for a second does not show that it stood still later."""
+    request that got no response while the process ran for a second does not show that it stalled later."""
     runs = server.runs("process", "payload")
     with_run_before = zip(runs.gaps(), [None, *runs], strict=True)
     known = [(gap, run) for gap, run in with_run_before if _length(server, gap) >= _LEAST_NS]

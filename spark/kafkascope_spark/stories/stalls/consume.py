@@ -44,7 +44,7 @@ def consume_waits(events: Sequence[FetchRun], members: Sequence[ServiceClient], 
     closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
     want. Where a member begins again with the first record of the latest response, that was not read: its receiver
-    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed; or its receiver
+    ended, stalled or dropped it for a rebalance, and the group went on from what it had committed; or its receiver
     was closing, and had committed less. A receiver that goes on reading elsewhere had read it: then the record is read
     twice, and did not wait. Members of a share group get the same batch several times, each with other records of it
     to process."""

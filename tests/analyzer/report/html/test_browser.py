@@ -24,14 +24,14 @@ def view(page) -> tuple[float, float]:
     return int(first), int(last)
 
 
-def test_opens_and_answers_what_failed_who_stood_still_and_for_how_long(opened, real_page):
+def test_opens_and_answers_what_failed_who_stalled_and_for_how_long(opened, real_page):
     found = opened(real_page)
     page = found.page
     lead = page.locator(".lead").inner_text()
     assert "Warning 2 incidents (2 warnings). The worst: broker down: node 3 (10.77.0.13:9092)" in " ".join(
         lead.split()
     )
-    assert "6 of 6 clients stood still, the longest for 5.11 s (order-api-5); all were served again." in lead
+    assert "6 of 6 clients stalled, the longest for 5.11 s (order-api-5); all were served again." in lead
     incident = page.locator(".incident")
     output = [re.sub(r"\s+", " ", text) for text in incident.locator(".body table tbody tr").all_inner_texts()]
     assert output[0].startswith(
@@ -318,7 +318,7 @@ def test_a_wait_is_hatched_over_the_requests_and_says_what_it_waited_for(opened,
 def test_the_table_of_clients_agrees_with_the_headline(opened, real_page):
     page = opened(real_page).page
     row = page.locator("#clients table").first.locator("tbody tr", has_text="svc-a-1")
-    assert "stood still 3.90 s" in row.inner_text()
+    assert "stalled 3.90 s" in row.inner_text()
 
 
 def test_topics_have_the_lag_of_each_group_and_a_bar_for_each_slice_with_one(opened, real_page, leader_move):

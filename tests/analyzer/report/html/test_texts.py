@@ -169,7 +169,7 @@ def test_clients_are_named_and_described() -> None:
     rest = of(LaneClient, client_instance_id="address 10.0.0.9", client_ip="10.0.0.9", kind="unassigned", conns=())
     texted = start(in_short="ready 2.00 s")
     lanes = of(Lanes, clients=(found, rest), connections=(of(LaneConnection, sasl_mechanism="PLAIN"),))
-    outcomes = {"p1": ClientOutcome("recovered", "stood still 2.00 s")}
+    outcomes = {"p1": ClientOutcome("recovered", "stalled 2.00 s")}
     client, rest = with_client_texts(lanes, [texted], [recovery("a")], outcomes, T0)
     assert client.name == r"svc\x1b"
     assert client.what == "consumer · 1 connection · 1 error"
@@ -182,7 +182,7 @@ def test_clients_are_named_and_described() -> None:
         "00:01.000 to 00:02.000 · vanished · 7 requests, 1 error",
     )
     assert (client.start, client.start_outcome) == ("ready 2.00 s", "ready")
-    assert (client.outcome, client.trouble) == ("recovered", "stood still 2.00 s; 1 recovery, up to 500 ms")
+    assert (client.outcome, client.trouble) == ("recovered", "stalled 2.00 s; 1 recovery, up to 500 ms")
     assert (rest.outcome, rest.trouble) == ("unknown", "not known"), "nobody says that it was served"
     assert (rest.name, rest.what) == ("10.0.0.9", "no client known · 0 connections")
     assert rest.start is None

@@ -44,7 +44,7 @@ def rendered(lines: Iterator[str]) -> tuple[list[str], list[list[str]]]:
     return texts, rows
 
 
-def test_incidents_and_who_stood_still(report: Report) -> None:
+def test_incidents_and_who_stalled(report: Report) -> None:
     texts, rows = rendered(markdown_incidents(report))
     assert [cells[2:] for cells in rows[1:]] == [[w.at, w.lasted, w.state] for w in report.incidents.listed[0].waits]
     assert any(report.incidents.listed[0].title in text for text in texts)

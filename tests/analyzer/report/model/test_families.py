@@ -93,7 +93,7 @@ def test_a_calm_capture_says_so_and_an_empty_one_does_not() -> None:
     calm = headline_of(facts(), incidents(), (), 3)
     assert (calm.verdict, calm.sentence) == ("none", "Nothing failed that the capture shows.")
     assert calm.details == (
-        "None of 2 clients stood still for 1 s or longer, and no start failed. "
+        "None of 2 clients stalled for 1 s or longer, and no start failed. "
         "Brokers returned 3 error codes, which made nobody wait that long.",
     )
     empty = headline_of(facts(no_kafka="the capture has no packets"), incidents(), (), 0)
@@ -114,7 +114,7 @@ def test_stalls_failed_starts_and_findings_are_judged() -> None:
     ]
     head = headline_of(found, incidents(), (finding,), 0)
     assert (head.verdict, head.n_stalled_clients, head.n_failed_starts, head.longest_ms) == ("error", 1, 1, 99_000)
-    assert "1 of 2 clients stood still" in " ".join((head.sentence, *head.details))
+    assert "1 of 2 clients stalled" in " ".join((head.sentence, *head.details))
     assert "1 start failed: id-b at join group." in head.details
 
 

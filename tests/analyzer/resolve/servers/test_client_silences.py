@@ -1,6 +1,6 @@
 """Events of the kind silence of a real capture, against the payload-carrying packets that tshark lists.
 
-In `paused_clients` the processes of two consumers stand still for 8 s; a third one works.
+In `paused_clients` the processes of two consumers stall for 8 s; a third one works.
 """
 
 import csv

@@ -30,7 +30,7 @@ WARNING = FindingRow(
 
 
 def incident(name: str, start: int, end: int | None, **changes: Any) -> Cause:
-    """A broker that was silent for these seconds; somebody stood still."""
+    """A broker that was silent for these seconds; somebody stalled."""
     until = None if end is None else end * S
     return replace(Cause(name, None, "broker_silent", 1, start * S, until, "error", ("ci-1",)), **changes)
 

@@ -103,7 +103,7 @@ def test_the_lost_broker_is_the_one_that_was_killed(dataset_of: DatasetOf) -> No
     assert lost["subject"].startswith(f"node {killed['detail']['node_id']} (")
     assert abs(lost["first_ns"] - killed["ts_ns"]) < SECOND / 10
     assert lost["sentence"].endswith(" It affected 8 clients and brokers"), "six and two"
-    assert "stood still" not in lost["sentence"]
+    assert "stalled" not in lost["sentence"]
 
 
 @pytest.mark.parametrize("name", CAUSES)
@@ -127,7 +127,7 @@ def test_a_finding_names_the_incident_that_the_lab_brought_about(dataset_of: Dat
 
 
 def test_each_fall_of_a_broker_names_its_own_incident(dataset_of: DatasetOf) -> None:
-    """Each broker restarted twice, and then the controller, which serves no client. Nobody stood still because of the
+    """Each broker restarted twice, and then the controller, which serves no client. Nobody stalled because of the
     first two restarts; a stall that belongs to the first one of node 23 lasted until its second one was over."""
     truth = json.loads((CAPTURES / "pieces" / "kraft_migration.truth.json").read_text())
     stopped = [event["node_id"] for event in truth["events"] if event["kind"] == "broker_stopping"]

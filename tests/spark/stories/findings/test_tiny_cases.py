@@ -330,7 +330,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         lost("client", client_fault="wrong_protocol", clients=[]),
         {"wrong_protocol"},
     ),
-    "a process that was stopped": (lost("client", client_fault="stood_still"), set()),
+    "a process that was stopped": (lost("client", client_fault="stalled"), set()),
     "old": (
         {
             "clients": [ONE],

@@ -1,5 +1,5 @@
 """partition_flow of a real capture against the lines that its clients wrote about each record: when it was handed over,
-acknowledged and received. A broker's process stood still for 12 s."""
+acknowledged and received. A broker's process stalled for 12 s."""
 
 import gzip
 import json

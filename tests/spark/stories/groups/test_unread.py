@@ -63,7 +63,7 @@ def test_a_wait_shorter_than_a_stall_is_told_too(trace: New) -> None:
     assert tables["stalls"] == []
 
 
-def test_what_stands_still_long_after_the_rebalance_is_not_its_doing(trace: New) -> None:
+def test_what_stalls_long_after_the_rebalance_is_not_its_doing(trace: New) -> None:
     """a has read partition 0 since; partition 2 has its first record at 50 s."""
     t = killed(trace()).reads(400, 15_000, "b", (0, 50), partition=2, accepted=50_000)
     t.reads(55_000, 60_000, "a", (50, 90), partition=2).reads(26_000, 60_000, "a", (0, 90))

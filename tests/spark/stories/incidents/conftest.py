@@ -177,7 +177,7 @@ def rebalance() -> Callable[..., RebalanceRow]:
 
 @pytest.fixture
 def silent() -> Callable[..., SilentClient]:
-    """A client at a host that stood still."""
+    """A client at a host that stalled."""
 
     def make(host: int, start: float, end: float | None, **more: Any) -> SilentClient:
         made = SilentClient(

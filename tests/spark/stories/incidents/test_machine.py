@@ -114,7 +114,7 @@ def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeStall) -> Non
     assert f"; {waited}" in incident["sentence"]
 
 
-def test_a_consumer_without_a_group_stands_still_only_where_something_failed(
+def test_a_consumer_without_a_group_stalls_only_where_something_failed(
     silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:
     chosen, forced = stall("consume", 21, 1, 30, 50), stall("consume", 21, 2, 6, 14)
@@ -174,7 +174,7 @@ def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(
 def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[BrokerState], stall: MakeStall) -> None:
     (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
     assert (incident["end_ns"], incident["severity"]) == (None, "error")
-    assert "somebody still did at the end of the capture" in incident["sentence"]
+    assert "somebody was still waiting at the end of the capture" in incident["sentence"]
 
 
 def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeState, stall: MakeStall) -> None:
@@ -207,7 +207,7 @@ def test_a_stall_that_spans_two_failures_belongs_to_the_first_and_the_second_lis
     assert second["clients"] == ["ci-21"]
     assert (first["end_ns"], second["end_ns"]) == (20 * NS, 39 * NS)
     assert (first["severity"], second["severity"]) == ("error", "error")
-    assert "client-21 stood still already, and waited for it too." in second["sentence"]
+    assert "client-21 had stalled already, and waited for it too." in second["sentence"]
     assert "client-21 went on waiting because of a later incident." in first["sentence"]
 
 
@@ -257,7 +257,7 @@ def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
     closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
     refused = replace(closed, client_instance_id="ci-22", error_names=("CONNECTION_CLOSED", "CONNECTION_REFUSED"))
     (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
-    assert "Nobody stood still because of it." in idle["sentence"]
+    assert "Nobody stalled because of it." in idle["sentence"]
     assert "1 client could not work because of it." in asking["sentence"]
 
 
@@ -266,7 +266,7 @@ def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[BrokerState])
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
 
 
-def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeStall, rebalance: MakeRow) -> None:
+def test_an_evicted_member_explains_why_a_group_stalled(stall: MakeStall, rebalance: MakeRow) -> None:
     waited = stall("consume", 21, 1, 10, 17, group_id="orders-app")
     (incident,), _ = tell([], [waited], [], [rebalance(16, 16.5, {"worker-7": 9.8})])
     assert (incident["kind"], incident["node_id"]) == ("member", None)
@@ -334,7 +334,7 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
 
 
-def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
+def test_a_client_that_has_not_recovered_stalls_because_of_what_it_lost(
     silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
 ) -> None:
     """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
@@ -348,7 +348,7 @@ def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
     assert kinds == {"stall-consume-21-20.5": "unexplained"}
 
 
-def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
+def test_a_client_without_a_connection_to_a_broker_that_is_back_stalls_because_of_the_path(
     state: MakeState, stall: MakeStall, recovery: MakeRow
 ) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
@@ -484,7 +484,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow) -> No
     assert "{" not in advice_of(failure, Observed(failure, {}, Counter()))
 
 
-def test_a_client_that_stood_still_explains_why_its_group_did(
+def test_a_client_that_stalled_explains_why_its_group_did(
     stall: MakeStall, silent: MakeRow, rebalance: MakeRow, recovery: MakeRow
 ) -> None:
     """Its group removes it at 16 s; at 20 s it goes on, learns that, and looks for its place until 22 s."""
@@ -500,7 +500,7 @@ def test_a_client_that_stood_still_explains_why_its_group_did(
     assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, 22 * NS)
     assert (incident["severity"], incident["clients"]) == ("warning", ["ci-21", "ci-22"])
     assert incident["sentence"].startswith(
-        "Client client-21 (10.0.0.21) stood still from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
+        "Client client-21 (10.0.0.21) was paused from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
         "came on any of its connections (4), although heartbeats were due every 3.00 s, and the host's kernel "
         "acknowledged what brokers sent; 1 group removed a member for it: orders-app. "
     )
@@ -521,7 +521,7 @@ def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
     assert set(kinds.values()) == {"client"}
 
 
-def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> None:
+def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None:
     """A host that was suspended; another client at another time is another one. Nobody waited for records."""
     found = [silent(21, 10, 20), silent(22, 10.4, 20.3), silent(23, 30, 41), silent(24, 50, None)]
     incidents, _ = tell(silent=found)

@@ -41,6 +41,6 @@ def test_stopped_processes_are_one_incident(name, dataset_of):
 
 
 @pytest.mark.parametrize("name", ["healthy_basic", "leader_move", "frozen_broker", "txn", "named_brokers"])
-def test_other_clients_do_not_stand_still_by_themselves(name, dataset_of):
+def test_other_clients_are_not_paused(name, dataset_of):
     """Healthy ones, and those of a broker that was killed or stopped."""
     assert of_clients(dataset_of(name)) == []

@@ -56,7 +56,7 @@ def start(number: int, subject: str) -> StartupRow:
 
 @pytest.fixture
 def denied(recovery: MakeRow, stall: MakeStall, client: MakeRow) -> Callable[[int], Found]:
-    """Each client is denied a topic of its own, stands still and never becomes ready."""
+    """Each client is denied a topic of its own, stalls and never becomes ready."""
 
     def rows(n: int) -> Found:
         for i in range(n):

@@ -1,4 +1,4 @@
-"""When a client stood still by itself, from connections and silences written by hand. Times are seconds."""
+"""When a client stalled by itself, from connections and silences written by hand. Times are seconds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,14 +66,14 @@ def fetcher(connection: Callable[..., Connection]) -> Callable[..., Connection]:
 
 
 def result(*connections: Connection) -> list[tuple[float, float | None]]:
-    """From when to when the client stood still."""
+    """From when to when the client stalled."""
     own = list(connections)
     instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
     rows = list(silent_client_rows(instance, END * NS))
     return [(row.from_ns / NS, row.to_ns and row.to_ns / NS) for row in rows]
 
 
-def test_a_member_that_sends_nothing_anywhere_stands_still(
+def test_a_member_that_sends_nothing_anywhere_stalls(
     coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
 ) -> None:
     """From its last request on any connection to its first afterwards: packets 105 and 200."""
@@ -85,9 +85,7 @@ def test_a_member_that_sends_nothing_anywhere_stands_still(
     assert row.requests == ("before-10", "after-20", "before-10.5", "after-20.2")
 
 
-def test_a_client_that_fetches_on_does_not_stand_still(
-    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
-) -> None:
+def test_a_client_that_fetches_on_does_not_stall(coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence) -> None:
     """Its heartbeats are late for another reason."""
     assert result(coordinator(), fetcher()) == []
     assert result(coordinator(), fetcher(silence(5, 12))) == []
@@ -119,9 +117,7 @@ def test_a_client_that_left_or_was_refused_owes_no_heartbeat(
     assert result(coordinator(silence(10, 20, api, **more))) == []
 
 
-def test_a_cut_network_is_no_client_that_stands_still(
-    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
-) -> None:
+def test_a_cut_network_is_no_paused_client(coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence) -> None:
     """A server sent again what the host did not acknowledge."""
     assert result(coordinator(), fetcher(silence(10.5, 20, acknowledged=False))) == []
 

@@ -147,7 +147,7 @@ def test_a_fault_begins_and_ends_within_its_brackets(name, begun, over, states_o
 
 
 def test_a_coordinator_that_waits_for_a_frozen_replica_is_not_frozen(states_of):
-    """Node 1 is killed; later node 2 stands still for 5 s (SIGSTOP). Node 3 responds to Produce and OffsetCommit when
+    """Node 1 is killed; later node 2 stalls for 5 s (SIGSTOP). Node 3 responds to Produce and OffsetCommit when
     node 2 has fetched again, and to a Heartbeat of a group that commits (Kafka 4.3) not before that either."""
     rows = bad(states_of("pieces/frozen_replica"))
     assert {(row.server_ip, row.state) for row in rows} == {("10.77.0.11", "down"), ("10.77.0.12", "frozen")}
@@ -159,7 +159,7 @@ def test_a_coordinator_that_waits_for_a_frozen_replica_is_not_frozen(states_of):
 
 
 def test_a_stopped_process_is_frozen_to_all_who_wait(states_of):
-    """Node 3 stands still for 12 s (SIGSTOP)."""
+    """Node 3 stalls for 12 s (SIGSTOP)."""
     rows = bad(states_of("pieces/frozen_broker"))
     (frozen,), (resumed,) = (
         times_of("pieces/frozen_broker", "broker_frozen"),

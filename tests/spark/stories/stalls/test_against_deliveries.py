@@ -1,4 +1,4 @@
-"""Stalls of a real capture against the lines that its clients wrote about each record. A broker's process stood still
+"""Stalls of a real capture against the lines that its clients wrote about each record. A broker's process stalled
 for 12 s: its own partitions, and the coordinator of both groups, were at it."""
 
 import gzip

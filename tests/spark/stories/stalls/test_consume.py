@@ -171,7 +171,7 @@ def test_a_member_that_joins_again_before_it_closes_wanted_to_go_on():
     assert spans(runs, [member(left=18.08, fetched=13.5, joined=1)]) == []
 
 
-def test_a_member_that_stood_still_for_long_before_it_closed_did_not_stop_reading():
+def test_a_member_that_stalled_for_long_before_it_closed_did_not_stop_reading():
     """Recorded: kafkajs does not find its moved coordinator, stops reading, and is stopped 13 s later."""
     runs = [run(0, 10, (0, 100), 10.5)]
     assert spans(runs, [member(left=24, fetched=10.2)]) == [(10.5, 24)]

@@ -46,7 +46,7 @@ def test_a_wait_of_less_than_a_second_is_no_stall():
 
 
 def test_short_waits_do_not_make_one_of_two_stalls():
-    """Recorded of a kafkajs consumer while brokers restart: it stood still twice, and read slowly in between."""
+    """Recorded of a kafkajs consumer while brokers restart: it stalled twice, and read slowly in between."""
     waits = wait(21.343, 24.331), wait(24.46, 24.991), wait(25.098, 26.156), wait(26.647, 44.016)
     assert spans(rows(*waits)) == [(21.343, 24.331), (25.098, 44.016)]
 

@@ -47,7 +47,7 @@ class ProduceWait(Event):
 @event_kind(
     "fetch_run",
     "responses to Fetch or ShareFetch that brought records of one topic-partition, until a record waited for half a "
-    "second or more; a consumer that ends, or stands still, may have dropped its last response",
+    "second or more; a consumer that ends, or stalls, may have dropped its last response",
     key_kind="partition",
 )
 @dataclass(slots=True)

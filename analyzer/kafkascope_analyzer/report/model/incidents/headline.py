@@ -1,6 +1,6 @@
 """What a report says first: computed from incidents, stalls, failed starts and findings together.
 
-It never says that all is well where one of them is above info, and never that nobody stood still where somebody did.
+It never says that all is well where one of them is above info, and never that nobody stalled where somebody did.
 """
 
 from collections import Counter
@@ -97,14 +97,14 @@ def _what_happened(
     if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
         return ["Nothing failed that the capture shows.", _calm(facts, n_errors)] if known else []
     if not facts.stalls:
-        kept.append(f"No client stood still for {limit_text(facts.stall_ms)} or longer.")
+        kept.append(f"No client stalled for {limit_text(facts.stall_ms)} or longer.")
     return kept
 
 
 def _calm(facts: Facts, n_errors: int) -> str:
     n_clients = facts.n_clients
     errors = f" Brokers returned {count(n_errors, 'error code')}, which made nobody wait that long." if n_errors else ""
-    still = f"stood still for {limit_text(facts.stall_ms)} or longer"
+    still = f"stalled for {limit_text(facts.stall_ms)} or longer"
     return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors}"
 
 
@@ -126,7 +126,7 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
     longest = max(facts.stalls, key=lambda stall: stall.waited_ms)
     n_clients = facts.n_clients
     limit = "" if facts.stall_ms == DEFAULT_STALL_MS else f" for {limit_text(facts.stall_ms)} or longer"
-    some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still{limit}"
+    some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stalled{limit}"
     lasted = f"{span(1000 * longest.waited_ms)} ({safe(who_waited(longest, facts))})"
     if not waiting:
         return f"{some}, the longest for {lasted}{_end(facts, incidents)}."
@@ -136,7 +136,7 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
 
 
 def _end(facts: Facts, incidents: Incidents) -> str:
-    """How it ended for those who stood still, where nobody still waited when the capture ended."""
+    """How it ended for those who stalled, where nobody still waited when the capture ended."""
     unserved = {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.served is False}
     if unserved:
         return f"; {list_of([safe(name) for name in unserved.values()], NAMED)} gave up or ended without being served"
@@ -144,7 +144,7 @@ def _end(facts: Facts, incidents: Incidents) -> str:
 
 
 def _stalled(facts: Facts) -> dict[str, str]:
-    """Who stood still: key -> name."""
+    """Who stalled: key -> name."""
     return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls}
 
 

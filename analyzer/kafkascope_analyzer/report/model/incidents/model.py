@@ -36,9 +36,9 @@ class Headline:
     verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
     judged: Annotated[tuple[Judged, ...], "what the verdict is the worst of, and what --fail-on counts"]
     sentence: Annotated[str, "what failed"]
-    details: Annotated[tuple[str, ...], "who stood still and for how long, failed starts, findings that stand alone"]
+    details: Annotated[tuple[str, ...], "who stalled and for how long, failed starts, findings that stand alone"]
     n_clients: Annotated[int, "clients in the capture, without the brokers' own"]
-    n_stalled_clients: Annotated[int, "of them, those that stood still"]
+    n_stalled_clients: Annotated[int, "of them, those that stalled"]
     n_waiting_clients: Annotated[int, "of those, the ones that were still waiting when the capture ended"]
     n_stalls: Annotated[int, "stalls"]
     longest_ms: Annotated[int | None, "the longest stall"]
@@ -47,7 +47,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Stalls of one client for one service: a line of the table of who stood still. Times are those of the longest."""
+    """Stalls of one client for one service: a line of the table of who stalled. Times are those of the longest."""
 
     who: Annotated[str, "client id, else its address or its group"]
     client_instance_id: Annotated[str | None, "client"]
@@ -81,7 +81,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One thing that failed, with who stood still because of it and what followed."""
+    """One thing that failed, with who stalled because of it and what followed."""
 
     incident_id: Annotated[str, "the incident"]
     kind: Annotated[str, "what failed, as in table incidents"]
@@ -95,15 +95,15 @@ class Incident:
     start_ns: Annotated[int, "when it failed"]
     end_ns: Annotated[
         int | None,
-        "when the last of those who stood still was served again, gave up or ended; null where one still waited",
+        "when the last of those who stalled was served again, gave up or ended; null where one still waited",
     ]
     over: Annotated[bool, "whether nobody still waited when the capture ended"]
     when: Annotated[str, "from when to when, and for how long"]
-    n_clients: Annotated[int, "clients that stood still or had to recover"]
+    n_clients: Annotated[int, "clients that stalled or had to recover"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
     n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
-    n_waits: Annotated[int, "lines in the table of who stood still"]
-    waits: Annotated[tuple[Wait, ...], "who stood still: the first 50 lines, those not over first, then the longest"]
+    n_waits: Annotated[int, "lines in the table of who stalled"]
+    waits: Annotated[tuple[Wait, ...], "who stalled: the first 50 lines, those not over first, then the longest"]
     followed: Annotated[tuple[Consequence, ...], "what followed from it"]
     followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
     finding_ids: Annotated[
@@ -127,7 +127,7 @@ class Incidents:
     n: Annotated[int, "incidents above info that followed from no other"]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
     listed: Annotated[tuple[Incident, ...], "those above info by severity, then by time: at most 100"]
-    n_routine: Annotated[int, "incidents of severity info: nobody stood still"]
+    n_routine: Annotated[int, "incidents of severity info: nobody stalled"]
     routine_text: Annotated[str, "the routine incidents in one line; empty where there are none"]
     routine: Annotated[tuple[Incident, ...], "the routine incidents by time: at most 100"]
     n_unassigned: Annotated[int, "lines of stalls that belong to no incident"]

@@ -1,4 +1,4 @@
-"""Who stood still: stalls of one client for one service as one line of a table."""
+"""Who stalled: stalls of one client for one service as one line of a table."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,9 +51,9 @@ def _lines(stalls: Iterable[Stall], facts: Facts, *, earlier: bool) -> Iterator[
         yield replace(line, what=f"{line.what}, since an earlier incident") if earlier else line
 
 
-def stood_still(stalls: Iterable[Stall]) -> dict[str, str]:
-    """client_instance_id -> its longest stall in words: `stood still 29.1 s`, and how a stall ended that did not end
-    well: `stood still 29.1 s, still waiting`."""
+def longest_stalls(stalls: Iterable[Stall]) -> dict[str, str]:
+    """client_instance_id -> its longest stall in words: `stalled 29.1 s`, and how a stall ended that did not end
+    well: `stalled 29.1 s, still waiting`."""
     found: dict[str, list[Stall]] = defaultdict(list)
     for stall in stalls:
         if stall.client_instance_id:
@@ -62,7 +62,7 @@ def stood_still(stalls: Iterable[Stall]) -> dict[str, str]:
     for identity, of_client in found.items():
         longest = span(1000 * max(stall.waited_ms for stall in of_client))
         ended = _ENDED[_outcome(of_client)]
-        texts[identity] = f"stood still {longest}{'' if ended == OVER else f', {ended}'}"
+        texts[identity] = f"stalled {longest}{'' if ended == OVER else f', {ended}'}"
     return texts
 
 

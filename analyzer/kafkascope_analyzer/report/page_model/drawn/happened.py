@@ -1,4 +1,4 @@
-"""What happened: the headline, incidents and who stood still, findings."""
+"""What happened: the headline, incidents and who stalled, findings."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,7 +30,7 @@ class PageProof(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageWait(Part):
-    """Stalls of one client for one service: a line of the table of who stood still. Times are those of the longest."""
+    """Stalls of one client for one service: a line of the table of who stalled. Times are those of the longest."""
 
     SOURCE: ClassVar[type] = Wait
     who: str
@@ -58,7 +58,7 @@ class PageConsequence(Part):
 
 @dataclass(frozen=True, slots=True)
 class PageIncident(Part):
-    """One thing that failed, with who stood still because of it and what followed."""
+    """One thing that failed, with who stalled because of it and what followed."""
 
     SOURCE: ClassVar[type] = Incident
     incident_id: str

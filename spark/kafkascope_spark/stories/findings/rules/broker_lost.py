@@ -14,7 +14,7 @@ from lost_brokers"""
 
 
 def _sentence(f: Facts) -> str:
-    """What failed, as the incident says it; who stood still is told there."""
+    """What failed, as the incident says it; who stalled is told there."""
     affected = counted(f.n_clients, "client or broker", "clients and brokers")
     return f"{first_sentence(f.sentence)}. It affected {affected}"
 
@@ -31,7 +31,7 @@ RULE = Rule(
     title="A broker died, left, or could not be reached any more",
     severity="warning",
     meaning="Clients that had connections to a broker lost them and could not open new ones, or got no answers any "
-    "more, until it came back or its work had moved. Everything that it led or coordinated stood still meanwhile.",
+    "more, until it came back or its work had moved. Everything that it led or coordinated stalled meanwhile.",
     looks_at="Incidents in which a broker was down, silent or frozen, or in which some hosts did not reach it while it "
     "served others, and which clients noticed: their connections broke, or their requests had no answers. A connection "
     "that breaks alone and is opened again at once is none. It says nothing of an address that never served anybody, "

@@ -67,7 +67,7 @@ RULE = Rule(
     title="A consumer cannot read the batches that it gets",
     severity="error",
     meaning="Brokers hand out batches as producers compressed them. A library without the codec fails on them, and "
-    "many fetch the same batch again and again: the consumer stands still and looks busy, as all its requests succeed.",
+    "many fetch the same batch again and again: the consumer stalls and looks busy, as all its requests succeed.",
     looks_at=f"Fetch answers on one connection that begin with the same compressed batch {limit.SAME_BATCH} times or "
     "more, with nothing later of the partition after that. A consumer that rewinds on purpose goes on after it. The "
     "codec is what the header says; that a client cannot read it is concluded, as no request says so.",

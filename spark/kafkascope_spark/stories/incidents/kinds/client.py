@@ -1,4 +1,4 @@
-"""Clients that stood still by themselves, or whose settings do not fit a listener."""
+"""Clients that were paused, or whose settings do not fit a listener."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,23 +17,23 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     if failure.misuse is None:
-        return _stood_still_since(failure, times)
+        return _paused_since(failure, times)
     return f"{misuse_sentence(failure.misuse)} {times.of(failure)}"
 
 
-def _stood_still_since(failure: Failure, times: Times) -> str:
+def _paused_since(failure: Failure, times: Times) -> str:
     several = len(failure.silences) > 1
     n = sum(silence.n_connections for silence in failure.silences)
     heartbeat = duration(max(silence.heartbeat_ms for silence in failure.silences) * 1_000_000)
     return (
-        f"Client{'s' if several else ''} {failure.subject} stood still {times.of(failure)}: no request came on any "
-        f"of {'their' if several else 'its'} connections ({n}), although heartbeats were due every {heartbeat}, and "
-        f"the host's kernel acknowledged what brokers sent{_removed(failure)}"
+        f"Client{'s' if several else ''} {failure.subject} {'were' if several else 'was'} paused {times.of(failure)}: "
+        f"no request came on any of {'their' if several else 'its'} connections ({n}), although heartbeats were due "
+        f"every {heartbeat}, and the host's kernel acknowledged what brokers sent{_removed(failure)}"
     )
 
 
 def _removed(failure: Failure) -> str:
-    """The groups that went on without the clients that stood still."""
+    """The groups that went on without the clients that were paused."""
     groups = sorted({rebalance.group_id for rebalance in failure.rebalances})
     return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
 

@@ -17,7 +17,7 @@ export function legend() {
     ["◆", "leader or coordinator moved", "accent"],
     ["▨", "start", "start"],
     ["▧", "recovery; broker that does not serve", "error"],
-    ["▦", "wait of a client that stood still", "warning"],
+    ["▦", "wait of a client that stalled", "warning"],
   ];
   return el(
     "ul",

@@ -1,4 +1,4 @@
-// Top of the page: the headline, what failed and who stood still because of it, then the findings. All words and numbers
+// Top of the page: the headline, what failed and who stalled because of it, then the findings. All words and numbers
 // are those of report.json.
 
 import { quoted } from "../facts/commands.ts";
@@ -117,7 +117,7 @@ function incidentBody(incident: Incident) {
   );
 }
 
-// Who stood still: a line for each client and service, with a sign beside the words that say how it ended.
+// Who stalled: a line for each client and service, with a sign beside the words that say how it ended.
 function waitTable(waits: Wait[], n: number) {
   const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
   const rows = waits.map((wait) => {
@@ -140,7 +140,7 @@ function waitTable(waits: Wait[], n: number) {
     ];
   });
   const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
-  return [table("Who stood still", columns, rows), rest];
+  return [table("Who stalled", columns, rows), rest];
 }
 
 function followedBlock(incident: Incident) {

@@ -162,7 +162,7 @@ function restartsTable() {
 function changesTable() {
   const { changes, n_changes } = STORY.topology;
   if (!changes.length) return hint("No leader, coordinator or broker changed in the capture.");
-  const columns = [["Time", "num"], ["What changed"], ["Told by"], ["Packet", "num"], [""]];
+  const columns = [["Time", "num"], ["What changed"], ["Reported by"], ["Packet", "num"], [""]];
   const rows = changes.slice(0, 300).map((change) => [
     clock(change.ts_ns),
     change.text,

@@ -39,7 +39,7 @@ export interface Headline {
   verdict: string;
   /** what failed */
   sentence: string;
-  /** who stood still and for how long, failed starts, findings that stand alone */
+  /** who stalled and for how long, failed starts, findings that stand alone */
   details: string[];
 }
 
@@ -59,7 +59,7 @@ export interface Incidents {
   unassigned: Wait[];
 }
 
-/** one thing that failed, with who stood still because of it and what followed */
+/** one thing that failed, with who stalled because of it and what followed */
 export interface Incident {
   /** the incident */
   incident_id: string;
@@ -75,13 +75,13 @@ export interface Incident {
   how_known: string;
   /** when it failed */
   start_ns: number;
-  /** when the last of those who stood still was served again, gave up or ended; null where one still waited */
+  /** when the last of those who stalled was served again, gave up or ended; null where one still waited */
   end_ns: number | null;
   /** from when to when, and for how long */
   when: string;
-  /** lines in the table of who stood still */
+  /** lines in the table of who stalled */
   n_waits: number;
-  /** who stood still: the first 50 lines, those not over first, then the longest */
+  /** who stalled: the first 50 lines, those not over first, then the longest */
   waits: Wait[];
   /** what followed from it */
   followed: Consequence[];
@@ -101,7 +101,7 @@ export interface Incident {
   explain: string;
 }
 
-/** stalls of one client for one service: a line of the table of who stood still */
+/** stalls of one client for one service: a line of the table of who stalled */
 export interface Wait {
   /** client id, else its address or its group */
   who: string;
