@@ -6,10 +6,12 @@ incidents, the rows that belong to them, and the restarts of brokers; and gives 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters
+from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import INCIDENT_DETECTOR, Incidents
 from kafkascope_spark.stories.restarts.machine import Restarts
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
@@ -41,10 +43,11 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
                 reports += rows
                 continue
             writer.begin_cluster(cluster)
-            incidents = Incidents(run.capture_ns[0], writer.failed_parts)
+            dataset = run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset
+            incidents = Incidents(run.capture_ns[0], writer.failed_parts, partial(Leadership.of, dataset))
             for found in rows:
                 incidents.take(found)
-            restarts = Restarts(run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset)
+            restarts = Restarts(dataset)
             for row in incidents.finish():
                 writer.take(row)
                 restarts.take(row)

@@ -4,7 +4,8 @@ A fact is the last report about one thing (a topic-partition's leader, a coordin
 it came to be known. Leader epochs only rise while a topic lives (KIP-320): older reports are passed over. What no
 answer names is taken from what a broker confirmed by doing it (table `roles`)."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -61,6 +62,7 @@ class _Confirmed(Row):
     role: str
     subject: str | None
     first_ns: int | None
+    last_ns: int | None
     evidence: tuple[str, ...]
 
 
@@ -104,6 +106,17 @@ class Move:
     ts_ns: int
     from_node: int
     to_node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A node that served a topic-partition as its leader on one connection, from the first of these requests to the
+    last."""
+
+    topic_partition: str
+    node_id: int
+    first_ns: int
+    last_ns: int
 
 
 class Replay:
@@ -154,6 +167,33 @@ def moves_in(dataset: Dataset) -> list[Move]:
     changes = [change for fact in facts_in_order(dataset) if (change := replay.take(fact)) and change.is_move]
     nodes = ((c.after.since_ns, c.before.node_id if c.before else None, c.after.node_id) for c in changes)
     return [Move(ts_ns, before, after) for ts_ns, before, after in nodes if before is not None and after is not None]
+
+
+def leaders_in(dataset: Dataset) -> dict[str, list[Fact]]:
+    """By topic-partition: who led it one after the other, each since when, as brokers first reported it. Raises
+    UsageError where a table cannot be read."""
+    replay = Replay()
+    found: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts_in_order(dataset):
+        if fact.key[0] == "leader" and replay.take(fact) is not None:
+            _, topic, partition = fact.key
+            found[f"{topic}-{partition}"].append(fact)
+    return found
+
+
+def served_in(dataset: Dataset, topic_partitions: Collection[str]) -> list[Served]:
+    """Which nodes served these topic-partitions as their leaders. Raises UsageError where a table cannot be read."""
+    chosen = one_of("role", ["partition_leader"]) & one_of("verdict", ["confirmed"])
+    rows = list(read(dataset, _Confirmed, chosen & one_of("subject", sorted(topic_partitions))))
+    nodes = {row.conn_id: row.node_id for row in read(dataset, _Node)} if rows else {}
+    return [
+        Served(row.subject, node_id, row.first_ns, row.last_ns)
+        for row in rows
+        if (node_id := nodes.get(row.conn_id)) is not None
+        and row.subject is not None
+        and row.first_ns is not None
+        and row.last_ns is not None
+    ]
 
 
 def _fact_of(row: TopologyRow) -> Fact | None:

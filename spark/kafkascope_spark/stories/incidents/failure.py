@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
+from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -91,6 +92,8 @@ class Kind:
     """Whether the broker's process ended: where it starts again, it knows no topic at first."""
     cuts_clients: bool = False
     """Whether a broker did not serve somebody who wanted it to."""
+    serves_on: bool = False
+    """Whether a broker served all the same what it leads: nobody waits for it."""
     looks_like_path: bool = False
     """Whether it cannot be distinguished from a failed path where one host alone sees it."""
 
@@ -140,6 +143,8 @@ class Failure:
     """Of clients: when each sent nothing."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
+    moved_to: dict[str, Leader] = field(default_factory=dict)
+    """Of stale metadata: by topic-partition who led it instead."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 
@@ -150,6 +155,14 @@ class Failure:
         key = recovery.client_instance_id, recovery.resource
         self.recoveries_of.setdefault(key, []).append(recovery)
         self.client_instance_ids.add(recovery.client_instance_id)
+
+    def take_error(self, recovery: ClientRecovery) -> None:
+        """Add a recovery from an error that shows the failure by itself: it lasts as long as its recoveries."""
+        self.take_recovery(recovery)
+        self.start_ns = min(self.start_ns, recovery.start_ns)
+        self.error_names.add(recovery.first_error_name)
+        over = self.end_ns is not None and recovery.outcome == "recovered"
+        self.end_ns = max(self.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
 
     @property
     def is_of_broker(self) -> bool:

@@ -11,6 +11,8 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "listener",
+    "stale_broker",
+    "stale_client",
     "leader_move",
     "coordinator_move",
     "member",

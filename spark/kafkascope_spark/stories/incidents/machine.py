@@ -3,7 +3,7 @@
 Memory: what stalled or failed, and whom that concerns; never what went well.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import TypeVar, assert_never
 
@@ -27,12 +27,14 @@ from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.zookeeper_session import (
@@ -69,10 +71,16 @@ INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 
 class Incidents:
     """Takes what failed or stalled, and gives what failed. start_ns: start of the capture; failed_parts: takes the
-    detectors and incidents that fail, which the others outlast."""
+    detectors and incidents that fail, which the others outlast; leadership_of: who led some topic-partitions when."""
 
-    def __init__(self, start_ns: int, failed_parts: FailedParts | None = None) -> None:
+    def __init__(
+        self,
+        start_ns: int,
+        failed_parts: FailedParts | None = None,
+        leadership_of: Callable[[Collection[str]], Leadership] = lambda _: Leadership(),
+    ) -> None:
         self._start_ns = start_ns
+        self._leadership_of = leadership_of
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._is_complete = True
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
@@ -173,7 +181,7 @@ class Incidents:
         by_themselves = self._left(
             attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
         )
-        errors = self._found("errors", lambda: of_errors(by_themselves))
+        errors = self._failures_of_errors(by_themselves)
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
         of_groups = [stall for stall in left if stall.group_id]
@@ -190,6 +198,21 @@ class Incidents:
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
+
+    def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:
+        """What errors show that follow from nothing else: stale metadata, and whatever else they are about."""
+        moved_to: dict[str, Leader] = {}
+
+        def stale_metadata() -> Iterator[Failure]:
+            asked = [row for row in recoveries if may_have_moved(row)]
+            leadership = self._leadership_of({row.resource for row in asked}) if asked else Leadership()
+            moved_to.update(moved(recoveries, leadership))
+            yield from of_stale_metadata(asked, moved_to, leadership)
+
+        stale = self._found("stale metadata", stale_metadata)
+        taken = {row.recovery_id for failure in stale for row in failure.recoveries}
+        others = [row for row in recoveries if row.recovery_id not in taken]
+        return [*stale, *self._found("errors", lambda: of_errors(others, moved_to))]
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""

@@ -2,7 +2,7 @@
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
@@ -10,6 +10,7 @@ from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
@@ -106,13 +107,13 @@ def _goes_on(failure: Failure, stall: Stall) -> bool:
     return all(s.to_ns is None or stall.from_ns <= s.to_ns + SAME_NS for s in failure.stalls[-1:])
 
 
-def of_errors(recoveries: Iterable[ClientRecovery]) -> list[Failure]:
+def of_errors(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ()) -> list[Failure]:
     """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
-    missed."""
+    missed. moved: of what was led elsewhere meanwhile, and so is not missing (recovery_id)."""
     known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR]
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
-    found = list(_by_subject(row for row in known if not _is_commit_for_missing_topic(row)))
+    found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved))
     found += _by_subject(_without_topic(commits, found))
     for failure in found:
         if failure.kind.complete is not None:
@@ -141,7 +142,7 @@ def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure
         if not topics or at_ns < topics[0].start_ns - SAME_NS:
             left.append(row)
         else:
-            _take_error(topics[0], row)
+            topics[0].take_error(row)
     return left
 
 
@@ -153,26 +154,18 @@ def _order(recovery: ClientRecovery) -> tuple[int, str]:
     return recovery.start_ns, recovery.recovery_id
 
 
-def _by_subject(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
-    """Failures from recoveries whose errors have a kind."""
+def _by_subject(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ()) -> Iterator[Failure]:
+    """Failures from recoveries whose errors have a kind. moved: those of moves, whatever the error (recovery_id)."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
-        kind = KIND_OF_ERROR[row.first_error_name]
+        kind = LEADER_MOVE if row.recovery_id in moved else KIND_OF_ERROR[row.first_error_name]
         subject = topic_of(row) or row.resource if kind.by_topic else row.resource
         key = f"{kind.name} {subject if kind.by_topic else ''}"
         failure = last_of.get(key)
         if failure is None or _is_long_over(failure, row.start_ns):
             failure = last_of[key] = Failure(kind, subject, row.start_ns, row.start_ns)
             yield failure
-        _take_error(failure, row)
-
-
-def _take_error(failure: Failure, recovery: ClientRecovery) -> None:
-    failure.take_recovery(recovery)
-    failure.start_ns = min(failure.start_ns, recovery.start_ns)
-    failure.error_names.add(recovery.first_error_name)
-    over = failure.end_ns is not None and recovery.outcome == "recovered"
-    failure.end_ns = max(failure.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
+        failure.take_error(row)
 
 
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:

@@ -109,7 +109,7 @@ def _later_over(one: Failure, other: Failure) -> Failure:
 
 def _keys(failure: Failure) -> Iterator[Key]:
     """What a failure concerns, as rules ask for it."""
-    if failure.node_id is not None and not failure.kind.between_brokers:
+    if failure.node_id is not None and not (failure.kind.between_brokers or failure.kind.serves_on):
         yield "node", failure.node_id
     if failure.kind.between_brokers:
         yield OF_NAMED_NODES

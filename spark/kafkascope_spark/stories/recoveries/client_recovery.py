@@ -1,21 +1,41 @@
 """A recovery on its way from the client that it is of to the incidents."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 from kafkascope_spark.stories.recoveries.table import Recovery
 
 
+class LeaderReport(NamedTuple):
+    """A broker that named a leader of a topic-partition to the client in Metadata, after the first error on it: node_id
+    and server of the broker, when it did so last, and how often."""
+
+    node_id: int | None
+    server: str
+    leader_id: int
+    last_ns: int
+    n: int
+
+
 @dataclass(slots=True)
 class ClientRecovery(Recovery):
-    """A recovery with the address of its client, which is no column of it."""
+    """A recovery with what is no column of it: the address of its client, its last error, and which leaders brokers
+    named meanwhile."""
 
     client_ip: str | None = None
+    last_error_ns: int | None = None
+    leader_reports: tuple[LeaderReport, ...] = ()
 
     @property
     def who(self) -> str:
         """The client id, else the client's address."""
         return str(self.client_id or self.client_ip)
+
+    @property
+    def last_failed_ns(self) -> int:
+        """The last error."""
+        return self.start_ns if self.last_error_ns is None else self.last_error_ns
 
 
 RecoveryRow = ClientRecovery | RecoveryStep

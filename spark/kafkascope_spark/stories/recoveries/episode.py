@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_parsers.api_keys import FIND_COORDINATOR, METADATA
+from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.stories.recoveries.reaction import Reaction
 from kafkascope_spark.stories.recoveries.reaction_check import ReactionCheck
@@ -18,6 +19,7 @@ from kafkascope_spark.stories.recoveries.table import RefreshTrigger
 FIRST_STEPS, LAST_STEPS = 80, 20
 """Steps kept of one episode: how it began and how it ended; the others are counted only."""
 MAX_EVIDENCE = 10
+MAX_REPORTS = 32
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
 """More than 10 errors in one second, or more than 50 in one episode."""
 BACKOFF_NS = 10_000_000
@@ -67,6 +69,8 @@ class Episode:
     hinted: bool = False
     leader_id: int | None = None
     """Leader of the topic-partition, as answers named it since the first error."""
+    leader_reports: dict[tuple[str, int], LeaderReport] = field(default_factory=dict)
+    """By the server that named a leader since the first error, and the leader: at most MAX_REPORTS."""
     lost_ns: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LOST, 0))
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
     _steps: list[EpisodeStep] = field(default_factory=list)
@@ -249,6 +253,14 @@ class Episode:
         if step.name not in self.reactions:
             self._add_step(step)
             self.reactions.append(step.name)
+
+    def note_leader(self, report: LeaderReport) -> None:
+        """A broker named the leader in Metadata."""
+        self.leader_id = report.leader_id
+        key = report.server, report.leader_id
+        known = self.leader_reports.get(key)
+        if known is not None or len(self.leader_reports) < MAX_REPORTS:
+            self.leader_reports[key] = report if known is None else report._replace(n=known.n + report.n)
 
     def note(self, step: EpisodeStep) -> None:
         """A step of the story that moves nothing."""

@@ -199,6 +199,8 @@ class Episodes:
             client_instance_id=instance.instance_id,
             client_id=instance.client_id,
             client_ip=instance.client_ip,
+            last_error_ns=episode.last_error_ns,
+            leader_reports=tuple(episode.leader_reports.values()),
             cause_id=None,
             resource_kind=kind,
             resource=name,

@@ -10,8 +10,9 @@ from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
-from kafkascope_spark.stories.recoveries.client_recovery import RecoveryRow
+from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport, RecoveryRow
 from kafkascope_spark.stories.recoveries.coordinators import Coordinators
+from kafkascope_spark.stories.recoveries.episode import Episode
 from kafkascope_spark.stories.recoveries.episodes import Episodes
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.stories.recoveries.journal import EpisodeStep
@@ -149,8 +150,8 @@ class Recoveries:
         for name in names:
             resource = ("partition", name)
             episode = self._episodes.get(resource)
-            if episode is not None and (access.leader_id or -1) >= 0 and name is names[0]:
-                episode.leader_id = access.leader_id
+            if episode is not None and name is names[0]:
+                self._note_leader(episode, access)
             if not self._counts(resource, access):
                 continue
             node = self._node(access.conn_id)
@@ -160,6 +161,13 @@ class Recoveries:
                 self._episodes.success(resource, step, access.api_key)
             elif access.api_key != api_keys.METADATA:
                 self._episodes.retry(resource, step)
+
+    def _note_leader(self, episode: Episode, access: PartitionAccess) -> None:
+        """Metadata may name the leader of the topic-partition."""
+        leader_id, connection = access.leader_id, self._connections.get(access.conn_id)
+        if leader_id is not None and leader_id >= 0 and connection is not None:
+            report = LeaderReport(connection.node_id, connection.server, leader_id, access.ts_ns, 1)
+            episode.note_leader(report)
 
     def _counts(self, resource: Resource, access: PartitionAccess) -> bool:
         """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what

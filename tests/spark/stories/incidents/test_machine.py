@@ -13,10 +13,14 @@ from kafkascope_spark.stories.incidents.incident_rows import advice_of
 from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
+from kafkascope_spark.stories.incidents.kinds.stale_broker import STALE_BROKER
+from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
+from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
 
@@ -464,7 +468,7 @@ def test_the_name_of_a_topic_keeps_its_letters() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow) -> None:
+def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recovery: MakeRow) -> None:
     failure = Failure(
         kind,
         "node 2 (10.0.0.2:9092)",
@@ -475,6 +479,10 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow) -> No
         hosts=frozenset({"10.0.0.21"}),
     )
     failure.silences = [silent(21, 1, 2)] if kind.of_clients else []
+    if kind in (STALE_BROKER, STALE_CLIENT):
+        report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1)
+        failure.recoveries = [replace(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 1, 2), leader_reports=(report,))]
+        failure.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     at_once = " at 00:00.500 (00:00:01.000 UTC): "
     lasting = " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.00 s)"

@@ -7,12 +7,18 @@ from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.sql import SEEN, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
+from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
+MOVED = ("stale_broker", "stale_client", "leader_move")
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
-# One finding per client and topic.
+# One finding per client and topic. What was led elsewhere meanwhile is not missing.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
 from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+left anti join (
+    select r.client_instance_id as of_client, r.resource
+    from unknown_partitions r join moves m on r.incident_id = m.incident_id
+) on client_instance_id = of_client and concat(topic, '-', partition) = resource
 where coalesce(kind, '') not in ('broker', 'admin')
 group by client_instance_id, client_id, client_ip, topic
 having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS} * 1000000L"""
@@ -29,6 +35,8 @@ _UNKNOWN_TOPICS = Where(ERRORS, error_name=UNKNOWN, topic=NOT_NULL)
 DETECTOR = Detector(
     reads={
         "unknown_topics": _UNKNOWN_TOPICS,
+        "unknown_partitions": Where(RECOVERIES, resource_kind="partition", first_error_name=UNKNOWN),
+        "moves": Where(INCIDENTS, kind=MOVED),
         "missing_topics": Groups(
             _UNKNOWN_TOPICS,
             per=("topic",),
@@ -48,7 +56,8 @@ RULE = Rule(
     meaning="Clients take an unknown topic for one that is about to exist: they ask for its metadata again and again, "
     "and a producer holds the records back until their delivery timeout is over.",
     looks_at=f"{', '.join(UNKNOWN)} about one topic to one client, more than {limit.STORM} times over "
-    f"{limit.TOPIC_MISSING_MS // 1000} s or longer; a topic that is being created is not known for less.",
+    f"{limit.TOPIC_MISSING_MS // 1000} s or longer; a topic that is being created is not known for less. "
+    "A partition that another broker led meanwhile has moved, and is not missing.",
     advice="Create the topic, or correct its name in the client's settings; stop the clients of a topic before it is "
     "deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
     sources=("org.apache.kafka.common.errors.UnknownTopicOrPartitionException", "KIP-516"),

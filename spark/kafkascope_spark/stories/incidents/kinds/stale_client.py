@@ -1,0 +1,57 @@
+"""A client that went on asking the old leader of a topic-partition, and did not ask who leads it now.
+
+Looks at errors of a node while another led the partition, as Metadata named it to any client, or as the node served it.
+A topic that nobody serves meanwhile, and that Metadata does not know, is missing (missing_topic).
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import lower, resources
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    old = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries}))
+    n = sum(row.n_errors for row in failure.recoveries)
+    first = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)
+    how = "led it" if first.is_reported else "served it to others"
+    if len(failure.moved_to) > 1:
+        how = how.replace("it", "the first of them", 1)
+    return (
+        f"{failure.subject} went on asking {old} for {resources(failure)} {times.of(failure)}, "
+        f"{_without_metadata(failure)}, and got {counted(n, 'error')} ({listed(sorted(failure.error_names))}): node "
+        f"{first.node_id} {how}, which shows at {times.at(first.since_ns)} at the latest"
+    )
+
+
+def _without_metadata(failure: Failure) -> str:
+    """How the client did not ask who leads now."""
+    waited = [row.refreshed_ns - row.start_ns for row in failure.recoveries if row.refreshed_ns is not None]
+    if len(waited) < len(failure.recoveries):
+        return "without asking for Metadata"
+    return f"asked for Metadata only {duration(max(waited))} later"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    errors = listed(sorted(failure.error_names))
+    yield (
+        f"Nothing is to be created or moved: the partition is there. Clients have to ask for Metadata after {errors}, "
+        f"and then ask the leader that it names. {failure.subject} did not: restart it now, and update its library, "
+        "or report that to those who make it."
+    )
+    if any(row.refreshed_ns is not None for row in failure.recoveries):
+        yield lower(("metadata_age",), observed.libraries, "learn of a new leader")
+
+
+STALE_CLIENT = Kind(
+    "stale_client",
+    "client with stale metadata",
+    plural="clients with stale metadata",
+    sentence=_sentence,
+    advice=_advice,
+    known="error codes, and who led or served the topic-partition meanwhile",
+    place="client",
+)

@@ -1,0 +1,57 @@
+"""`Leadership`: who led which topic-partition when, as brokers reported it, and which nodes served it."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.topology_facts import Fact, Served, leaders_in, served_in
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A node that led a topic-partition. since_ns: when that was first shown; is_reported: by a broker that named it,
+    and not only by the node, which served it."""
+
+    node_id: int
+    since_ns: int
+    is_reported: bool
+
+
+class Leadership:
+    """leaders: by topic-partition its leaders, one after the other. served: of the same topic-partitions."""
+
+    def __init__(self, leaders: Mapping[str, Sequence[Fact]] | None = None, served: Iterable[Served] = ()) -> None:
+        self._leaders = {} if leaders is None else leaders
+        self._served: dict[str, list[Served]] = defaultdict(list)
+        for each in sorted(served, key=lambda s: (s.first_ns, s.node_id)):
+            self._served[each.topic_partition].append(each)
+
+    @classmethod
+    def of(cls, dataset: Dataset, topic_partitions: Collection[str]) -> "Leadership":
+        """As the dataset has it for some topic-partitions. Raises UsageError where a table cannot be read."""
+        return cls(leaders_in(dataset), served_in(dataset, topic_partitions))
+
+    def other_than(self, node_id: int | None, topic_partition: str, from_ns: int, until_ns: int) -> Leader | None:
+        """Who led it in that time, or served it all the time, instead of the node; None where nobody is known to. A
+        leader of epoch 0 has not followed another: its topic was created again, as one with another id was."""
+        facts = self._leaders.get(topic_partition, ())
+        first = max(bisect_right(facts, from_ns, key=lambda f: f.since_ns) - 1, 0)
+        last = bisect_right(facts, until_ns, key=lambda f: f.since_ns)
+        if len({fact.topic_id for fact in facts[:last]} - {None}) > 1:
+            return None
+        for fact in facts[first:last]:
+            if fact.node_id is not None and fact.node_id != node_id:
+                return None if fact.epoch == 0 else Leader(fact.node_id, fact.since_ns, is_reported=True)
+        for each in self._served[topic_partition]:
+            if each.node_id != node_id and each.first_ns <= from_ns < each.last_ns:
+                return Leader(each.node_id, from_ns, is_reported=False)
+        return None
+
+    def reported(self, topic_partition: str, at_ns: int) -> Leader | None:
+        """The leader of the latest epoch that any broker had named by then."""
+        facts = self._leaders.get(topic_partition, ())
+        n_known = bisect_right(facts, at_ns, key=lambda f: f.since_ns)
+        fact = facts[n_known - 1] if n_known else None
+        return None if fact is None or fact.node_id is None else Leader(fact.node_id, fact.since_ns, is_reported=True)

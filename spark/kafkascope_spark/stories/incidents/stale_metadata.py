@@ -1,0 +1,110 @@
+"""Requests that went on to a broker which did not lead a topic-partition any longer: who had stale metadata.
+
+An error code alone does not say it: a broker that has no replica of a partition any longer answers
+UNKNOWN_TOPIC_OR_PARTITION, as it does where the topic does not exist. Leaders are kept by who reported them when: a
+broker that goes on naming an older leader than another has named is behind, and not the client that believes it. A
+client that goes on asking the old leader, and does not ask who leads now, is itself behind.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings.wording import client, node
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
+from kafkascope_spark.stories.incidents.kinds.stale_broker import STALE_BROKER
+from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
+from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
+from kafkascope_spark.stories.incidents.topics import topic_of
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
+
+AT_OLD_LEADER = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
+"""How a broker answers that does not lead a topic-partition any longer."""
+SETTLES_NS = SECOND
+"""A move reaches brokers and clients within so much: what is out of date for longer is stale."""
+Moved = Mapping[str, Leader]
+"""By recovery_id: who led the topic-partition meanwhile, instead of the node that was asked."""
+
+
+def may_have_moved(recovery: ClientRecovery) -> bool:
+    """Whether the recovery is from an error that a known node gave, as it does when it leads a topic-partition no
+    longer."""
+    is_at_node = recovery.resource_kind == "partition" and recovery.old_node_id is not None
+    return is_at_node and recovery.first_error_name in AT_OLD_LEADER
+
+
+def moved(recoveries: Sequence[ClientRecovery], leadership: Leadership) -> dict[str, Leader]:
+    """The recoveries from errors of a node while another led the topic-partition, and Metadata knew the topic."""
+    found = {}
+    unknown = _unknown_to_metadata(recoveries)
+    for row in filter(may_have_moved, recoveries):
+        if any(unknown.of(("topic", topic_of(row))).latest(row.start_ns, row.last_failed_ns + SETTLES_NS)):
+            continue
+        until_ns = row.last_failed_ns + SETTLES_NS if row.recovered_ns is None else row.recovered_ns
+        leader = leadership.other_than(row.old_node_id, row.resource, row.start_ns, until_ns)
+        if leader is not None:
+            found[row.recovery_id] = leader
+    return found
+
+
+def _unknown_to_metadata(recoveries: Iterable[ClientRecovery]) -> KeyedStretches[bool]:
+    """By topic: when Metadata did not know it."""
+    found: KeyedStretches[bool] = KeyedStretches()
+    for row in recoveries:
+        if row.first_api_key == api_keys.METADATA and row.resource_kind == "partition":
+            found.add(("topic", topic_of(row)), row.start_ns, row.recovered_ns, True)
+    return found
+
+
+def of_stale_metadata(
+    recoveries: Iterable[ClientRecovery], moved_to: Moved, leadership: Leadership
+) -> Iterator[Failure]:
+    """One failure for each broker, and for each client, that was behind."""
+    found: dict[str, Failure] = {}
+    for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
+        leader = moved_to.get(row.recovery_id)
+        if leader is None:
+            continue
+        report = _outdated_report(row, leadership)
+        if report is None and not _is_behind(row):
+            continue
+        key = row.client_instance_id if report is None else report.server
+        failure = found.get(key)
+        if failure is None:
+            failure = found[key] = _of_client(row) if report is None else _of_broker(row, report)
+            yield failure
+        _take(failure, row, leader)
+
+
+def _outdated_report(recovery: ClientRecovery, leadership: Leadership) -> LeaderReport | None:
+    """The broker that named a leader when another broker had named a later one for some time: the one that did so
+    last."""
+    found = []
+    for report in recovery.leader_reports:
+        leader = leadership.reported(recovery.resource, report.last_ns)
+        if leader is not None and leader.node_id != report.leader_id and report.last_ns - leader.since_ns >= SETTLES_NS:
+            found.append(report)
+    return max(found, key=lambda report: (report.last_ns, report.server), default=None)
+
+
+def _is_behind(recovery: ClientRecovery) -> bool:
+    """Whether the client went on asking the old leader, and did not ask who leads now because of its errors."""
+    went_on = recovery.last_failed_ns - recovery.start_ns >= SETTLES_NS
+    return went_on and recovery.refresh_trigger in (None, "age")
+
+
+def _of_client(row: ClientRecovery) -> Failure:
+    hosts = frozenset(filter(None, [row.client_ip]))
+    return Failure(STALE_CLIENT, client(row.client_id, row.client_ip), row.start_ns, row.start_ns, hosts=hosts)
+
+
+def _of_broker(row: ClientRecovery, report: LeaderReport) -> Failure:
+    subject = node(report.node_id, report.server)
+    failure = Failure(STALE_BROKER, subject, row.start_ns, row.start_ns, node_id=report.node_id, server=report.server)
+    failure.servers = frozenset({report.server})
+    return failure
+
+
+def _take(failure: Failure, row: ClientRecovery, leader: Leader) -> None:
+    failure.take_error(row)
+    failure.moved_to.setdefault(row.resource, leader)

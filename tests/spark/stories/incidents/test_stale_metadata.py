@@ -1,0 +1,130 @@
+"""Requests to a broker that leads a topic-partition no longer: whose metadata was stale, by hand and as captured."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_analyzer.dataset.topology_facts import REPORTED, Fact, Served
+from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
+
+from .conftest import NS, MakeRow, Row
+
+UNKNOWN, NOT_LEADER = "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER"
+
+
+def led(node_id: int, since: float, epoch: int, topic_id: str | None = None) -> Fact:
+    return Fact(("leader", "orders", 0), node_id, int(since * NS), "request", REPORTED, epoch, topic_id)
+
+
+def incident_of(
+    recovery: ClientRecovery,
+    *leaders: Fact,
+    served: tuple[Served, ...] = (),
+    others: tuple[ClientRecovery, ...] = (),
+) -> Row:
+    machine = Incidents(0, leadership_of=lambda _: Leadership({"orders-0": leaders}, served))
+    for row in (recovery, *others):
+        machine.take(row)
+    (row,) = batch_of_rows(IncidentRow, [r for r in machine.finish() if isinstance(r, IncidentRow)]).to_pylist()
+    assert isinstance(row, dict)
+    return row
+
+
+def went_on(recovery: MakeRow, error: str = UNKNOWN, until: float = 30, **more: Any) -> ClientRecovery:
+    """The client at host 21 got errors of node 1 from 5 s on."""
+    row: ClientRecovery = recovery(error, 21, 1, 5, None, n_errors=25, client_id="edge", **more)
+    row.last_error_ns = int(until * NS)
+    return row
+
+
+@pytest.mark.parametrize("error", [UNKNOWN, NOT_LEADER])
+def test_a_client_that_does_not_ask_who_leads_has_stale_metadata(recovery: MakeRow, error: str) -> None:
+    row = incident_of(went_on(recovery, error), led(1, 0, 5), led(2, 7, 6))
+    assert (row["kind"], row["place"], row["hosts"]) == ("stale_client", "client", ["10.0.0.21"])
+    assert "went on asking node 1 for orders-0" in row["sentence"]
+    assert "node 2 led it, which shows at 00:07.000 at the latest" in row["sentence"]
+    assert "Create" not in row["advice"]
+
+
+def test_who_is_served_elsewhere_shows_that_the_partition_is_there(recovery: MakeRow) -> None:
+    row = incident_of(went_on(recovery), led(1, 0, 5), served=(Served("orders-0", 3, 2 * NS, 20 * NS),))
+    assert row["kind"] == "stale_client"
+    assert "node 3 served it to others" in row["sentence"]
+
+
+def test_what_nobody_leads_meanwhile_is_missing(recovery: MakeRow) -> None:
+    assert incident_of(went_on(recovery))["kind"] == "missing_topic"
+    assert incident_of(went_on(recovery), led(1, 0, 5))["kind"] == "missing_topic"
+    served_before = (Served("orders-0", 3, 1 * NS, 4 * NS),)
+    assert incident_of(went_on(recovery), led(1, 0, 5), served=served_before)["kind"] == "missing_topic"
+
+
+def test_what_is_created_or_moved_afterwards_was_missing(recovery: MakeRow) -> None:
+    assert incident_of(went_on(recovery), led(1, 0, 5), led(2, 32, 6))["kind"] == "missing_topic"
+
+
+def test_a_topic_that_was_created_again_is_another(recovery: MakeRow) -> None:
+    with_id = led(1, 0, 5, "first"), led(2, 7, 5, "second")
+    assert incident_of(went_on(recovery), *with_id)["kind"] == "missing_topic"
+    from_epoch_0 = led(1, 0, 5), led(2, 7, 0)
+    assert incident_of(went_on(recovery), *from_epoch_0)["kind"] == "missing_topic"
+
+
+def test_what_metadata_does_not_know_is_missing(recovery: MakeRow) -> None:
+    of_topic = recovery(UNKNOWN, 22, None, 6, 10, resource="orders", first_api_key=3)
+    row = incident_of(went_on(recovery), led(1, 0, 5), led(2, 7, 6), others=(of_topic,))
+    assert row["kind"] == "missing_topic"
+
+
+def test_a_client_that_asks_at_once_follows_a_move(recovery: MakeRow) -> None:
+    row = went_on(recovery, until=5.2, refresh_trigger="error")
+    assert incident_of(row, led(1, 0, 5), led(2, 5.1, 6))["kind"] == "leader_move"
+
+
+def test_a_broker_that_goes_on_naming_an_older_leader_is_behind(recovery: MakeRow) -> None:
+    row = went_on(recovery, NOT_LEADER, refresh_trigger="error")
+    row.leader_reports = (
+        LeaderReport(3, "10.0.0.3:9092", 1, 29 * NS, 24),
+        LeaderReport(3, "10.0.0.3:9092", 2, 31 * NS, 1),
+    )
+    incident = incident_of(row, led(1, 0, 5), led(2, 7, 6))
+    assert (incident["kind"], incident["place"], incident["node_id"]) == ("stale_broker", "broker", 3)
+    assert "named node 1 as the leader of orders-0 until 00:29.000 (24 Metadata responses)" in incident["sentence"]
+    assert "22.0 s after another broker had named node 2 (at 00:07.000)" in incident["sentence"]
+
+
+def test_a_broker_may_need_a_moment_to_learn_of_a_move(recovery: MakeRow) -> None:
+    row = went_on(recovery, NOT_LEADER, until=7.5, refresh_trigger="error")
+    row.leader_reports = (LeaderReport(3, "10.0.0.3:9092", 1, int(7.5 * NS), 5),)
+    assert incident_of(row, led(1, 0, 5), led(2, 7, 6))["kind"] == "leader_move"
+
+
+def worst(dataset: Path) -> Row:
+    rows: list[Row] = pq.read_table(dataset / "stories" / "incidents").to_pylist()
+    return min(rows, key=lambda row: ["error", "warning", "info"].index(row["severity"]))
+
+
+@pytest.mark.spark
+def test_a_moved_partition_is_not_taken_for_a_missing_topic(dataset_of: Callable[..., Path]) -> None:
+    """clicks-1 moves from node 1 to node 2, which another client asks; this one never asks for Metadata."""
+    dataset = dataset_of("stale_client", findings=True)
+    row = worst(dataset)
+    assert (row["kind"], row["place"]) == ("stale_client", "client")
+    assert row["subject"] == "net-producer (10.0.1.5)"
+    assert row["n_stalls"] == 1
+    assert "missing_topic" not in pq.read_table(dataset / "stories" / "findings")["rule"].to_pylist()
+
+
+@pytest.mark.spark
+def test_a_broker_that_told_an_older_epoch_for_long_is_the_place(dataset_of: Callable[..., Path]) -> None:
+    """Node 3 names node 1 as leader for 48 s after node 2 has named itself."""
+    row = worst(dataset_of("stale_broker"))
+    assert (row["kind"], row["place"], row["node_id"]) == ("stale_broker", "broker", 3)
+    assert row["n_stalls"] == 1
