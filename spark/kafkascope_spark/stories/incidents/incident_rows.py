@@ -66,6 +66,8 @@ def client_fault(failure: Failure) -> str | None:
         return None
     if failure.misuse is None:
         return "stalled"
+    if failure.misuse.cause == "before_login":
+        return "before_login"
     return "auth_failed" if failure.misuse.cause in AUTHENTICATION else "wrong_protocol"
 
 

@@ -28,5 +28,6 @@ CLIENT_FAULTS = {
     "stalled": "client paused",
     "wrong_protocol": "client speaks the wrong protocol",
     "auth_failed": "client not authenticated",
+    "before_login": "client sends requests before it authenticates",
 }
 """What was wrong with clients that failed themselves, with what reports call it."""

@@ -53,7 +53,7 @@ class ListenerUse(StageRow):
     client_instance_id, client_id: None where they were served, or where no request could be read. n: how many;
     first_ns, last_ns: of these, the first packet and the last; is_over: no further one was to be expected by the end of
     the capture; works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence:
-    conn_ids.
+    conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there.
     """
 
     client_ip: str
@@ -66,6 +66,7 @@ class ListenerUse(StageRow):
     is_over: bool
     works_on: bool
     evidence: tuple[str, ...]
+    logged_in: bool = False
 
     @property
     def use_id(self) -> str:
@@ -92,6 +93,7 @@ def listener_uses(
     """
     alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
+    logged_in_ns: dict[str, int] = {}
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -103,6 +105,8 @@ def listener_uses(
         alike[outcome, None if outcome.served else identity].append(connection)
         if outcome.served and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
+            if connection.sasl_mechanism is not None:
+                logged_in_ns[identity] = min(logged_in_ns.get(identity, connection.begin_ns), connection.begin_ns)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         yield ListenerUse(
@@ -116,6 +120,7 @@ def listener_uses(
             is_over=_is_over(mine, end_ns),
             works_on=identity is not None and served_until[identity] > mine[-1].begin_ns,
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
+            logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
         )
 
 

@@ -1,5 +1,6 @@
 """Clients whose own settings do not fit a listener, from the rows that say how each used it (listener_use).
 
+A client that authenticates on other connections lacks no setting: it sends requests too early, which is its own fault.
 What a listener takes is known from the connections that were served there. A listener has the same port at all brokers:
 clients that fail at one port for one cause are one failure.
 """
@@ -83,7 +84,9 @@ class Listeners:
         if protocol not in WITH_TLS and taken <= WITH_TLS and not use.outcome.answered:
             return "without_tls"
         is_open = use.outcome.asked and use.n >= UNAUTHENTICATED
-        return "without_sasl" if is_open and f"SASL_{protocol}" in taken else None
+        if not is_open or f"SASL_{protocol}" not in taken:
+            return None
+        return "before_login" if use.logged_in else "without_sasl"
 
     def _misuse(self, cause: Cause, uses: Sequence[ListenerUse]) -> Misuse:
         servers = {use.server for use in uses}

@@ -16,6 +16,7 @@ _DID: dict[Cause, str] = {
     "needless_tls": "{who} spoke TLS to {place}, which takes none",
     "without_tls": "{who} spoke Kafka without TLS to {place}, which takes TLS only",
     "without_sasl": "{who} did not authenticate at {place}, which asks for SASL",
+    "before_login": "{who} sent requests to {place}, which asks for SASL, before it had authenticated",
     "needless_sasl": "{who} began SASL at {place}, which does none (ILLEGAL_SASL_STATE)",
     "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
@@ -122,6 +123,16 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[str]:
         yield f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else ""
 
 
+def _before_login(misuse: Misuse, observed: Observed) -> Iterable[str]:
+    users = sorted({client.principal for client in observed.clients if client.principal})
+    as_whom = f" as {listed(users)}" if users else ""
+    yield (
+        f"No setting is missing: on other connections {clients_of(misuse)} authenticates{as_whom}, and is served. To "
+        "send requests on a new connection before that is a bug of the client: update its library, or report it to "
+        "those who make it."
+    )
+
+
 def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
     yield (
         "Upgrade these clients to a release that authenticates again as brokers ask for it (KIP-368), or set "
@@ -132,6 +143,7 @@ def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
 _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[str]]] = {
     "http": _http,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
+    "before_login": _before_login,
     "mechanism": _mechanism,
     "credentials": _credentials,
     "authenticates_again": _authenticates_again,

@@ -13,6 +13,7 @@ Cause = Literal[
     "needless_tls",
     "without_tls",
     "without_sasl",
+    "before_login",
     "needless_sasl",
     "mechanism",
     "credentials",

@@ -38,7 +38,8 @@ class IncidentRow(StoryRow):
         str | None,
         tuple(CLIENT_FAULTS),
         "of kind client, what was wrong with it: stalled (its process sent nothing), wrong_protocol (it speaks "
-        "another protocol than the listener), auth_failed (it did not authenticate, or was refused)",
+        "another protocol than the listener), auth_failed (it did not authenticate, or was refused), "
+        "before_login (it sent requests before it authenticated, as it does on other connections)",
     ]
     place: Annotated[
         Place | None,

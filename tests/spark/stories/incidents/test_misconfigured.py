@@ -94,6 +94,18 @@ def test_a_connection_that_was_closed_shows_no_fault_by_itself(closed: Row, serv
     assert tell(uses=[use(21, **closed), *others]) == ([], {})
 
 
+def test_a_client_that_authenticates_elsewhere_sent_requests_too_early(use: MakeRow, client: MakeRow) -> None:
+    """It is served as the same user on other connections: no setting is missing."""
+    early = use(21, "PLAINTEXT", answered=True, asked=True, works_on=True, logged_in=True)
+    served = use(21, "SASL_PLAINTEXT", mechanism="PLAIN", served=True)
+    (incident,), _ = tell(uses=[early, served], clients=[client(21, principal="User:carol")])
+    assert (incident["kind"], incident["client_fault"]) == ("client", "before_login")
+    assert "client-21 (10.0.0.21) sent requests to 10.0.0.1:9093, which asks for SASL, before" in incident["sentence"]
+    assert "7 connections came to nothing" in incident["sentence"]
+    assert "authenticates as User:carol" in incident["advice"]
+    assert "security.protocol" not in incident["advice"]
+
+
 def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
     """Two clients without TLS at two brokers of one listener; a third client with TLS at another port."""
     served = [use(30, "TLS", served=True, server=f"10.0.0.{node}:9093") for node in (1, 2)]
@@ -206,6 +218,13 @@ def test_attempts_that_went_alike_are_one_row(uses: Callable[..., list[ListenerU
     assert (served.client_instance_id, served.evidence) == (None, ())
 
 
+def test_a_client_has_logged_in_where_an_earlier_connection_shows_it(uses: Callable[..., list[ListenerUse]]) -> None:
+    login = SERVED | {"sasl_mechanism": "PLAIN"}
+    early = CLOSED | {"n_responses": 1, "apis": {api_keys.API_VERSIONS, api_keys.PRODUCE}}
+    rows = (uses(login, early), uses(early, login), uses(SERVED, early))
+    assert [next(row.logged_in for row in made if not row.outcome.served) for made in rows] == [True, False, False]
+
+
 def test_a_client_whose_next_attempt_may_be_due_goes_on(uses: Callable[..., list[ListenerUse]]) -> None:
     last = CLOSED | {"syn_ns": 45 * NS, "last_ns": 45 * NS}
     (slow,) = uses(CLOSED, last)
@@ -239,6 +258,7 @@ def test_refused_credentials_go_by_their_error(uses: Callable[..., list[Listener
         ("healthy_basic", set()),
         ("sasl_users", {("auth_failed", "svc-a-4")}),
         ("leader_move", set()),
+        ("requests_before_login", {("before_login", "rdkafka")}),
     ],
 )
 def test_recorded_clients_are_incidents_of_their_own(
@@ -253,4 +273,4 @@ def test_recorded_clients_are_incidents_of_their_own(
         for row, each in zip(of_clients, names, strict=True)
     }
     assert named == expected
-    assert {row["severity"] for row in of_clients} <= {"error"}
+    assert {row["severity"] for row in of_clients} <= {"warning" if name == "requests_before_login" else "error"}
