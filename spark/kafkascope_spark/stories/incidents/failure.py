@@ -94,6 +94,8 @@ class Kind:
     """Whether a broker did not serve somebody who wanted it to."""
     serves_on: bool = False
     """Whether a broker served all the same what it leads: nobody waits for it."""
+    loses_records: bool = False
+    """Whether records were lost: their producers do not send them again."""
     looks_like_path: bool = False
     """Whether it cannot be distinguished from a failed path where one host alone sees it."""
 

@@ -94,7 +94,7 @@ def severity_of(failure: Failure) -> str:
     """How bad it was for those who stalled."""
     stalls = failure.stalls
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
-    if any(stall.is_severe for stall in stalls):
+    if failure.kind.loses_records or any(stall.is_severe for stall in stalls):
         return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"

@@ -22,6 +22,7 @@ INCIDENT_KINDS = (
     "missing_topic",
     "client",
     "client_died",
+    "lost_records",
     "unexplained",
 )
 CLIENT_FAULTS = {

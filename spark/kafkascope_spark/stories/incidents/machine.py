@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
+from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
@@ -182,6 +183,7 @@ class Incidents:
             attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
         )
         errors = self._failures_of_errors(by_themselves)
+        lost = self._found("lost records", lambda: lost_records(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
         of_groups = [stall for stall in left if stall.group_id]
@@ -193,7 +195,7 @@ class Incidents:
         unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
-        others = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
+        others = [*of_brokers, *of_clients, *of_members, *unexplained, *errors, *lost]
         died = self._found("clients that died", lambda: died_clients(self._clients.values(), others))
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))

@@ -100,6 +100,8 @@ def _impact_without_stalls(failure: Failure) -> str:
     nothing."""
     if failure.misuse is not None:
         return misuse_impact(failure.misuse)
+    if failure.kind.loses_records:
+        return "Nobody stalled because of it: the records are missing."
     unserved = (r for r in failure.recoveries if r.outcome in UNSERVED)
     failed = {r.client_instance_id for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
     if failed:

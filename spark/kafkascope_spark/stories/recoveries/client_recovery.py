@@ -20,10 +20,12 @@ class LeaderReport(NamedTuple):
 
 @dataclass(slots=True)
 class ClientRecovery(Recovery):
-    """A recovery with what is no column of it: the address of its client, its last error, and which leaders brokers
-    named meanwhile."""
+    """A recovery with what is no column of it: the address of its client; when the server closed the connection of the
+    first request that failed, where that was why it had no response; its last error, and which leaders brokers named
+    meanwhile."""
 
     client_ip: str | None = None
+    closed_ns: int | None = None
     last_error_ns: int | None = None
     leader_reports: tuple[LeaderReport, ...] = ()
 

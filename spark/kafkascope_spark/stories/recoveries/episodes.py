@@ -199,6 +199,7 @@ class Episodes:
             client_instance_id=instance.instance_id,
             client_id=instance.client_id,
             client_ip=instance.client_ip,
+            closed_ns=first.closed_ns,
             last_error_ns=episode.last_error_ns,
             leader_reports=tuple(episode.leader_reports.values()),
             cause_id=None,

@@ -335,7 +335,7 @@ class Recoveries:
         if connection.close_kind in CLOSED_BY_SERVER and (connection.last_request_ns or 0) > at:
             how = CLOSED_BY_SERVER[connection.close_kind]
             self._closed[connection.conn_id] = EpisodeStep(
-                "error", at, connection.conn_id, connection.node_id, error_name=how, retry_key=connection.node_id
+                "error", at, connection.conn_id, connection.node_id, None, None, how, connection.node_id, closed_ns=at
             )
         if error is None or connection.conn_id in self._denied:
             return
@@ -347,9 +347,11 @@ class Recoveries:
         ):
             error, resource = "AUTHENTICATION_CLOSED", self._authentication
         late = given_up(unanswered, at)
+        closed_ns = at if connection.close_kind in CLOSED_BY_SERVER else None
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         step = EpisodeStep("error", at, connection.conn_id, connection.node_id, None, None, error, since_ns=since)
+        step = step._replace(closed_ns=closed_ns)
         if request is not None:
             step = step._replace(request_id=request.request_id, api_name=request.api_name)
         if connection.first_request_ns is not None:

@@ -1,0 +1,69 @@
+"""Records that a producer sent into a connection which the server had closed, or closed before it answered, and that it
+did not send again."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import settings
+
+_IDLE_MS = 10_000
+"""A connection that the server closed after so much idle time was closed for that, and not because it was busy."""
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    lost = [row for row in failure.recoveries if row.resource_kind == "partition"]
+    n = sum(row.n_errors for row in lost)
+    sent_ns = min((row.failing_ns or row.start_ns for row in lost), default=failure.start_ns)
+    closed_ns = min((row.closed_ns for row in lost if row.closed_ns is not None), default=sent_ns)
+    how = f"had closed at {times.at(closed_ns)}, {duration(sent_ns - closed_ns)} before"
+    if closed_ns >= sent_ns:
+        how = f"closed at {times.at(closed_ns)}, before it answered"
+    what = f"{counted(n, 'record')} of {listed(sorted({row.resource for row in lost}))}"
+    return (
+        f"{failure.subject} lost at least {what} at {times.with_time_of_day(sent_ns)}: the request went into a "
+        f"connection that {_server(failure)} {how}; no response came, and nothing was sent again"
+    )
+
+
+def _server(failure: Failure) -> str:
+    """The server that closed the connection."""
+    servers = listed(sorted({row.resource for row in failure.recoveries if row.resource_kind == "connection"}))
+    if failure.node_id is None:
+        return servers or "the broker"
+    return f"node {failure.node_id} ({servers})" if servers else f"node {failure.node_id}"
+
+
+def _idle_ms(failure: Failure) -> int | None:
+    """For how long the connection was idle when the server closed it."""
+    for row in failure.recoveries:
+        if row.resource_kind == "connection" and row.idle_ms is not None and row.closed_ns is not None:
+            return row.idle_ms - max((row.failing_ns or row.start_ns) - row.closed_ns, 0) // 1_000_000
+    return None
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    topics = listed(sorted({row.resource for row in failure.recoveries if row.resource_kind == "partition"}))
+    yield f"Find out from {failure.subject} which records for {topics} it wrote then, and write them again."
+    idle_ms = _idle_ms(failure)
+    if idle_ms is not None and idle_ms >= _IDLE_MS:
+        sooner = settings(("max_idle",), observed.libraries)
+        yield (
+            f"The broker closed the connection after {duration(idle_ms * 1_000_000)} without a request "
+            "(connections.max.idle.ms of the broker). Let the client read its connections while they are idle, so that "
+            f"it notices the close, or give them up sooner than the broker does{f' ({sooner})' if sooner else ''}."
+        )
+    yield "Let it send again what had no response, and treat that as an error."
+
+
+LOST_RECORDS = Kind(
+    "lost_records",
+    "records lost",
+    sentence=_sentence,
+    advice=_advice,
+    known="requests without a response on a connection that the server closed, and nothing sent again",
+    place="client",
+    loses_records=True,
+)

@@ -1,0 +1,46 @@
+"""Records that were lost with a connection: a producer sent them, the server had closed the connection or closed it
+before it answered, and the producer did not send them again.
+
+A library that waits for responses sends such a batch again on a new connection. One that does not read its connection
+while it is idle does not see the server's FIN, and its next request goes into a connection that is closed at the other
+end.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.error_facts import SERVER_CLOSED
+from kafkascope_spark.stories.findings.wording import client
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+_NEVER_AGAIN = frozenset({"client_ended", "gave_up"})
+"""Outcomes after which nothing is sent again. A client that still waits at the end of the capture may do that later."""
+
+
+def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
+    """The failures, in order of time: what a client lost with one connection is one. recoveries: those that belong to
+    no other failure; with those of the connections, which know how long these were idle."""
+    of_cause: dict[tuple[str, str | None], list[ClientRecovery]] = defaultdict(list)
+    for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
+        if row.first_error_name in SERVER_CLOSED and row.closed_ns is not None:
+            of_cause[row.client_instance_id, row.cause_id].append(row)
+    for rows in of_cause.values():
+        lost = [row for row in rows if _is_of_records(row)]
+        if lost:
+            first = lost[0]
+            who = client(first.client_id, first.client_ip)
+            failure = Failure(LOST_RECORDS, who, first.start_ns, lost[-1].start_ns, node_id=first.old_node_id)
+            failure.hosts = frozenset({first.client_ip} if first.client_ip is not None else ())
+            for row in (*lost, *(row for row in rows if row.resource_kind == "connection")):
+                failure.take_recovery(row)
+                failure.error_names.add(row.first_error_name)
+            yield failure
+
+
+def _is_of_records(recovery: ClientRecovery) -> bool:
+    """Whether records were lost that the client did not send again."""
+    is_produce = recovery.resource_kind == "partition" and recovery.first_api_key == PRODUCE
+    return is_produce and recovery.recovered_ns is None and recovery.outcome in _NEVER_AGAIN
