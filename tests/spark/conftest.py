@@ -17,7 +17,9 @@ from kafkascope_spark.stories.model import Connection
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
-FOLDERS = tuple(FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces"))
+FOLDERS = tuple(
+    FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces", "reported")
+)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.topology_facts import Fact, Served, leaders_in, served_in
 
+NO_TOPIC_ID = "A" * 22
+"""The id that brokers name where a topic has none: 16 bytes of zeros."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leader:
@@ -39,7 +42,7 @@ class Leadership:
         facts = self._leaders.get(topic_partition, ())
         first = max(bisect_right(facts, from_ns, key=lambda f: f.since_ns) - 1, 0)
         last = bisect_right(facts, until_ns, key=lambda f: f.since_ns)
-        if len({fact.topic_id for fact in facts[:last]} - {None}) > 1:
+        if len({fact.topic_id for fact in facts[:last]} - {None, NO_TOPIC_ID}) > 1:
             return None
         for fact in facts[first:last]:
             if fact.node_id is not None and fact.node_id != node_id:

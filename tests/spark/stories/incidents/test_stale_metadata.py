@@ -77,6 +77,11 @@ def test_a_topic_that_was_created_again_is_another(recovery: MakeRow) -> None:
     assert incident_of(went_on(recovery), *from_epoch_0)["kind"] == "missing_topic"
 
 
+def test_a_broker_that_knows_no_topic_ids_names_the_same_topic(recovery: MakeRow) -> None:
+    leaders = led(1, 0, 5, "A" * 22), led(2, 7, 6, "XR0ZyzUHSBWDAKF_DQT2Gw")
+    assert incident_of(went_on(recovery), *leaders)["kind"] == "stale_client"
+
+
 def test_what_metadata_does_not_know_is_missing(recovery: MakeRow) -> None:
     of_topic = recovery(UNKNOWN, 22, None, 6, 10, resource="orders", first_api_key=3)
     row = incident_of(went_on(recovery), led(1, 0, 5), led(2, 7, 6), others=(of_topic,))
