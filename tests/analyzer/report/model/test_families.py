@@ -43,7 +43,7 @@ def facts(incidents: Sequence[Any] = (), stalls: Sequence[Any] = (), starts: Seq
     clients = {name: of(NamedClient, client_instance_id=name, client_id=f"id-{name}", kind="producer") for name in "ab"}
     rows = {"incidents": list(incidents), "stalls": list(stalls), "failed_starts": list(starts), "clients": clients}
     empty = {"findings": [], "proofs": {}, "start_ns": 0, "end_ns": 20 * S, "n_files": 1, "stall_ms": 1000}
-    known = {"has_stories": True, "has_incidents": True, "no_kafka": None, "missing": ()}
+    known = {"has_stories": True, "has_incidents": True, "no_kafka": None, "doubt": None, "missing": ()}
     return Facts(**rows | empty | known | more)
 
 

@@ -33,7 +33,7 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
     alone = [f for f in findings if f.incident_id is None and f.severity != INFO]
     judged = judged_of(facts, incidents, findings)
     verdict = min((each.severity for each in judged if each.severity != INFO), key=severity_order, default=NONE)
-    if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing):
+    if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing or facts.doubt):
         verdict = UNKNOWN
     sentence, details = _sentences(facts, incidents, alone, n_errors)
     who = _stalled(facts)
@@ -41,6 +41,7 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
         verdict=verdict,
         judged=judged,
         sentence=sentence,
+        doubt=facts.doubt,
         details=tuple(details),
         n_clients=facts.n_clients,
         n_stalled_clients=len(who),
@@ -75,6 +76,8 @@ def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_error
     if facts.no_kafka:
         kept.append(f"{facts.no_kafka[:1].upper()}{facts.no_kafka[1:]}.")
     kept += _what_happened(facts, incidents, alone, n_errors, known=not kept)
+    if facts.doubt and not _is_calm(facts, incidents, alone):
+        kept.insert(1, f"Whether more failed is unknown: {facts.doubt}.")
     return kept[0], kept[1:]
 
 
@@ -94,11 +97,23 @@ def _what_happened(
         _findings(alone, besides=bool(incidents.n)),
     ]
     kept = [text for text in parts if text]
-    if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
-        return ["Nothing failed that the capture shows.", _calm(facts, n_errors)] if known else []
-    if not facts.stalls:
+    if _is_calm(facts, incidents, alone):
+        return _nothing_failed(facts, n_errors) if known else []
+    if known and not (facts.stalls or facts.failed_starts or facts.doubt):
         kept.append(f"No client stalled for {limit_text(facts.stall_ms)} or longer.")
     return kept
+
+
+def _is_calm(facts: Facts, incidents: Incidents, alone: list[Finding]) -> bool:
+    """Whether nothing above info is known."""
+    return facts.has_incidents and not (incidents.n or facts.stalls or facts.failed_starts or alone)
+
+
+def _nothing_failed(facts: Facts, n_errors: int) -> list[str]:
+    """What is said where nothing failed, as far as it is known."""
+    if facts.doubt:
+        return [f"Whether anything failed is unknown: {facts.doubt}. What could be read shows no failure."]
+    return ["Nothing failed that the capture shows.", _calm(facts, n_errors)]
 
 
 def _calm(facts: Facts, n_errors: int) -> str:

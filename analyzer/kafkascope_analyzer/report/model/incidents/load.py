@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
+from kafkascope_analyzer.report.model.incidents.visibility import why_in_doubt
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.findings.table import FindingRow
@@ -36,6 +37,8 @@ class Facts:
     """From which length on a wait is a stall."""
     no_kafka: str | None
     """Why no Kafka was read; None where some was."""
+    doubt: str | None
+    """Why the capture does not show whether clients were served; None where it does, and where no Kafka was read."""
     missing: tuple[str, ...]
     """Tables that the report needs and the dataset lacks."""
 
@@ -61,6 +64,7 @@ def load_facts(dataset: Dataset) -> Facts:
     incidents = sorted(read(dataset, IncidentRow), key=lambda row: (row.start_ns, row.incident_id))
     stalls = sorted(read(dataset, Stall), key=lambda row: (row.from_ns, row.stall_id))
     findings = list(read(dataset, FindingRow))
+    no_kafka = why_no_kafka(dataset)
     return Facts(
         has_stories=has_table(dataset, CLIENTS),
         has_incidents=has_table(dataset, INCIDENTS) and has_table(dataset, STALLS),
@@ -74,7 +78,8 @@ def load_facts(dataset: Dataset) -> Facts:
         end_ns=end_ns,
         n_files=sum(batch.num_rows for batch in scan(dataset, CAPTURES, ["capture_id"])),
         stall_ms=dataset.stall_ms,
-        no_kafka=why_no_kafka(dataset),
+        no_kafka=no_kafka,
+        doubt=None if no_kafka else why_in_doubt(dataset),
         missing=missing_tables(dataset),
     )
 

@@ -13,7 +13,8 @@ from kafkascope_analyzer.report.model.proofs import Proof
 
 ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unknown"
 VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
-"""UNKNOWN: the dataset has no stories, or stories of an older version, and nothing else went wrong in it."""
+"""UNKNOWN: nothing failed as far as it is known, and the capture shows too little, or the dataset has no stories, or
+stories of an older version."""
 
 STILL_OPEN, GAVE_UP, NOT_CAPTURED, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "not_captured", "served")
 """How a stall ended: it went on when the capture ended; the client gave up or ended; a time began that no file covers;
@@ -36,6 +37,9 @@ class Headline:
     verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
     judged: Annotated[tuple[Judged, ...], "what the verdict is the worst of, and what --fail-on counts"]
     sentence: Annotated[str, "what failed"]
+    doubt: Annotated[
+        str | None, "why it is unknown whether anything else failed; null where the capture shows enough of the clients"
+    ]
     details: Annotated[tuple[str, ...], "who stalled and for how long, failed starts, findings that stand alone"]
     n_clients: Annotated[int, "clients in the capture, without the brokers' own"]
     n_stalled_clients: Annotated[int, "of them, those that stalled"]

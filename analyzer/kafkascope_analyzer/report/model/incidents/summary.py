@@ -1,6 +1,7 @@
 """Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -13,7 +14,7 @@ from kafkascope_analyzer.report.model.incidents.consequences import Found, conse
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
-from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
+from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
@@ -90,7 +91,7 @@ def _incidents(overview: Overview) -> Incidents:
         by_severity={severity: severities[severity] for severity in WORST_FIRST},
         listed=shown(grave),
         n_routine=len(routine),
-        routine_text=_routine_text(routine, facts.stall_ms),
+        routine_text=_routine_text(routine, facts),
         routine=shown(routine),
         n_unassigned=len(unassigned),
         unassigned=unassigned[:MOST_WAITS],
@@ -155,7 +156,7 @@ def when_text(start: int, end: int | None, capture_ns: int) -> str:
     return f"{clock(start - capture_ns)} to {clock(end - capture_ns)} ({span((end - start) // 1000)})"
 
 
-def _routine_text(routine: list[Family], stall_ms: int) -> str:
+def _routine_text(routine: list[Family], facts: Facts) -> str:
     """All routine incidents in one line, by kind."""
     if not routine:
         return ""
@@ -164,4 +165,30 @@ def _routine_text(routine: list[Family], stall_ms: int) -> str:
     for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
         texts.append(f"{n:,} {words_of(kind, n)}")
     n_text = count(len(routine), "routine incident")
-    return f"{n_text}: {list_of(texts, 6)}. Everybody was served within {limit_text(stall_ms)}."
+    return f"{n_text}: {list_of(texts, 6)}.{_how_routine_was(routine, facts)}"
+
+
+def _how_routine_was(routine: list[Family], facts: Facts) -> str:
+    """That everybody was served, where nobody is known, or may be supposed, who was not at that time."""
+    if facts.doubt:
+        return ""
+    limit = limit_text(facts.stall_ms)
+    if any(
+        start <= (family.end_ns or facts.end_ns) and family.start_ns <= end
+        for start, end in _unserved_times(facts)
+        for family in routine
+    ):
+        return f" Nobody stalled for {limit} or longer because of {'it' if len(routine) == 1 else 'them'}."
+    return f" Everybody was served within {limit}."
+
+
+def _unserved_times(facts: Facts) -> Iterator[tuple[int, int]]:
+    """From when to when somebody was not served: stalls, what failed starts left without service, records or requests
+    that failed for good (findings of severity error)."""
+    for stall in facts.stalls:
+        yield stall.from_ns, facts.end_ns if stall.to_ns is None or stall.served is False else stall.to_ns
+    for start in facts.failed_starts:
+        yield start.start_ns, facts.end_ns
+    for finding in facts.findings:
+        if finding.severity == ERROR:
+            yield finding.first_ns or facts.start_ns, finding.last_ns or facts.end_ns

@@ -1,0 +1,87 @@
+"""What a report says of a capture that shows too little of its clients to say that nothing failed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.report import render
+
+READ = {"client_bytes": 1000, "server_bytes": 1000, "undecoded_bytes": 0}
+TLS = {"protocol": "tls", "server_ip": "10.0.0.11"}
+DOUBTS = {
+    "half of the bytes decode": ([READ | {"undecoded_bytes": 1000}], None),
+    "fewer do": ([READ | {"undecoded_bytes": 1001}], "only 49.9 % of 2.0 kB of the streams decoded"),
+    "most are missing": (
+        [READ | {"missing_bytes": 3000}],
+        "only 40.0 % of 5.0 kB of the streams decoded, and 3.0 kB are missing from the capture",
+    ),
+    "one client is encrypted": (
+        [READ, TLS],
+        "1 of 2 connections to brokers are encrypted, and their keys are not known",
+    ),
+    "TLS with a server that is no broker": ([READ, TLS | {"server_ip": "10.0.0.99"}], None),
+    "half of the connections show one direction": ([READ, READ | {"server_segments": 0}], None),
+    "most do": (
+        [READ, READ | {"server_segments": 0}, READ | {"client_segments": 0}],
+        "2 of 3 connections show one direction only",
+    ),
+    "a refused connection has one direction": ([READ | {"client_segments": 0, "close_kind": "refused"}], None),
+}
+
+
+@pytest.fixture
+def calm_with(dataset: Callable[..., Path], small: ModuleType) -> Callable[..., Path]:
+    """Writes a dataset in which nothing failed, with connections that differ from the usual ones in this."""
+
+    def write(*differences: dict[str, Any]) -> Path:
+        place = dataset()
+        for name in ("incidents", "stalls", "startups", "findings"):
+            small.write_table(place, small.TABLES[name], [])
+        rows = [small.connection(f"c{n}", 40000 + n, 1, n) | more for n, more in enumerate(differences)]
+        small.write_table(place, small.TABLES["connections"], rows)
+        return place
+
+    return write
+
+
+@pytest.mark.parametrize("case", DOUBTS)
+def test_a_verdict_is_unknown_where_the_capture_shows_too_little(calm_with: Callable[..., Path], case: str) -> None:
+    rows, doubt = DOUBTS[case]
+    model = report_model(Dataset.open(calm_with(*rows)))
+    assert (model.headline.verdict, model.headline.doubt) == ("unknown" if doubt else "none", doubt)
+    pages = (page_of(render(model), 200, ascii_only=False), to_markdown(model))
+    for page in pages:
+        text = " ".join(page.split())
+        assert (f"Whether anything failed is unknown: {doubt}." in text) == (doubt is not None)
+        assert ("Nothing failed" in text) == ("clients stalled" in text) == (doubt is None)
+
+
+def test_where_something_failed_the_doubt_is_the_second_sentence(
+    calm_with: Callable[..., Path], small: ModuleType
+) -> None:
+    place = calm_with(READ, TLS)
+    start = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", "failed_step": "join_group"}
+    small.write_table(place, small.TABLES["startups"], [start])
+    headline = report_model(Dataset.open(place)).headline
+    assert (headline.verdict, headline.sentence) == ("error", "1 start failed: reader at join group.")
+    assert headline.details == (
+        "Whether more failed is unknown: 1 of 2 connections to brokers are encrypted, and their keys are not known.",
+    )
+
+
+def test_who_started_in_vain_was_not_served(calm_with: Callable[..., Path], small: ModuleType) -> None:
+    place = calm_with(READ)
+    moved = small.incident_rows("")["incidents"][-1] | {"root_incident_id": None, "severity": "info"}
+    small.write_table(place, small.TABLES["incidents"], [moved])
+    assert report_model(Dataset.open(place)).incidents.routine_text.endswith(" Everybody was served within 1 s.")
+    start = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", "failed_step": "join_group"}
+    small.write_table(place, small.TABLES["startups"], [start | {"start_ns": moved["start_ns"]}])
+    text = report_model(Dataset.open(place)).incidents.routine_text
+    assert text.endswith(" Nobody stalled for 1 s or longer because of it.")
