@@ -181,6 +181,17 @@ def leaders_in(dataset: Dataset) -> dict[str, list[Fact]]:
     return found
 
 
+def topic_ids_in(dataset: Dataset) -> dict[str, dict[str, int]]:
+    """By topic: its IDs in the order in which brokers first reported them, each with the time of that. A topic with
+    several was deleted and created again (KIP-516). Raises UsageError where a table cannot be read."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    rows = read(dataset, TopologyRow, one_of("kind", ["topic"]))
+    for row in sorted(rows, key=lambda r: r.ts_ns):
+        if row.topic is not None and row.topic_id is not None:
+            found[row.topic].setdefault(row.topic_id, row.ts_ns)
+    return found
+
+
 def served_in(dataset: Dataset, topic_partitions: Collection[str]) -> list[Served]:
     """Which nodes served these topic-partitions as their leaders. Raises UsageError where a table cannot be read."""
     chosen = one_of("role", ["partition_leader"]) & one_of("verdict", ["confirmed"])

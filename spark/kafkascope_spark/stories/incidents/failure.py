@@ -1,7 +1,7 @@
 """`Failure`: something that failed, and what belongs to it. Each failure becomes an incident. `Kind`: what failures of
 one kind have in common; each is a module of kinds/."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
@@ -145,6 +145,8 @@ class Failure:
     """Of clients: when each sent nothing."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
+    topic_ids: Mapping[str, int] = field(default_factory=dict)
+    """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """Of stale metadata: by topic-partition who led it instead."""
     root: "Failure | None" = None
@@ -170,6 +172,11 @@ class Failure:
     def is_of_broker(self) -> bool:
         """Whether a broker failed for everybody."""
         return self.kind.of_broker
+
+    @property
+    def is_recreated(self) -> bool:
+        """Whether a topic was deleted and created again, as its IDs show."""
+        return len(self.topic_ids) > 1
 
     @property
     def is_lossy(self) -> bool:

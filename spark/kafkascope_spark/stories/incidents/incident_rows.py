@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
+from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
@@ -10,6 +11,7 @@ from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import SEVERE_MS
 
 MOST_EVIDENCE = 100
@@ -104,9 +106,18 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.kind.of_listener and any(r.outcome in UNSERVED for r in failure.recoveries):
         return "error"
+    if failure.is_recreated and any(map(_is_long_unread, failure.recoveries)):
+        return "error"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     is_felt = is_felt or failure.is_slow_process
     return "warning" if is_felt else "info"
+
+
+def _is_long_unread(recovery: ClientRecovery) -> bool:
+    """Whether each Fetch of a topic-partition failed for so long that it counts as severe, until the client gave up,
+    ended, or the capture did."""
+    is_fetch = recovery.first_api_key == FETCH and recovery.recovered_ns is None
+    return is_fetch and recovery.last_failed_ns - recovery.start_ns >= SEVERE_MS * 1_000_000
 
 
 def _evidence(failure: Failure) -> list[str]:

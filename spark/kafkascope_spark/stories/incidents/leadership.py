@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.topology_facts import Fact, Served, leaders_in, served_in
+from kafkascope_analyzer.dataset.topology_facts import Fact, Served, leaders_in, served_in, topic_ids_in
 
 NO_TOPIC_ID = "A" * 22
 """The id that brokers name where a topic has none: 16 bytes of zeros."""
@@ -23,9 +23,16 @@ class Leader:
 
 
 class Leadership:
-    """leaders: by topic-partition its leaders, one after the other. served: of the same topic-partitions."""
+    """leaders: by topic-partition its leaders, one after the other. served: of the same topic-partitions. topic_ids: by
+    topic its IDs, each with the time at which a broker first reported it."""
 
-    def __init__(self, leaders: Mapping[str, Sequence[Fact]] | None = None, served: Iterable[Served] = ()) -> None:
+    def __init__(
+        self,
+        leaders: Mapping[str, Sequence[Fact]] | None = None,
+        served: Iterable[Served] = (),
+        topic_ids: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        self._topic_ids = {} if topic_ids is None else topic_ids
         self._leaders = {} if leaders is None else leaders
         self._served: dict[str, list[Served]] = defaultdict(list)
         for each in sorted(served, key=lambda s: (s.first_ns, s.node_id)):
@@ -34,7 +41,11 @@ class Leadership:
     @classmethod
     def of(cls, dataset: Dataset, topic_partitions: Collection[str]) -> "Leadership":
         """As the dataset has it for some topic-partitions. Raises UsageError where a table cannot be read."""
-        return cls(leaders_in(dataset), served_in(dataset, topic_partitions))
+        return cls(leaders_in(dataset), served_in(dataset, topic_partitions), topic_ids_in(dataset))
+
+    def ids_of(self, topic: str) -> Mapping[str, int]:
+        """The IDs of a topic, in the order in which brokers first reported them, each with the time of that."""
+        return self._topic_ids.get(topic, {})
 
     def other_than(self, node_id: int | None, topic_partition: str, from_ns: int, until_ns: int) -> Leader | None:
         """Who led it in that time, or served it all the time, instead of the node; None where nobody is known to. A

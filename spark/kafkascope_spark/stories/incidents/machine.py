@@ -27,6 +27,7 @@ from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.lost_records import lost_records
@@ -214,7 +215,17 @@ class Incidents:
         stale = self._found("stale metadata", stale_metadata)
         taken = {row.recovery_id for failure in stale for row in failure.recoveries}
         others = [row for row in recoveries if row.recovery_id not in taken]
-        return [*stale, *self._found("errors", lambda: of_errors(others, moved_to))]
+        found = self._found("errors", lambda: of_errors(others, moved_to))
+        self._do("topic ids", lambda: self._give_topic_ids(found))
+        return [*stale, *found]
+
+    def _give_topic_ids(self, failures: Iterable[Failure]) -> None:
+        """Gives missing topics their IDs, where clients had errors about these."""
+        about_ids = [f for f in failures if f.kind.by_topic and any(map(is_about_id, f.recoveries))]
+        if about_ids:
+            leadership = self._leadership_of({r.resource for f in about_ids for r in f.recoveries})
+            for failure in about_ids:
+                failure.topic_ids = leadership.ids_of(failure.subject)
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""

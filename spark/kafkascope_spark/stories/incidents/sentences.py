@@ -100,6 +100,9 @@ def _impact_without_stalls(failure: Failure) -> str:
     nothing."""
     if failure.misuse is not None:
         return misuse_impact(failure.misuse)
+    never = sorted({r.who for r in failure.recoveries if r.recovered_ns is None}) if failure.is_recreated else []
+    if never:
+        return f"{listed(never)} was not served again."
     if failure.kind.loses_records:
         return "Nobody stalled because of it: the records are missing."
     unserved = (r for r in failure.recoveries if r.outcome in UNSERVED)

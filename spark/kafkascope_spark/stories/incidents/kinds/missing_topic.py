@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
-from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.findings.wording import duration, listed
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -16,12 +16,27 @@ ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 """Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
 
 
+def _recreated(failure: Failure, times: Times, what: str) -> str:
+    """Which IDs the topic had, and who asked for how long for one of a topic that was deleted."""
+    (old, _), *later = failure.topic_ids.items()
+    ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
+    stale = [row for row in failure.recoveries if is_about_id(row)]
+    longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)
+    who, errors = listed(sorted({row.who for row in stale})), listed(sorted(failure.error_names))
+    return (
+        f"{what} was deleted and created again: its ID was {old}, and is {ids}. {who} got {errors} "
+        f"{times.of(failure)}, and read nothing meanwhile, for {duration(longest_ns)} at the longest"
+    )
+
+
 def _sentence(failure: Failure, times: Times) -> str:
     numbers = [str(n) for n in partitions_of(failure.recoveries)]
     which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
     what = f"{named(failure)}{which}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
+    if failure.is_recreated:
+        return _recreated(failure, times, what)
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
@@ -34,6 +49,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     lost = "its records are gone, and offsets that groups committed are not those of the new topic"
+    if failure.is_recreated:
+        stale = listed(sorted({row.who for row in failure.recoveries if row.recovered_ns is None})) or "its clients"
+        yield f"Restart {stale}, or let the client refresh its metadata and take the new ID after such an error."
+        yield f"Find out who deleted the topic and created it again: {lost}."
+        return
     if failure.end_ns is None:
         yield f"Create the topic, or correct its name in the client: {command}"
         return
