@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 4d94fb27782cff8db73c41181ea6ac0b4ead0b9bdd1ca29017fb20495dfad138; lines below: sha256 fbba82fb07df0f7b4e4f6333df624fcaf010fb8cd32480f687b3b723932becc9
+// Made by `make page`. Sources: sha256 9fbb0a77728d6815821d439d7f0006114f4994f344526119e9b915204e0bc461; lines below: sha256 aba89644729ee276d75d4213fce9b754ce4f6596c7f6418c7068accafb44e964
 "use strict";
 (() => {
   // facts/data.ts
@@ -898,6 +898,7 @@
     ready: ["✓", "good"],
     committed: ["✓", "good"],
     served: ["✓", "good"],
+    done: ["✓", "good"],
     still_open: ["●", "warning"],
     open: ["●", "warning"],
     cut: ["✂", "muted"],

@@ -41,8 +41,8 @@ class WordedStart(Start):
 
     @property
     def is_well(self) -> bool:
-        """Whether it became ready, or the capture does not have all of it."""
-        return self.outcome in ("ready", "cut")
+        """Whether it became ready or did its work, or the capture does not have all of it."""
+        return self.outcome in ("ready", "done", "cut")
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from kafkascope_spark.stories.startups.table import StartupStepRow
 BAR = 20
 MOST_STARTS = 20
 MOST_STEPS = 200
-_STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
+_STYLE = {"ready": "green", "done": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
 _WHY = {"backoff": "back-off", "no_records": "no records"}
 
 

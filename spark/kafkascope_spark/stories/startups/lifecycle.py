@@ -189,7 +189,15 @@ class Startups:
             return "failed"
         if start.is_hidden or (self._open and self._capture_ns[1] - self._last_ns < SILENCE_NS):
             return "cut"
-        return "failed" if any(has_failed(s) for s in start.steps[-LAST_STEPS:]) else "gave_up"
+        if any(has_failed(s) for s in start.steps[-LAST_STEPS:]):
+            return "failed"
+        return "done" if self._did_its_work(start) else "gave_up"
+
+    def _did_its_work(self, start: Start) -> bool:
+        """Whether a client that asked for nothing but metadata got all of its answers: nobody knows that it was to do
+        more."""
+        is_tool = self._instance.kind.kind == "unknown"
+        return is_tool and "metadata" in start.done and not any(has_failed(s) for s in start.steps)
 
     def _steps(self, start: Start, request: Request) -> list[Step]:
         name = step_of(request, self._instance.kind)

@@ -7,7 +7,7 @@ from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, decla
 from kafkascope_spark.stories.clients.client_instance import CLIENT_INSTANCE
 
 Phase = Literal["bootstrap", "discovery", "direct", "group", "transaction", "steady"]
-StartOutcome = Literal["ready", "failed", "gave_up", "cut"]
+StartOutcome = Literal["ready", "done", "failed", "gave_up", "cut"]
 StepOutcome = Literal["ok", "error", "unanswered", "cut"]
 BrokerWhy = Literal["work", "rebalance", "long_poll"]
 WaitWhy = Literal["client", "backoff", "no_records"]
@@ -60,7 +60,12 @@ class StartupRow(StoryRow):
     ]
     total_ms: Annotated[int | None, "from start to ready, milliseconds"]
     total_us: Annotated[int | None, "the same, microseconds: durations and waits of the critical path add up to it"]
-    outcome: Annotated[StartOutcome, "how it went"]
+    outcome: Annotated[
+        StartOutcome,
+        "how it went: ready (it did what such a client is for), done (it asked for metadata alone, as tools do, got "
+        "every answer and left), failed (a step failed for good, or the last ones), gave_up (it left before it was "
+        "ready), cut (the capture does not have all of it)",
+    ]
     failed_step: Annotated[str | None, STARTUP_STEPS, "step at which it failed"]
     failed_subject: Annotated[str | None, "address, group, transactional id or mechanism at which it failed"]
     error_name: Annotated[str | None, "error at that step"]

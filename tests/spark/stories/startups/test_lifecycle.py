@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
@@ -100,6 +102,31 @@ def test_a_consumer_of_nothing_that_leaves_gave_up_and_one_that_stays_is_cut(
     late = request_row(api_keys.FETCH, 59_000, 59_500, n_records=0)
     (start,) = rows_of(instance(here), here, [late])["startups"]
     assert start.outcome == "cut"
+
+
+@pytest.mark.parametrize(
+    ("apis", "error", "outcome"),
+    [
+        ({api_keys.API_VERSIONS, api_keys.METADATA}, 0, "done"),
+        ({api_keys.API_VERSIONS, api_keys.METADATA}, 5, "failed"),
+        ({api_keys.API_VERSIONS, api_keys.METADATA, api_keys.PRODUCE}, 0, "gave_up"),
+    ],
+    ids=["a tool", "a tool that is refused", "a producer"],
+)
+def test_who_asks_for_metadata_alone_and_leaves_has_done_its_work(
+    apis: set[int],
+    error: int,
+    outcome: str,
+    instance: MakeInstance,
+    connection: MakeConnection,
+    request_row: MakeRequest,
+) -> None:
+    """As `kcat -L` and console tools do; nobody knows that they wanted more."""
+    gone = connection("c1", 0, 100, apis=apis)
+    name = "LEADER_NOT_AVAILABLE" if error else None
+    asked = request_row(api_keys.METADATA, 3, 4, error_code=error, error_name=name)
+    (start,) = rows_of(instance(gone), gone, [asked])["startups"]
+    assert start.outcome == outcome
 
 
 def test_a_producer_without_acks_is_ready_when_it_has_sent(

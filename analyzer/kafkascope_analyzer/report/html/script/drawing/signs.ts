@@ -9,6 +9,7 @@ const OUTCOMES: Record<string, string[]> = {
   ready: ["✓", "good"],
   committed: ["✓", "good"],
   served: ["✓", "good"],
+  done: ["✓", "good"],
   still_open: ["●", "warning"],
   open: ["●", "warning"],
   cut: ["✂", "muted"],

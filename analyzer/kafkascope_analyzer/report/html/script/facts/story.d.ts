@@ -432,8 +432,8 @@ export interface Start {
   start_ns: number | null;
   /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
   ready_ns: number | null;
-  /** how it went */
-  outcome: "ready" | "failed" | "gave_up" | "cut" | null;
+  /** how it went: ready (it did what such a client is for), done (it asked for metadata alone, as tools do, got every answer and left), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
+  outcome: "ready" | "done" | "failed" | "gave_up" | "cut" | null;
   /** what such a client is expected to do: kind of client / library */
   expected_sequence: string | null;
   /** steps that it cannot do without, in order */
