@@ -148,6 +148,7 @@ RUNS = {"first_ns": 0, "last_ns": 99 * S, "end_state": "open"}
 LEFT = call(9, LEAVE, 5, group_id="g")
 MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
 ELSEWHERE = call(9, JOIN, 5, group_id="g", error_name="NONE", node_id=2)
+NOT_VERIFIED = "Unable to verify the partition has been added to the transaction. Underlying error: NETWORK_EXCEPTION"
 TOO_LARGE: Rows = {"topic": "t", "partition": 0}
 SENT = {**at(2), "api_key": PRODUCE, "direction": "request", **TOO_LARGE, "record_bytes": 6_000, "n_records": 1}
 
@@ -184,6 +185,13 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     ),
     "out of replicas": (
         {"clients": [ONE], "errors": [error("NOT_ENOUGH_REPLICAS", 2, PRODUCE, topic="t", partition=0)]},
+        {"not_enough_replicas"},
+    ),
+    "a coordinator that could not be asked": (
+        {
+            "clients": [ONE],
+            "errors": [error("NOT_ENOUGH_REPLICAS", 2, PRODUCE, topic="t", partition=0, message=NOT_VERIFIED)],
+        },
         {"not_enough_replicas"},
     ),
     "no such topic": (missing(20, 0.5), {"missing_topic"}),

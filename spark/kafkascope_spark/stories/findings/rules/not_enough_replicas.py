@@ -8,10 +8,14 @@ from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed, times
 
 TOO_FEW = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+# A leader returns the same code where it could not ask the transaction coordinator whether the partition belongs to the
+# transaction (KIP-890); the error message then names the error that it met.
+_UNDERLYING = "nullif(regexp_extract(message, 'Underlying error: ([A-Z_]+)', 1), '')"
 # One finding per topic.
 _QUERY = f"""
 select topic, {SEEN}, if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
-    array_sort(collect_set(struct(client_id, client_ip))) as clients, count(distinct partition) as n_partitions
+    array_sort(collect_set(struct(client_id, client_ip))) as clients, count(distinct partition) as n_partitions,
+    array_sort(collect_set({_UNDERLYING})) as underlying, count_if({_UNDERLYING} is null) as n_without
 from refusals left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
 where {NO_BROKER}
 group by topic"""
@@ -20,10 +24,38 @@ group by topic"""
 def _sentence(f: Facts) -> str:
     names = sorted({client(each["client_id"], each["client_ip"]) for each in f.clients if each["client_ip"]})
     when = "at" if f.n == 1 else f"within {duration(f.last_ns - f.first_ns)} from"
+    why = f"too few replicas of {counted(f.n_partitions, 'partition')} in sync"
+    if _could_not_verify(f):
+        why = (
+            f"leaders could not verify with the transaction's coordinator that {counted(f.n_partitions, 'partition')} "
+        )
+        why += f"belong to the transaction ({listed(f.underlying)})"
     return (
-        f"Writes to topic {f.topic or '?'} were refused {times(f.n)} {when} {f.begin(f.first_ns)}: too few replicas of "
-        f"{counted(f.n_partitions, 'partition')} in sync; producers: {listed(names)}"
+        f"Writes to topic {f.topic or '?'} were refused {times(f.n)} {when} {f.begin(f.first_ns)}: {why}; "
+        f"producers: {listed(names)}"
     )
+
+
+def _could_not_verify(f: Facts) -> bool:
+    """Whether every refusal names another error as its cause."""
+    return bool(f.n_without == 0)
+
+
+def _advice(f: Facts) -> str:
+    if not _could_not_verify(f):
+        return _ADVICE
+    return (
+        "The replicas are not the cause. Look at the broker that coordinates the transaction, and at the way to it "
+        f"from the leaders of the partitions, for that time: {listed(f.underlying)} is what they met. Producers try "
+        "again."
+    )
+
+
+_ADVICE = (
+    "Bring the missing brokers or followers back. A topic whose min.insync.replicas equals its replication "
+    "factor takes no writes while one broker restarts: add a replica. (With min.insync.replicas lower by one it would "
+    "take them too, but a record that was acknowledged is then lost where the fewer replicas that have it fail.)"
+)
 
 
 DETECTOR = Detector(
@@ -31,6 +63,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,
+    advice=_advice,
 )
 RULE = Rule(
     name="not_enough_replicas",
@@ -39,8 +72,7 @@ RULE = Rule(
     meaning="A producer with acks=all was refused because fewer replicas than min.insync.replicas were in sync. "
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND means that the leader had already written the batch.",
     looks_at="NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND in answers to Produce.",
-    advice="Bring the missing brokers or followers back. A topic whose min.insync.replicas equals its replication "
-    "factor takes no writes while one broker restarts: lower min.insync.replicas by one, or add a replica.",
+    advice=_ADVICE,
     sources=("org.apache.kafka.common.errors.NotEnoughReplicasException", "min.insync.replicas of the topic settings"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}, any_broker=True),

@@ -117,10 +117,12 @@ def _beyond(f: Facts) -> str:
     group = "GROUP" if f.group_id is None else shlex.quote(f.group_id)
     return (
         "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in "
-        "an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Set the offsets "
-        f"of the group anew: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 --group {group} --topic "
-        f"{shlex.quote(f.topic)} --reset-offsets --to-latest --execute; {setting('offset_reset', f.libraries)} decides "
-        "where it goes on without."
+        "an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Find out which "
+        "before offsets are set anew, with the group stopped: --to-earliest reads all records that are left once more; "
+        "--to-latest skips all records that are there and were not read, and the group never gets them. Without "
+        "--execute the command only shows what it would do: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 "
+        f"--group {group} --topic {shlex.quote(f.topic)} --reset-offsets --to-earliest; "
+        f"{setting('offset_reset', f.libraries)} decides where it goes on without."
     )
 
 
