@@ -11,14 +11,16 @@ from kafkascope_spark.stories.tables import INCIDENTS, RECOVERIES
 
 MOVED = ("stale_broker", "stale_client", "leader_move")
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
+_UNKNOWN_PARTITIONS = Where(RECOVERIES, resource_kind="partition", first_error_name=UNKNOWN).query(RECOVERIES.name)
+_MOVES = Where(INCIDENTS, kind=MOVED).query(INCIDENTS.name)
 # One finding per client and topic. What was led elsewhere meanwhile is not missing.
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
 from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
 left anti join (
-    select r.client_instance_id as of_client, r.resource
-    from unknown_partitions r join moves m on r.incident_id = m.incident_id
-) on client_instance_id = of_client and concat(topic, '-', partition) = resource
+    select r.client_instance_id as of_client, r.resource as moved
+    from ({_UNKNOWN_PARTITIONS}) r join ({_MOVES}) m on r.incident_id = m.incident_id
+) on client_instance_id = of_client and concat(topic, '-', partition) = moved
 where coalesce(kind, '') not in ('broker', 'admin')
 group by client_instance_id, client_id, client_ip, topic
 having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS} * 1000000L"""
@@ -35,8 +37,6 @@ _UNKNOWN_TOPICS = Where(ERRORS, error_name=UNKNOWN, topic=NOT_NULL)
 DETECTOR = Detector(
     reads={
         "unknown_topics": _UNKNOWN_TOPICS,
-        "unknown_partitions": Where(RECOVERIES, resource_kind="partition", first_error_name=UNKNOWN),
-        "moves": Where(INCIDENTS, kind=MOVED),
         "missing_topics": Groups(
             _UNKNOWN_TOPICS,
             per=("topic",),
