@@ -65,15 +65,18 @@ def test_the_headline_says_what_failed_who_stalled_and_what_else_is_wrong(datase
     assert (result["n_stalls"], result["longest_ms"], result["n_failed_starts"]) == (3, 5000, 1)
 
 
-def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(dataset: Write, small: ModuleType) -> None:
+def test_of_several_incidents_the_headline_counts_all_and_names_that_of_the_longest_stall(
+    dataset: Write, small: ModuleType
+) -> None:
     place = dataset()
     first, second, _ = small.incident_rows("")["incidents"]
     alone = second | {"root_incident_id": None, "severity": "error"}
     small.write_table(place, small.TABLES["incidents"], [alone, first])
     found = model_of(place)
-    assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {TITLE}, {NOT_OVER}."
-    assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-1", "incident-2"]
-    assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [2, 1]
+    worst = "leader moved: node 1 (10.0.0.11:9092), from 00:05.000, not over when the capture ended"
+    assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {worst}."
+    assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-2", "incident-1"]
+    assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [1, 2]
 
 
 def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
