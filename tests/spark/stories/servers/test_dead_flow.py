@@ -1,0 +1,44 @@
+"""Connections that something on the way forgot, from events made by hand; real ones are in test_recorded.py."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss
+from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
+from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.record import ServerRecord
+from kafkascope_spark.stories.servers.stretch import Stretch
+
+S = 1_000_000_000
+LOSS = PacketLoss("10.0.0.21", "host", 6, 1, 1, 230, 230, 10 * S, 100, 17 * S, 106)
+
+
+def record(loss: PacketLoss, *, others: tuple[int, int] | None) -> ServerRecord:
+    """A server one of whose connections lost packets; others: when it sent packets to the host on other ones."""
+    server = ServerRecord((0, 60 * S))
+    server.take(100, "c1", loss)
+    if others is not None:
+        first, last = others
+        server.take(1, "c2", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
+    return server
+
+
+def test_a_connection_is_dead_where_another_of_the_two_hosts_works() -> None:
+    (dead,) = dead_flow_stretches(record(LOSS, others=(1, 30)), [])
+    assert (dead.host, dead.state, dead.n_waiting) == ("10.0.0.21", "flow_dead", 1)
+    assert (dead.begin, dead.end) == (Moment(10 * S, 100), Moment(17 * S, 106))
+
+
+@pytest.mark.parametrize("others", [None, (1, 9), (20, 30)])
+def test_where_nothing_else_comes_the_path_may_be_cut(others: tuple[int, int] | None) -> None:
+    assert not dead_flow_stretches(record(LOSS, others=others), [])
+
+
+def test_segments_that_arrive_when_they_are_sent_again_are_lost_and_no_dead_connection() -> None:
+    assert not dead_flow_stretches(record(replace(LOSS, n_segments=5), others=(1, 30)), [])
+
+
+def test_other_states_explain_more() -> None:
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1)
+    assert not dead_flow_stretches(record(LOSS, others=(1, 30)), [silent])
