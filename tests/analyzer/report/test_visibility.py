@@ -9,6 +9,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.incidents.visibility import why_in_doubt
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
@@ -54,7 +55,9 @@ def calm_with(dataset: Callable[..., Path], small: ModuleType) -> Callable[..., 
 @pytest.mark.parametrize("case", DOUBTS)
 def test_a_verdict_is_unknown_where_the_capture_shows_too_little(calm_with: Callable[..., Path], case: str) -> None:
     rows, doubt = DOUBTS[case]
-    model = report_model(Dataset.open(calm_with(*rows)))
+    place = Dataset.open(calm_with(*rows))
+    model = report_model(place)
+    assert why_in_doubt(place) == doubt
     assert (model.headline.verdict, model.headline.doubt) == ("unknown" if doubt else "none", doubt)
     pages = (page_of(render(model), 200, ascii_only=False), to_markdown(model))
     for page in pages:

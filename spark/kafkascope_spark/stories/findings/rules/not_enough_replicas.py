@@ -53,8 +53,8 @@ def _advice(f: Facts) -> str:
 
 _ADVICE = (
     "Bring the missing brokers or followers back. A topic whose min.insync.replicas equals its replication "
-    "factor takes no writes while one broker restarts: add a replica. (With min.insync.replicas lower by one it would "
-    "take them too, but a record that was acknowledged is then lost where the fewer replicas that have it fail.)"
+    "factor takes no writes while one broker restarts: add a replica. With min.insync.replicas lower by one it would "
+    "take them too, but a record that was acknowledged is then lost where the fewer replicas that have it fail."
 )
 
 
