@@ -20,6 +20,7 @@ INCIDENT_KINDS = (
     "quota",
     "permission",
     "missing_topic",
+    "recreated_topic",
     "client",
     "client_died",
     "lost_records",

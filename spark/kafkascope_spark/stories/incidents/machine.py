@@ -28,6 +28,7 @@ from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
+from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.lost_records import lost_records
@@ -39,6 +40,7 @@ from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.topics import is_of_group
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -220,12 +222,14 @@ class Incidents:
         return [*stale, *found]
 
     def _give_topic_ids(self, failures: Iterable[Failure]) -> None:
-        """Gives missing topics their IDs, where clients had errors about these."""
+        """Gives missing topics their IDs, where clients had errors about these: with several, they were recreated."""
         about_ids = [f for f in failures if f.kind.by_topic and any(map(is_about_id, f.recoveries))]
         if about_ids:
             leadership = self._leadership_of({r.resource for f in about_ids for r in f.recoveries})
             for failure in about_ids:
                 failure.topic_ids = leadership.ids_of(failure.subject)
+                if failure.is_recreated and not is_of_group(failure.recoveries):
+                    failure.kind = RECREATED_TOPIC
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.spark
 
 def test_a_topic_with_another_id_was_recreated_and_is_not_missing(dataset_of):
     (incident,) = pq.read_table(dataset_of("recreated_topic") / "stories" / "incidents").to_pylist()
-    assert (incident["subject"], incident["severity"]) == ("orders", "error")
+    assert (incident["kind"], incident["subject"], incident["severity"]) == ("recreated_topic", "orders", "error")
     sentence = incident["sentence"]
     assert "was deleted and created again" in sentence
     assert "AAAAAAAAAAAAAAAAAAAREQ" in sentence

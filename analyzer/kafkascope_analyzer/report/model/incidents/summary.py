@@ -150,9 +150,11 @@ def title_of(incident: IncidentRow) -> str:
 
 
 def when_text(start: int, end: int | None, capture_ns: int) -> str:
-    """From when to when, and for how long: `00:06.816 to 00:35.900 (29.1 s)`."""
+    """From when to when, and for how long: `00:06.816 to 00:35.900 (29.1 s)`; of a moment, when."""
     if end is None:
         return f"from {clock(start - capture_ns)}, not over when the capture ended"
+    if end == start:
+        return f"at {clock(start - capture_ns)}"
     return f"{clock(start - capture_ns)} to {clock(end - capture_ns)} ({span((end - start) // 1000)})"
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
-from kafkascope_spark.stories.findings.wording import duration, listed
+from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -12,31 +12,22 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
+RECORDS_GONE = "its records are gone, and offsets that groups committed are not those of the new topic"
 ABOUT_IDS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 """Errors that a client gets for the ID of a topic which was deleted, although a new topic has its name."""
 
 
-def _recreated(failure: Failure, times: Times, what: str) -> str:
-    """Which IDs the topic had, and who asked for how long for one of a topic that was deleted."""
-    (old, _), *later = failure.topic_ids.items()
-    ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
-    stale = [row for row in failure.recoveries if is_about_id(row)]
-    longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)
-    who, errors = listed(sorted({row.who for row in stale})), listed(sorted(failure.error_names))
-    return (
-        f"{what} was deleted and created again: its ID was {old}, and is {ids}. {who} got {errors} "
-        f"{times.of(failure)}, and read nothing meanwhile, for {duration(longest_ns)} at the longest"
-    )
+def which_partitions(failure: Failure) -> str:
+    """The topic with the partitions that were missed."""
+    numbers = [str(n) for n in partitions_of(failure.recoveries)]
+    which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
+    return f"{named(failure)}{which}"
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    numbers = [str(n) for n in partitions_of(failure.recoveries)]
-    which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
-    what = f"{named(failure)}{which}"
+    what = which_partitions(failure)
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
-    if failure.is_recreated:
-        return _recreated(failure, times, what)
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
@@ -48,22 +39,16 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
-    lost = "its records are gone, and offsets that groups committed are not those of the new topic"
-    if failure.is_recreated:
-        stale = listed(sorted({row.who for row in failure.recoveries if row.recovered_ns is None})) or "its clients"
-        yield f"Restart {stale}, or let the client refresh its metadata and take the new ID after such an error."
-        yield f"Find out who deleted the topic and created it again: {lost}."
-        return
     if failure.end_ns is None:
         yield f"Create the topic, or correct its name in the client: {command}"
         return
     behind = left_behind(failure)
     uses_old_id = any(is_about_id(row) for row in behind)
     if uses_old_id:
-        yield f"It was deleted and created again: {lost}. Find out who deletes it."
+        yield f"It was deleted and created again: {RECORDS_GONE}. Find out who deletes it."
     else:
         yield f"It was there later. Create topics before clients need them ({command})."
-        yield f"Or, if clients had used it before, find out who deletes it: {lost}."
+        yield f"Or, if clients had used it before, find out who deletes it: {RECORDS_GONE}."
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
         yield f"Restart {listed(sorted({row.who for row in behind}))}: {why}."

@@ -1,0 +1,45 @@
+"""A topic that was deleted and created again, which clients went on asking for by its old ID.
+
+Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors about them. Where Metadata shows one ID alone,
+nothing tells it from a topic that was missing for some time.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import duration, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.missing_topic import RECORDS_GONE, is_about_id, which_partitions
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    """Which IDs the topic had, and who asked for how long for one of a topic that was deleted."""
+    first, *later = failure.topic_ids.items()
+    ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
+    stale = [row for row in failure.recoveries if is_about_id(row)]
+    longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)
+    who, errors = listed(sorted({row.who for row in stale})), listed(sorted(failure.error_names))
+    return (
+        f"{which_partitions(failure)} was deleted and created again: its ID was {first[0]}, and is {ids}. {who} got "
+        f"{errors} {times.of(failure)}, and read nothing meanwhile, for {duration(longest_ns)} at the longest"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    stale = listed(sorted({row.who for row in failure.recoveries if row.recovered_ns is None})) or "its clients"
+    yield f"Restart {stale}, or let the client refresh its metadata and take the new ID after such an error."
+    yield f"Find out who deleted the topic and created it again: {RECORDS_GONE}."
+
+
+RECREATED_TOPIC = Kind(
+    "recreated_topic",
+    "topic deleted and created again",
+    plural="topics deleted and created again",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    place="topic",
+    by_topic=True,
+)
