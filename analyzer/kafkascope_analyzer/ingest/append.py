@@ -62,6 +62,10 @@ class SavedScans:
         read_so_far: ReadSoFar = load_state(spill / _SAVED_READING)
         return read_so_far
 
+    def settled(self) -> dict[str, str]:
+        """The files that no later run changes, by the place that each has in the folder of spills."""
+        return {_place_of(file): file for file in self.files if not file.endswith(f"{SAVED_SCAN}.zst")}
+
     def _fetch(self, file: str, spill: Path) -> None:
         folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
         (spill / folder).mkdir(parents=True, exist_ok=True)
@@ -77,6 +81,12 @@ class SavedScans:
                 raise
             raise DamagedDatasetError(f"{self.storage.uri_of(file)}: the file is damaged or gone; {RESTORE}") from error
         packed.unlink()
+
+
+def _place_of(file: str) -> str:
+    """Where a saved file is unpacked in the folder of spills: `0/requests.0.arrow`."""
+    folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
+    return f"{folder}/{name.partition('-')[2].removesuffix('.zst')}"
 
 
 def _crc32(file: Path) -> int:
@@ -182,15 +192,19 @@ def _settled_messages(former: Dataset) -> EarlierFiles:
 
 
 def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
-    """Puts the saved scans of a run to its dataset. Returns the files, relative to the dataset, with their checksums.
-    Raises UsageError."""
+    """Puts the saved scans of a run to its dataset; what earlier runs have put, and no later one changes, stays as it
+    is. Returns the files, relative to the dataset, with their checksums. Raises UsageError."""
     assert isinstance(plan.to_read, ToRead)  # capture points are not appended
     save_state(new.spill / _SAVED_READING, plan.to_read.before)
+    earlier = {} if plan.saved is None else plan.saved.settled()
     files = {"": [new.spill / _SAVED_READING]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
         files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]
 
     def put(folder: str, file: Path) -> tuple[str, int]:
+        known = earlier.get(f"{folder}{file.name}")
+        if plan.saved is not None and known is not None:
+            return known, plan.saved.files[known]
         packed = file.with_name(f"{file.name}.zst")
         with file.open("rb") as source, packed.open("wb") as target:
             zstandard.ZstdCompressor().copy_stream(source, target)

@@ -98,6 +98,19 @@ def test_steps_give_what_one_ingest_gives(
     assert files == {*Dataset.open(out).manifest.paths, "_dataset.json"}
 
 
+def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path) -> None:
+    """A store takes each hour what that hour has spilled, and not all of the day again."""
+    out = tmp_path / "grown.kscope"
+    saved = []
+    for piece in pieces[:3]:
+        assert append(out, piece).exit_code == 0
+        files = Dataset.open(out).manifest.saved_scan
+        saved.append({file: (out / file).stat().st_mtime_ns for file in files if file.endswith(".arrow.zst")})
+    first, second, third = saved
+    assert first
+    assert first.items() < second.items() < third.items()
+
+
 def test_a_file_counts_once(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     assert append(out, *pieces[:2]).exit_code == 0
