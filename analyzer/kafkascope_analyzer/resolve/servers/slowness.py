@@ -119,31 +119,50 @@ def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     """One row per slow stretch of a process and server of it: key and conn_id of the server, the first and the last
     packet of samples that were late, how many samples there were, how many times as long as usual the middle one took,
     and the slowest requests."""
-    usual = _usual(hosts)
-    slices = _slices(capture_ns, len(hosts.servers))
-    doublings, n_samples = _doublings(hosts, usual, slices)
+    processes = _Processes(hosts)
+    if not processes.n:
+        return SLOW_ROWS.empty_table()
+    usual = _usual(processes)
+    slices = _slices(capture_ns, processes.n)
+    doublings, n_samples = _doublings(processes, usual, slices)
     own = doublings - np.maximum(_of_others(doublings), 0)
     found = np.zeros((own.size + 1, 3), np.int64)
     n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
     stretches = [
-        _Stretch(process, first, last, doublings[process, first : last + 1], n_samples[process, first : last + 1])
+        _Stretch((process, first, last), doublings[process, first : last + 1], n_samples[process, first : last + 1])
         for process, first, last in found[:n].tolist()
     ]
     if stretches:
-        for samples in _samples(hosts):
+        for samples in processes.samples():
             above = _times_usual(samples, usual)
             late = samples.taken(np.flatnonzero(above >= USUAL_DOUBLINGS))
             for stretch in stretches:
                 stretch.take(late, slices)
-    return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(hosts)], SLOW_ROWS)
+    return pa.Table.from_pylist([row for stretch in stretches for row in stretch.rows(processes)], SLOW_ROWS)
+
+
+class _Processes:
+    """The processes that serve somebody, with numbers of their own: of all endpoints of a capture few are servers.
+    names: of each the server that it is named by."""
+
+    def __init__(self, hosts: ServerHosts) -> None:
+        self.hosts = hosts
+        found = np.unique(np.concatenate([hosts.process, hosts.client_process]))
+        self.names: Ints = found[found != NONE]
+        self.n = len(self.names)
+
+    def samples(self) -> "Iterator[Samples]":
+        """The samples of all connections, batch by batch."""
+        for samples in _samples(self.hosts):
+            yield samples._replace(process=np.searchsorted(self.names, samples.process))
 
 
 class _Stretch:
-    """A process that was slow in some slices of time, and the samples that show it. doublings, n_samples: of each
-    slice."""
+    """A process that was slow in some slices of time, and the samples that show it. place: the number of the process,
+    its first and its last slice; doublings, n_samples: of each slice."""
 
-    def __init__(self, process: int, first: int, last: int, doublings: Floats, n_samples: Ints) -> None:
-        self._process, self._first, self._last = process, first, last
+    def __init__(self, place: tuple[int, int, int], doublings: Floats, n_samples: Ints) -> None:
+        self._process, self._first, self._last = place
         self._times_usual = max(round(2 ** float(np.nanmedian(doublings))), 2)
         self._n_samples = int(n_samples.sum())
         self._slowest: list[tuple[int, ...]] = []
@@ -165,13 +184,14 @@ class _Stretch:
         slowest = [*self._slowest, *zip(*(column.tolist() for column in columns), strict=True)]
         self._slowest = sorted(slowest)[:MOST_EVIDENCE]
 
-    def rows(self, hosts: ServerHosts) -> Iterator[dict[str, object]]:
+    def rows(self, processes: _Processes) -> Iterator[dict[str, object]]:
         """One row for each server of the process that somebody talked to."""
+        hosts = processes.hosts
         conn_ids = hosts.connections["conn_id"]
         requests = request_ids(
             flat(conn_ids), np.array([c for _, c, _ in self._slowest]), np.array([n for _, _, n in self._slowest])
         )
-        for server in np.flatnonzero(hosts.server_process == self._process).tolist():
+        for server in np.flatnonzero(hosts.server_process == processes.names[self._process]).tolist():
             of_server = np.flatnonzero(hosts.server == server)
             if len(of_server):
                 yield {
@@ -240,15 +260,15 @@ def _reactions(hosts: ServerHosts, rows: pa.Table, conn: Ints, last: tuple[Ints,
     return Samples(*columns).taken(np.flatnonzero(kept))
 
 
-def _usual(hosts: ServerHosts) -> Ints:
+def _usual(processes: _Processes) -> Ints:
     """The lower quartile of each process and kind, nanoseconds; 0 where too few samples show it."""
-    counts = np.zeros((len(hosts.servers) * _N_KINDS, _N_CLASSES), np.int64)
-    for samples in _samples(hosts):
+    counts = np.zeros((processes.n * _N_KINDS, _N_CLASSES), np.int32)
+    for samples in processes.samples():
         octaves = np.log2(np.maximum(samples.took_ns / _NS_PER_US, 1))
         classes = np.minimum((octaves * _PER_OCTAVE).astype(np.int64), _N_CLASSES - 1)
         np.add.at(counts, (samples.process * _N_KINDS + samples.kind, classes), 1)
     total = counts.sum(1)
-    quartile = (np.cumsum(counts, 1) * 4 >= total[:, None]).argmax(1)
+    quartile = (np.cumsum(counts, 1, dtype=np.int64) * 4 >= total[:, None]).argmax(1)
     usual = (2 ** (quartile / _PER_OCTAVE) * _NS_PER_US).astype(np.int64)
     known = np.where(total >= LEAST_OF_KIND, np.maximum(usual, _LEAST_USUAL_NS), 0)
     return np.asarray(known.reshape(-1, _N_KINDS))
@@ -261,21 +281,21 @@ def _times_usual(samples: Samples, usual: Ints) -> Floats:
     return np.asarray(np.log2(ratio))
 
 
-def _doublings(hosts: ServerHosts, usual: Ints, slices: _Slices) -> tuple[Floats, Ints]:
+def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Floats, Ints]:
     """The median of each process in each slice, as doublings above the usual, NaN where there are too few samples; and
     how many there are."""
-    counts = np.zeros((len(hosts.servers) * slices.n, _N_RATIOS), np.int32)
+    counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
     least, most = _RATIO_OCTAVES
-    for samples in _samples(hosts):
+    for samples in processes.samples():
         above = _times_usual(samples, usual)
         known = np.flatnonzero(~np.isnan(above))
         samples, above = samples.taken(known), above[known]
         ratio = ((np.clip(above, least, most - 1 / _PER_OCTAVE) - least) * _PER_OCTAVE).astype(np.int64)
         np.add.at(counts, (samples.process * slices.n + slices.of(samples.from_ns), ratio), 1)
     total = counts.sum(1)
-    middle = (np.cumsum(counts, 1) * 2 >= np.maximum(total, 1)[:, None]).argmax(1)
+    middle = (np.cumsum(counts, 1, dtype=np.int32) * 2 >= np.maximum(total, 1)[:, None]).argmax(1)
     doublings = np.where(total >= LEAST_SAMPLES, middle / _PER_OCTAVE + least, np.nan)
-    shape = len(hosts.servers), slices.n
+    shape = processes.n, slices.n
     return doublings.reshape(shape), total.reshape(shape)
 
 
