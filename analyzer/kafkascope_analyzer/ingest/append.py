@@ -63,7 +63,7 @@ class SavedScans:
         return read_so_far
 
     def settled(self) -> dict[str, str]:
-        """The files that no later run changes, by the place that each has in the folder of spills."""
+        """The files that no later run changes, by their paths in the folder of spills once they are unpacked."""
         return {_place_of(file): file for file in self.files if not file.endswith(f"{SAVED_SCAN}.zst")}
 
     def _fetch(self, file: str, spill: Path) -> None:
@@ -84,7 +84,7 @@ class SavedScans:
 
 
 def _place_of(file: str) -> str:
-    """Where a saved file is unpacked in the folder of spills: `0/requests.0.arrow`."""
+    """The path in the folder of spills to which a saved file is unpacked: `0/requests.0.arrow`."""
     folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
     return f"{folder}/{name.partition('-')[2].removesuffix('.zst')}"
 

@@ -31,10 +31,9 @@ def _no_silences() -> pa.Table:
 class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
-    hosts: who talked to a server; losses: when packets between the two were lost; slow: when its
-    process was slow; waits: who waited for it; lost: which connections it ended or did not accept; signs:
-    when it sent packets. silences, which have conn_id only: when clients were silent, who are hosts like servers
-    (client_silences).
+    hosts: who talked to a server. losses: when packets between the two were lost. slow: when its process was slow.
+    waits: who waited for it. lost: which connections it ended or did not accept. signs: when it sent packets. silences,
+    which have conn_id only: when clients were silent, who are hosts like servers (client_silences).
     """
 
     hosts: pa.Table = field(default_factory=_nothing)

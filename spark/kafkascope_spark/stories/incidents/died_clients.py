@@ -12,8 +12,8 @@ TOGETHER_NS = SECOND
 
 
 def died_clients(clients: Iterable[AffectedClient], failures: Iterable[Failure]) -> Iterator[Failure]:
-    """The failures, in order of time. failures: others; a client whose group went on without it is told there, and
-    clients that were never served have a failure of their own."""
+    """The failures, in order of time. failures: all others; a client is left out where its group went on without it, as
+    the failure of that group names it."""
     told = {member.client_instance_id for f in failures for row in f.rebalances for member in row.lost}
     last_of: dict[str, Failure] = {}
     died = ((row.died_ns, row) for row in clients if row.died_ns is not None and row.client_instance_id not in told)

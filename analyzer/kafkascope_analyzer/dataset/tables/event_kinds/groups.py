@@ -112,7 +112,7 @@ _NO_RESPONSE = empty_row(GroupResponseBody)
 
 @dataclass(slots=True, kw_only=True)
 class MemberEvent(Event):
-    """What a member did. What its row has beside the struct is set by who reads it."""
+    """A request of a group's member. The fields with defaults are set by the machine that reads it."""
 
     conn_id: str = ""
     ts_ns: int = 0
