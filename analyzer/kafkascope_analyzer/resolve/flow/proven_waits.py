@@ -29,9 +29,10 @@ class ProvenWaits:
         """Whether a stretch has a time in common with the time of each row."""
         found = np.zeros(len(from_ns), np.bool_)
         for groups in self.groups:
-            for group in np.unique(groups).tolist():
+            order = np.argsort(groups, kind="stable")
+            for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+                group = int(groups[rows[0]]) if len(rows) else None
                 if group in self.starts:
-                    rows = np.flatnonzero(groups == group)
                     before = np.searchsorted(self.starts[group], to_ns[rows], side="right") - 1
                     found[rows] |= (before >= 0) & (self.ends[group][before] >= from_ns[rows])
         return found
