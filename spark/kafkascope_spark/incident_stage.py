@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from kafkascope_spark.exchange import NO_CLUSTER, Batches, clusters
+from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import INCIDENT_DETECTOR, Incidents
 from kafkascope_spark.stories.restarts.machine import Restarts
@@ -44,7 +45,8 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
                 continue
             writer.begin_cluster(cluster)
             dataset = run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset
-            incidents = Incidents(run.capture_ns[0], writer.failed_parts, partial(Leadership.of, dataset))
+            leadership_of = partial(Leadership.of, dataset)
+            incidents = Incidents(run.capture_ns[0], writer.failed_parts, leadership_of, Packets(dataset))
             for found in rows:
                 incidents.take(found)
             restarts = Restarts(dataset)

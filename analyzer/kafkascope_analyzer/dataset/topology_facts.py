@@ -169,15 +169,29 @@ def moves_in(dataset: Dataset) -> list[Move]:
     return [Move(ts_ns, before, after) for ts_ns, before, after in nodes if before is not None and after is not None]
 
 
-def leaders_in(dataset: Dataset) -> dict[str, list[Fact]]:
-    """By topic-partition: who led it one after the other, each since when, as brokers first reported it. Raises
-    UsageError where a table cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """leaders: by topic-partition who led it one after the other, each since when, as brokers first reported it, and
+    with the first leader epoch that was reported of it. coordinators: the same by group or transactional id."""
+
+    leaders: dict[str, list[Fact]]
+    coordinators: dict[str, list[Fact]]
+
+
+def holders_in(dataset: Dataset) -> Holders:
+    """Who led and coordinated what, one after the other. Raises UsageError where a table cannot be read."""
     replay = Replay()
-    found: dict[str, list[Fact]] = defaultdict(list)
+    found = Holders(defaultdict(list), defaultdict(list))
     for fact in facts_in_order(dataset):
-        if fact.key[0] == "leader" and replay.take(fact) is not None:
-            _, topic, partition = fact.key
-            found[f"{topic}-{partition}"].append(fact)
+        if fact.key[0] not in ("leader", "coordinator"):
+            continue
+        change = replay.take(fact)
+        _, name, last = fact.key
+        of_name = found.leaders[f"{name}-{last}"] if fact.key[0] == "leader" else found.coordinators[str(last)]
+        if change is not None:
+            of_name.append(fact)
+        elif of_name[-1].epoch is None:
+            of_name[-1] = replace(of_name[-1], epoch=replay.state[fact.key].epoch)
     return found
 
 

@@ -10,7 +10,7 @@ from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
-from kafkascope_spark.stories.incidents.table import Place
+from kafkascope_spark.stories.incidents.table import CourseStep, Place
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -149,6 +149,8 @@ class Failure:
     """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
     """Of stale metadata: by topic-partition who led it instead."""
+    course: tuple[CourseStep, ...] = ()
+    """Of a broker or leader: what followed from the failure, in order of time."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

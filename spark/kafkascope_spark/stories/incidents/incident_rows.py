@@ -42,6 +42,7 @@ def incident_row(
         fault_start_ns=fault.start_ns,
         fault_end_after_ns=fault.end_after_ns,
         fault_end_ns=fault.end_ns,
+        course=failure.course,
         end_ns=end_ns(failure),
         root_incident_id=identity(failure.root) if failure.root is not None else None,
         severity=severity,

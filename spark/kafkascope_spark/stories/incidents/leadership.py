@@ -4,9 +4,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, zip_longest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.topology_facts import Fact, Served, leaders_in, served_in, topic_ids_in
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.topology_facts import Fact, Served, holders_in, served_in, topic_ids_in
 
 NO_TOPIC_ID = "A" * 22
 """The id that brokers name where a topic has none: 16 bytes of zeros."""
@@ -24,14 +27,17 @@ class Leader:
 
 class Leadership:
     """leaders: by topic-partition its leaders, one after the other. served: of the same topic-partitions. topic_ids: by
-    topic its IDs, each with the time at which a broker first reported it."""
+    topic its IDs, each with the time at which a broker first reported it. coordinators: by group or transactional id
+    its coordinators, one after the other."""
 
     def __init__(
         self,
         leaders: Mapping[str, Sequence[Fact]] | None = None,
         served: Iterable[Served] = (),
         topic_ids: Mapping[str, Mapping[str, int]] | None = None,
+        coordinators: Mapping[str, Sequence[Fact]] | None = None,
     ) -> None:
+        self._coordinators = {} if coordinators is None else coordinators
         self._topic_ids = {} if topic_ids is None else topic_ids
         self._leaders = {} if leaders is None else leaders
         self._served: dict[str, list[Served]] = defaultdict(list)
@@ -41,7 +47,40 @@ class Leadership:
     @classmethod
     def of(cls, dataset: Dataset, topic_partitions: Collection[str]) -> "Leadership":
         """As the dataset has it for some topic-partitions. Raises UsageError where a table cannot be read."""
-        return cls(leaders_in(dataset), served_in(dataset, topic_partitions), topic_ids_in(dataset))
+        known = holders_in(dataset)
+        return cls(known.leaders, served_in(dataset, topic_partitions), topic_ids_in(dataset), known.coordinators)
+
+    @cached_property
+    def _led(self) -> Mapping[int, Sequence[tuple[str, Fact, int]]]:
+        """By node: what it led, each with when the next leader was first reported."""
+        found: dict[int, list[tuple[str, Fact, int]]] = defaultdict(list)
+        for topic_partition, facts in self._leaders.items():
+            for fact, following in zip_longest(facts, facts[1:]):
+                if fact.node_id is not None:
+                    until_ns = FOREVER if following is None else following.since_ns
+                    found[fact.node_id].append((topic_partition, fact, until_ns))
+        return found
+
+    def led_by(self, node_id: int, at_ns: int) -> dict[str, int | None]:
+        """The topic-partitions that a node led at a time, each with its leader epoch, where that is known."""
+        led = self._led.get(node_id, ())
+        return {name: fact.epoch for name, fact, until_ns in led if fact.since_ns <= at_ns < until_ns}
+
+    def former(self, topic_partition: str, from_ns: int, until_ns: int) -> Fact | None:
+        """Who led a topic-partition before the last move that was first reported in that time."""
+        facts = self._leaders.get(topic_partition, ())
+        moves = (before for before, after in pairwise(facts) if from_ns <= after.since_ns <= until_ns)
+        return max(moves, key=lambda fact: fact.since_ns, default=None)
+
+    def coordinator(self, name: str, at_ns: int) -> int | None:
+        """The node that coordinated a group or transactional id at a time, as brokers reported it."""
+        fact = _latest(self._coordinators.get(name, ()), at_ns)
+        return None if fact is None else fact.node_id
+
+    def successor(self, name: str, node_id: int, from_ns: int, until_ns: int) -> Fact | None:
+        """The first other coordinator of a group or transactional id that was reported in that time."""
+        facts = self._coordinators.get(name, ())
+        return next((f for f in facts if from_ns <= f.since_ns <= until_ns and f.node_id != node_id), None)
 
     def ids_of(self, topic: str) -> Mapping[str, int]:
         """The IDs of a topic, in the order in which brokers first reported them, each with the time of that."""
@@ -65,7 +104,11 @@ class Leadership:
 
     def reported(self, topic_partition: str, at_ns: int) -> Leader | None:
         """The leader of the latest epoch that any broker had named by then."""
-        facts = self._leaders.get(topic_partition, ())
-        n_known = bisect_right(facts, at_ns, key=lambda f: f.since_ns)
-        fact = facts[n_known - 1] if n_known else None
+        fact = _latest(self._leaders.get(topic_partition, ()), at_ns)
         return None if fact is None or fact.node_id is None else Leader(fact.node_id, fact.since_ns, is_reported=True)
+
+
+def _latest(facts: Sequence[Fact], at_ns: int) -> Fact | None:
+    """The last of the facts that were known at a time."""
+    n_known = bisect_right(facts, at_ns, key=lambda f: f.since_ns)
+    return facts[n_known - 1] if n_known else None

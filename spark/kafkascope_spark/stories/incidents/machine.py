@@ -23,6 +23,8 @@ from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
+from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
@@ -75,16 +77,19 @@ INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 
 class Incidents:
     """Takes what failed or stalled, and gives what failed. start_ns: start of the capture; failed_parts: takes the
-    detectors and incidents that fail, which the others outlast; leadership_of: who led some topic-partitions when."""
+    detectors and incidents that fail, which the others outlast; leadership_of: who led some topic-partitions when;
+    packets: of the requests."""
 
     def __init__(
         self,
         start_ns: int,
         failed_parts: FailedParts | None = None,
         leadership_of: Callable[[Collection[str]], Leadership] = lambda _: Leadership(),
+        packets: Packets = NO_PACKETS,
     ) -> None:
         self._start_ns = start_ns
         self._leadership_of = leadership_of
+        self._packets = packets
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._is_complete = True
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
@@ -202,6 +207,7 @@ class Incidents:
         died = self._found("clients that died", lambda: died_clients(self._clients.values(), others))
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
+        self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:

@@ -1,9 +1,9 @@
 """`incidents`: one thing that failed, with everything that followed from it."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
+from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, declares
 from kafkascope_spark.stories.findings.table import SEVERITIES
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
 
@@ -20,6 +20,26 @@ Place = Literal[
     "principal",
     "cluster",
 ]
+
+StepName = Literal["failed", "detected", "failed_over", "learned", "served", "caught_up"]
+STEPS: tuple[StepName, ...] = get_args(StepName)
+"""In the order in which a failure takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CourseStep:
+    """A step in the course of a failure, as a packet shows it."""
+
+    step: Annotated[
+        StepName,
+        "failed; detected (a leader epoch, coordinator or in-sync replicas that follow from it are first seen); "
+        "failed_over (the new leader or coordinator serves a client); learned (a client is told of it: the first and "
+        "the last client); served (a client that it had affected: the first and the last client); caught_up (all "
+        "replicas are in sync again)",
+    ]
+    ts_ns: Annotated[int, NS, "when the packet shows it"]
+    packet_no: Annotated[int | None, "the packet; null where the capture does not show which"]
+    what: Annotated[str, "who did what, in words"]
 
 
 @declares(
@@ -63,6 +83,10 @@ class IncidentRow(StoryRow):
     fault_start_ns: Annotated[int | None, TIME, "it had begun by then: the first packet that shows it"]
     fault_end_after_ns: Annotated[int | None, TIME, "it was not over before: the last packet that shows it"]
     fault_end_ns: Annotated[int | None, TIME, "it was over by then: the first packet that shows that"]
+    course: Annotated[
+        tuple[CourseStep, ...],
+        "what followed from the failure of a broker or leader, in order of time, as far as the capture shows it",
+    ]
     end_ns: Annotated[
         int | None,
         TIME,

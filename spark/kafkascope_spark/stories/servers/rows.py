@@ -117,4 +117,5 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         n_waiting=stretch.n_waiting,
         packets=tuple(packets),
         requests=tuple(request_id for _, request_id in sorted(stretch.requests))[:_MOST_EVIDENCE],
+        shown_packet_no=min(shown).packet_no or None,
     )

@@ -69,6 +69,8 @@ class BrokerState(StoryRow):
     n_waiting: Annotated[int, "connections, and attempts to connect, that waited meanwhile"]
     packets: Annotated[tuple[int, ...], "packets that prove it, in order; at most 32"]
     requests: Annotated[tuple[str, ...], "request ids that waited, in order of time; at most 32"]
+    shown_packet_no: int | None = None
+    """The packet at shown_from_ns."""
 
     @property
     def server(self) -> str:

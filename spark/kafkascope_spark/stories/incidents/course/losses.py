@@ -1,0 +1,87 @@
+"""What a failed broker led, and for how long to look for whoever took it over."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.topology_facts import RAFT_LOG
+from kafkascope_spark.stories.incidents.controlled_shutdown import HANDOVER_NS
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, Failure
+from kafkascope_spark.stories.incidents.failure_index import followed_until_ns
+from kafkascope_spark.stories.incidents.leadership import Leadership
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A topic-partition, or what a coordinator has (a group, a transactional id), whose node failed or handed it over.
+
+    from_ns, until_ns: when somebody else may have taken it over. epoch: that of the node as its leader, where known.
+    """
+
+    name: str
+    node_id: int
+    from_ns: int
+    until_ns: int
+    epoch: int | None = None
+
+    def is_newer(self, epoch: int | None) -> bool:
+        """Whether a leader epoch may be that of another leader; what has none may be."""
+        return epoch is None or epoch < 0 or self.epoch is None or epoch > self.epoch
+
+
+def lost_leaders(failure: Failure, leadership: Leadership) -> list[Loss]:
+    """The topic-partitions that the failed broker led, or whose leader moved. leadership: of the cluster."""
+    node_id = failure.node_id
+    if failure.is_of_broker and node_id is not None:
+        from_ns, last_ns = begin_ns(failure), until_ns(failure)
+        led = leadership.led_by(node_id, from_ns).items()
+        return [Loss(name, node_id, from_ns, last_ns, epoch) for name, epoch in led if name != _RAFT_LOG]
+    return list(_moved(failure, leadership)) if failure.kind.is_move else []
+
+
+def lost_coordinators(failure: Failure, leadership: Leadership) -> list[Loss]:
+    """What the failed broker coordinated, or whose coordinator moved, of what clients had to find again."""
+    names = sorted({r.resource for r in failure.recoveries if r.resource_kind in COORDINATED})
+    from_ns = begin_ns(failure)
+    before = ((name, leadership.coordinator(name, from_ns)) for name in names)
+    known = [(name, node_id) for name, node_id in before if node_id is not None]
+    if failure.is_of_broker:
+        known = [(name, node_id) for name, node_id in known if node_id == failure.node_id]
+    elif not failure.kind.is_move:
+        return []
+    return [Loss(name, node_id, from_ns, until_ns(failure)) for name, node_id in known]
+
+
+_RAFT_LOG = "-".join(map(str, RAFT_LOG))
+"""Led by the active controller, which does not choose its own successor: voters do, long before brokers are fenced."""
+COORDINATED = frozenset({"group", "transaction", "coordinator"})
+"""Kinds of what recoveries are about that has a coordinator."""
+
+
+def begin_ns(failure: Failure) -> int:
+    """From when on somebody else may have taken over: a broker that shuts down in order is let go a little before it
+    refuses anybody; errors come after a move."""
+    if failure.kind.is_move:
+        return failure.start_ns - FOLLOWS_NS
+    return failure.start_ns - (HANDOVER_NS if failure.closed_ns is not None else 0)
+
+
+def until_ns(failure: Failure) -> int:
+    """To when the course of a failure may last: until nothing follows from it any longer."""
+    ends = [followed_until_ns(failure)]
+    ends += [FOREVER if stall.to_ns is None else stall.to_ns for stall in failure.stalls]
+    ends += [row.recovered_ns for row in failure.recoveries if row.recovered_ns is not None]
+    return max(ends)
+
+
+def _moved(failure: Failure, leadership: Leadership) -> Iterator[Loss]:
+    """The topic-partitions of errors whose leader moved before the clients had recovered from these."""
+    last_of: dict[str, int] = {}
+    for row in failure.recoveries:
+        if row.resource_kind == "partition":
+            last_of[row.resource] = max(last_of.get(row.resource, 0), row.recovered_ns or row.last_failed_ns)
+    for name, last_ns in sorted(last_of.items()):
+        former = leadership.former(name, begin_ns(failure), last_ns)
+        if former is not None and former.node_id is not None:
+            from_ns = max(begin_ns(failure), former.since_ns)
+            yield Loss(name, former.node_id, from_ns, until_ns(failure), former.epoch)

@@ -1,0 +1,197 @@
+"""`Packets`: what the packets of a dataset show of those who took over topic-partitions, and of requests.
+
+A leader's successor is first seen by a follower that fetches from it (with the new leader epoch), by whoever is told of
+it (Metadata, the leader that an error names: KIP-951), or by what it serves. Reading keeps the first row of each
+connection, kind and epoch since each loss: memory is that of the lost topic-partitions and of who asks for them.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.row_types import Row
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
+from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
+from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
+from kafkascope_spark.stories.incidents.course.losses import Loss
+
+How = Literal["followed", "named", "served"]
+_SHOWN = (
+    "conn_id",
+    "api_key",
+    "direction",
+    "leader_id",
+    "leader_epoch",
+    "current_leader_id",
+    "current_leader_epoch",
+)
+"""Columns of `partitions` by which the rows of a topic-partition are grouped."""
+_COLUMNS = ["request_id", "ts_ns", "topic", "partition", "error_code", *_SHOWN]
+
+
+class _Seen(NamedTuple):
+    """The first row of a group: of a topic-partition, of equal _SHOWN, of one window of time."""
+
+    name: str
+    conn_id: str
+    api_key: int
+    direction: str
+    leader_id: int | None
+    leader_epoch: int | None
+    current_leader_id: int | None
+    current_leader_epoch: int | None
+    window: int
+    ts_ns: int
+    request_id: str
+
+    @property
+    def group(self) -> tuple[str | int | None, ...]:
+        """What the rows of the group have in common."""
+        return self[: -len(("ts_ns", "request_id"))]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPackets(Row):
+    """A request, with who sent it to whom, and the packets of it and of its response."""
+
+    TABLE: ClassVar[Table] = REQUESTS
+    request_id: str
+    client_ip: str | None
+    client_id: str | None
+    node_id: int | None
+    replica_id: int | None
+    response_ns: int | None
+    request_packet_no: int | None
+    response_packet_no: int | None
+
+    @property
+    def is_of_client(self) -> bool:
+        """Whether no broker sent it."""
+        return self.replica_id is None or self.replica_id < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a packet shows of the successor of a lost leader: a replica follows it, a client is told of it (named), or
+    it serves a client. node_id: the successor."""
+
+    loss: Loss
+    how: How
+    ts_ns: int
+    node_id: int
+    epoch: int | None
+    request: RequestPackets
+
+    @property
+    def packet_no(self) -> int | None:
+        """The packet that shows it."""
+        return self.request.request_packet_no if self.how == "followed" else self.request.response_packet_no
+
+
+class Packets:
+    """dataset: None where there is none, so that nothing is known."""
+
+    def __init__(self, dataset: Dataset | None = None) -> None:
+        self._dataset = dataset
+
+    def requests(self, request_ids: Collection[str]) -> dict[str, RequestPackets]:
+        """These requests by their ids. Raises UsageError where a table cannot be read."""
+        if self._dataset is None or not request_ids:
+            return {}
+        rows = read(self._dataset, RequestPackets, one_of("request_id", sorted(request_ids)))
+        return {row.request_id: row for row in rows}
+
+    def sightings(self, losses: Sequence[Loss]) -> dict[Loss, list[Sighting]]:
+        """What is seen of the successors of lost leaders, in order of time. Raises UsageError where a table cannot be
+        read."""
+        if self._dataset is None or not losses:
+            return {}
+        by_name: dict[str, list[Loss]] = defaultdict(list)
+        for loss in losses:
+            by_name[loss.name].append(loss)
+        rows = list(_first_rows(self._dataset, losses))
+        requests = self.requests({row.request_id for row in rows})
+        found: dict[Loss, list[Sighting]] = defaultdict(list)
+        for row in sorted(rows, key=lambda r: (r.ts_ns, r.request_id)):
+            request = requests.get(row.request_id)
+            if request is None:
+                continue
+            for loss in by_name[row.name]:
+                sighting = _sighting(row, loss, request) if loss.from_ns <= row.ts_ns <= loss.until_ns else None
+                if sighting is not None:
+                    found[loss].append(sighting)
+        return found
+
+
+def _sighting(row: _Seen, loss: Loss, request: RequestPackets) -> Sighting | None:
+    """What a row shows of the successor of a loss."""
+    how: How = "named"
+    if row.direction == "request":
+        how, node_id, epoch = "followed", request.node_id, row.current_leader_epoch
+    elif row.api_key == METADATA:
+        node_id, epoch = row.leader_id, row.leader_epoch
+    elif row.current_leader_id is not None and row.current_leader_id >= 0:
+        node_id, epoch = row.current_leader_id, row.current_leader_epoch
+    else:
+        how, node_id, epoch = "served", request.node_id, None
+    if request.is_of_client == (how == "followed") or node_id is None or node_id < 0:
+        return None
+    if node_id == loss.node_id or not loss.is_newer(epoch):
+        return None
+    return Sighting(loss, how, row.ts_ns, node_id, epoch, request)
+
+
+def _first_rows(dataset: Dataset, losses: Sequence[Loss]) -> Iterable[_Seen]:
+    """The first row of each group in each stretch of time in which the same losses are looked for."""
+    names = pa.array(sorted({loss.name for loss in losses}), pa.string())
+    bounds = np.unique(np.array([loss.from_ns for loss in losses], np.int64))
+    last_ns = min(max(loss.until_ns for loss in losses), FOREVER)
+    in_time = (ds.field("ts_ns") >= int(bounds[0])) & (ds.field("ts_ns") <= last_ns)
+    chosen = in_time & ds.field("api_key").isin([PRODUCE, FETCH, METADATA])
+    found: dict[tuple[str | int | None, ...], _Seen] = {}
+    for batch in scan(dataset, PARTITIONS, _COLUMNS, chosen):
+        for row in _firsts_of(batch, names, bounds):
+            first = found.setdefault(row.group, row)
+            if row.ts_ns < first.ts_ns:
+                found[row.group] = row
+    return found.values()
+
+
+def _firsts_of(batch: pa.RecordBatch, names: pa.Array, bounds: NDArray[np.int64]) -> Iterator[_Seen]:
+    """The first row of each group of a batch. names: the lost topic-partitions; bounds: since when they are lost."""
+    table = pa.Table.from_batches([batch])
+    name = pc.binary_join_element_wise(table["topic"], pc.cast(table["partition"], pa.string()), "-")
+    table = table.append_column("name", name).filter(pc.is_in(name, names))
+    table = table.filter(_is_of_leader(table))
+    window = np.searchsorted(bounds, table["ts_ns"].to_numpy(), "right")
+    table = table.append_column("window", pa.array(window, pa.int64())).sort_by("ts_ns")
+    grouped = table.group_by(["name", *_SHOWN, "window"], use_threads=False)
+    firsts = grouped.aggregate([("ts_ns", "first"), ("request_id", "first")])
+    return map(
+        _Seen,
+        *(firsts[column].to_pylist() for column in ("name", *_SHOWN, "window")),
+        firsts["ts_ns_first"].to_pylist(),
+        firsts["request_id_first"].to_pylist(),
+    )
+
+
+def _is_of_leader(table: pa.Table) -> pa.ChunkedArray:
+    """Whether each row names a leader, follows one, or was served by one."""
+    is_request = pc.equal(table["direction"], "request")
+    follows = pc.and_(is_request, pc.greater_equal(pc.fill_null(table["current_leader_epoch"], -1), 0))
+    is_named = pc.or_(pc.is_valid(table["leader_id"]), pc.is_valid(table["current_leader_id"]))
+    is_served = pc.equal(pc.fill_null(table["error_code"], -1), 0)
+    return pc.or_(follows, pc.and_(pc.invert(is_request), pc.or_(is_named, is_served)))
+
+
+NO_PACKETS = Packets()

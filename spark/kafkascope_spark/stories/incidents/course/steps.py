@@ -1,0 +1,208 @@
+"""The steps of a failure's course, each with the packet that shows it. What no packet shows is no step."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kafkascope_analyzer.dataset.topology_facts import Fact
+from kafkascope_spark.stories.findings.wording import client, counted
+from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.course.losses import COORDINATED, lost_coordinators, lost_leaders
+from kafkascope_spark.stories.incidents.course.sightings import Packets, RequestPackets, Sighting
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.table import STEPS, CourseStep, StepName
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+NamedClient = tuple[str | None, str | None]
+"""A client's id and address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Something that a packet shows. who: the client that it concerns."""
+
+    ts_ns: int
+    what: str = ""
+    who: NamedClient = (None, None)
+    packet_no: int | None = None
+
+
+def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadership], packets: Packets) -> None:
+    """Gives each failure of a broker, and each move, its course. leadership: of the cluster, read where it is needed;
+    packets: of the dataset."""
+    asked = [failure for failure in failures if has_course(failure)]
+    if not asked:
+        return
+    known = leadership()
+    lost = {failure: lost_leaders(failure, known) for failure in asked}
+    seen = packets.sightings([loss for losses in lost.values() for loss in losses])
+    successors = {failure: _successors(failure, known) for failure in asked}
+    requests = packets.requests({i for failure in asked for i in _proofs(failure, successors[failure])})
+    for failure, losses in lost.items():
+        of_leaders = [_after(seen.get(loss, ())) for loss in losses]
+        course = _Course(failure, [each for each in of_leaders if each], successors[failure], requests)
+        rows = [CourseStep(step, moment.ts_ns, moment.packet_no, moment.what) for step, moment in course.moments()]
+        failure.course = tuple(sorted(rows, key=lambda row: (row.ts_ns, STEPS.index(row.step))))
+
+
+def has_course(failure: Failure) -> bool:
+    """Whether somebody else takes over after such a failure, or goes on without a replica."""
+    cuts_all = failure.is_of_broker or failure.kind.between_brokers
+    return failure.kind.is_move or (failure.kind.cuts_clients and cuts_all)
+
+
+def _proofs(failure: Failure, successors: Mapping[str, Fact]) -> Iterator[str]:
+    """The requests whose packets the steps may name."""
+    for stall in failure.stalls:
+        yield from stall.evidence[-1:]
+    for recovery in failure.recoveries:
+        yield from recovery.evidence
+    yield from (fact.request_id for fact in successors.values() if fact.request_id is not None)
+
+
+def _after(sightings: Sequence[Sighting]) -> list[Sighting]:
+    """What is seen of the first successor of a leader, from when on a packet shows that it leads."""
+    first = next((each for each in sightings if each.how != "served"), None)
+    if first is None:
+        return []
+    return [each for each in sightings if each.ts_ns >= first.ts_ns and each.node_id == first.node_id]
+
+
+class _Course:
+    """sightings: of the successor of each leader that was lost, in order of time; the first of them shows the move.
+    coordinators: by what they coordinate, those that took over, each since it was named. requests: by id, those that
+    prove stalls and recoveries."""
+
+    def __init__(
+        self,
+        failure: Failure,
+        sightings: Sequence[Sequence[Sighting]],
+        coordinators: Mapping[str, Fact],
+        requests: Mapping[str, RequestPackets],
+    ) -> None:
+        self._failure = failure
+        self._sightings = sightings
+        self._requests = requests
+        self._coordinators = coordinators
+
+    def moments(self) -> Iterator[tuple[StepName, _Moment]]:
+        """The steps, with what shows them; none of a move of which no packet shows where to."""
+        if not (self._failure.states or self._sightings or self._coordinators):
+            return
+        first_of: tuple[tuple[StepName, Iterable[_Moment]], ...] = (
+            ("failed", self._failed()),
+            ("detected", self._detected()),
+            ("failed_over", self._taken_over()),
+        )
+        for step, moments in first_of:
+            yield from ((step, moment) for moment in sorted(moments, key=lambda each: each.ts_ns)[:1])
+        yield from (("learned", moment) for moment in _first_and_last(self._learned(), "learned of it"))
+        yield from (("served", moment) for moment in _first_and_last(self._served(), "was served"))
+
+    def _failed(self) -> Iterator[_Moment]:
+        """When the states of the broker show it, and when it first refused what it had handed over."""
+        fault, begin_ns = fault_of(self._failure), self._failure.start_ns
+        for state in self._failure.states:
+            if state.shown_from_ns == fault.start_ns:
+                yield _Moment(state.shown_from_ns, self._failure.subject, packet_no=state.shown_packet_no)
+        if self._failure.closed_ns is not None:
+            for row in self._failure.recoveries:
+                if row.start_ns == begin_ns:
+                    yield _Moment(begin_ns, self._failure.subject, packet_no=self._packet(row.evidence[:1], begin_ns))
+
+    def _detected(self) -> Iterator[_Moment]:
+        for first, *_ in self._sightings:
+            epoch = "" if first.epoch is None or first.epoch < 0 else f" with leader epoch {first.epoch}"
+            if first.how == "followed":
+                what = f"node {first.request.replica_id} follows node {first.node_id} for {first.loss.name}{epoch}"
+            else:
+                what = f"node {first.node_id} is named as the leader of {first.loss.name}{epoch}"
+            yield _Moment(first.ts_ns, what, packet_no=first.packet_no)
+        for name, fact in self._coordinators.items():
+            packet_no = self._packet([fact.request_id] if fact.request_id is not None else [], fact.since_ns)
+            what = f"node {fact.node_id} is named as the coordinator of {name}"
+            yield _Moment(fact.since_ns, what, packet_no=packet_no)
+
+    def _taken_over(self) -> Iterator[_Moment]:
+        for of_leader in self._sightings:
+            first = next((each for each in of_leader if each.how == "served"), None)
+            if first is not None:
+                who = client(first.request.client_id, first.request.client_ip)
+                what = f"node {first.node_id} serves {who}: {first.loss.name}"
+                yield _Moment(first.ts_ns, what, packet_no=first.packet_no)
+        for row, fact in self._of_coordinators():
+            if row.recovered_ns is not None and row.new_node_id == fact.node_id:
+                what = f"node {fact.node_id} serves {client(row.client_id, row.client_ip)}: {row.resource}"
+                yield _Moment(row.recovered_ns, what, packet_no=self._packet(row.evidence[-1:], row.recovered_ns))
+
+    def _of_coordinators(self) -> Iterator[tuple[ClientRecovery, Fact]]:
+        """The recoveries of what had to find another coordinator, with that."""
+        for row in self._failure.recoveries:
+            fact = self._coordinators.get(row.resource) if row.resource_kind in COORDINATED else None
+            if fact is not None:
+                yield row, fact
+
+    def _learned(self) -> Iterator[_Moment]:
+        """When clients that stalled or had to recover were told of a new leader or coordinator."""
+        affected = {(stall.client_id, stall.client_ip) for stall in self._failure.stalls}
+        affected |= {(recovery.client_id, recovery.client_ip) for recovery in self._failure.recoveries}
+        for of_leader in self._sightings:
+            for each in of_leader:
+                who = each.request.client_id, each.request.client_ip
+                if each.how == "named" and each.request.is_of_client and (who in affected or not affected):
+                    yield _Moment(each.ts_ns, who=who, packet_no=each.packet_no)
+        for row, fact in self._of_coordinators():
+            if row.rediscovered_ns is not None and row.rediscovered_ns >= fact.since_ns:
+                packet_no = self._packet(row.evidence, row.rediscovered_ns)
+                yield _Moment(row.rediscovered_ns, who=(row.client_id, row.client_ip), packet_no=packet_no)
+
+    def _served(self) -> Iterator[_Moment]:
+        """When each client that stalled, or had to recover, was last served again."""
+        last: dict[NamedClient, _Moment] = {}
+        for moment in self._served_again():
+            if moment.who not in last or last[moment.who].ts_ns < moment.ts_ns:
+                last[moment.who] = moment
+        yield from last.values()
+
+    def _served_again(self) -> Iterator[_Moment]:
+        for stall in self._failure.stalls:
+            if stall.served and stall.to_ns is not None:
+                packet_no = self._packet(stall.evidence[-1:], stall.to_ns)
+                yield _Moment(stall.to_ns, who=(stall.client_id, stall.client_ip), packet_no=packet_no)
+        for row in self._failure.recoveries:
+            is_service = row.resource_kind == "partition" or row.resource_kind in COORDINATED
+            began_in_it = self._failure.end_ns is None or row.start_ns <= self._failure.end_ns
+            is_client = all(
+                request.is_of_client for i in row.evidence if (request := self._requests.get(i)) is not None
+            )
+            if is_service and began_in_it and is_client and row.recovered_ns is not None and row.outcome == "recovered":
+                packet_no = self._packet(row.evidence[-1:], row.recovered_ns)
+                yield _Moment(row.recovered_ns, who=(row.client_id, row.client_ip), packet_no=packet_no)
+
+    def _packet(self, request_ids: Iterable[str], ts_ns: int) -> int | None:
+        """The packet of the response of that time, of some requests."""
+        known = (request for i in request_ids if (request := self._requests.get(i)) is not None)
+        return next((request.response_packet_no for request in known if request.response_ns == ts_ns), None)
+
+
+def _successors(failure: Failure, leadership: Leadership) -> dict[str, Fact]:
+    """By what it coordinated: the coordinator that was named after the one that failed or moved."""
+    found = {}
+    for loss in lost_coordinators(failure, leadership):
+        fact = leadership.successor(loss.name, loss.node_id, loss.from_ns, loss.until_ns)
+        if fact is not None:
+            found[loss.name] = fact
+    return found
+
+
+def _first_and_last(moments: Iterable[_Moment], what: str) -> Iterator[_Moment]:
+    """The first moment of the first and of the last client to which that happened; of a single client one."""
+    first_of: dict[NamedClient, _Moment] = {}
+    for moment in sorted(moments, key=lambda each: each.ts_ns):
+        first_of.setdefault(moment.who, moment)
+    listed, n_clients = list(first_of.values()), counted(len(first_of), "client")
+    if len(listed) == 1:
+        yield replace(listed[0], what=f"{client(*listed[0].who)} {what}, the only client")
+    elif listed:
+        yield replace(listed[0], what=f"{client(*listed[0].who)} {what}, the first of {n_clients}")
+        yield replace(listed[-1], what=f"{client(*listed[-1].who)} {what}, the last of {n_clients}")

@@ -1,0 +1,96 @@
+"""The course of a failure: from rows written by hand, and of a real capture against what was done to the broker."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.topology_facts import Fact
+from kafkascope_spark.stories.incidents.course.losses import Loss
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import CourseStep, IncidentRow
+
+from .conftest import NS, MakeRow, MakeStall, MakeState
+
+CAPTURES = Path(__file__).parents[4] / "fixtures" / "captures"
+TRUTH = json.loads((CAPTURES / "leader_move.truth.json").read_text())
+KILLED_NS = next(e["ts_ns"] for e in TRUTH["events"] if e["kind"] == "broker_killed")
+STARTING_NS = next(e["ts_ns"] for e in TRUTH["events"] if e["kind"] == "broker_starting")
+LOST = Loss("clicks-leader60-0", 3, KILLED_NS, STARTING_NS, epoch=1)
+
+
+def course(machine: Incidents) -> list[tuple[str, float]]:
+    incidents = [row for row in machine.finish() if isinstance(row, IncidentRow)]
+    return [(step.step, step.ts_ns / NS) for step in incidents[0].course]
+
+
+@pytest.fixture
+def down(state: MakeState, stall: MakeStall, recovery: MakeRow) -> Callable[..., Incidents]:
+    """Node 2 is down from 5 to 20 s; a client waits for it until 12 s, and finds another coordinator at 11 s."""
+
+    def make(*facts: Fact) -> Incidents:
+        machine = Incidents(0, leadership_of=lambda _: Leadership(coordinators={"orders-app": list(facts)}))
+        for host in (21, 22):
+            for row in (state(2, host, "serving", 0, 5), state(2, host, "down", 5, 20)):
+                machine.take(row)
+        machine.take(stall("commit", 21, 2, 5, 12, group_id="orders-app"))
+        lost = {"resource_kind": "group", "resource": "orders-app", "new_node_id": 3, "rediscovered_ns": 11 * NS}
+        lost |= {"client_id": "client-21"}
+        machine.take(recovery("CONNECTION_CLOSED", 21, 2, 5, 12, **lost))
+        return machine
+
+    return make
+
+
+def fact(node: int, since: float) -> Fact:
+    return Fact(("coordinator", "group", "orders-app"), node, int(since * NS), None, "reported")
+
+
+def test_a_lost_coordinator_is_taken_over_by_the_one_that_is_named_next(down: Callable[..., Incidents]) -> None:
+    assert course(down(fact(2, 1), fact(3, 10))) == [
+        ("failed", 5),
+        ("detected", 10),
+        ("learned", 11),
+        ("failed_over", 12),
+        ("served", 12),
+    ]
+
+
+def test_what_no_packet_shows_is_no_step(down: Callable[..., Incidents]) -> None:
+    assert course(down(fact(2, 1))) == [("failed", 5), ("served", 12)]
+
+
+def test_a_coordinator_that_another_broker_had_is_not_lost(down: Callable[..., Incidents]) -> None:
+    assert course(down(fact(1, 1), fact(3, 10))) == [("failed", 5), ("served", 12)]
+
+
+def test_a_new_leader_is_seen_by_who_follows_it_and_then_serves(ingested: Callable[..., Path]) -> None:
+    dataset = Dataset.open(ingested(CAPTURES / "leader_move.pcap.zst"))
+    seen = Packets(dataset).sightings([LOST])[LOST]
+    assert {each.node_id for each in seen} == {1}
+    assert {each.epoch for each in seen} == {2, None}
+    assert {each.how for each in seen} == {"followed", "named", "served"}
+    assert all(KILLED_NS < each.ts_ns < STARTING_NS and each.packet_no is not None for each in seen)
+    assert seen[0].how != "served"
+
+
+def test_a_replica_with_the_epoch_that_was_known_follows_no_successor(ingested: Callable[..., Path]) -> None:
+    dataset = Dataset.open(ingested(CAPTURES / "leader_move.pcap.zst"))
+    late = Loss(LOST.name, LOST.node_id, LOST.from_ns, LOST.until_ns, epoch=2)
+    assert {each.how for each in Packets(dataset).sightings([late])[late]} == {"named", "served"}
+
+
+@pytest.mark.spark
+def test_the_course_of_a_killed_broker(dataset_of: Callable[..., Path]) -> None:
+    rows = pq.read_table(dataset_of("leader_move") / "stories" / "incidents").to_pylist()
+    steps = [CourseStep(**s) for row in rows if row["kind"] == "broker_down" for s in row["course"]]
+    assert [s.step for s in steps] == ["failed", "detected", "learned", "failed_over", "served", "learned", "served"]
+    assert all(s.packet_no is not None for s in steps)
+    assert abs(steps[0].ts_ns - KILLED_NS) < NS // 10
+    assert all(before.ts_ns <= after.ts_ns for before, after in pairwise(steps))
