@@ -19,10 +19,12 @@ class Fault:
 
 
 def fault_of(failure: Failure) -> Fault:
-    """The times of what failed, from the states of brokers or from the silences of clients; none where only errors show
-    it."""
+    """The times of what failed, from the states of brokers or from the silences of clients; of a move, when the first
+    packet showed the new leader or coordinator; none where only errors show it."""
     if failure.silences:
         return _of_silences(failure)
+    if failure.kind.is_move:
+        return Fault(start_ns=next((step.ts_ns for step in failure.course if step.step == "detected"), None))
     if not failure.states:
         return Fault()
     return _of_states(failure.states)

@@ -66,11 +66,11 @@ class Leadership:
         led = self._led.get(node_id, ())
         return {name: fact.epoch for name, fact, until_ns in led if fact.since_ns <= at_ns < until_ns}
 
-    def former(self, topic_partition: str, from_ns: int, until_ns: int) -> Fact | None:
-        """Who led a topic-partition before the last move that was first reported in that time."""
+    def former(self, topic_partition: str, node_id: int, from_ns: int, until_ns: int) -> Fact | None:
+        """That a node led a topic-partition before the last move away from it that was first reported in that time."""
         facts = self._leaders.get(topic_partition, ())
         moves = (before for before, after in pairwise(facts) if from_ns <= after.since_ns <= until_ns)
-        return max(moves, key=lambda fact: fact.since_ns, default=None)
+        return max((m for m in moves if m.node_id == node_id), key=lambda fact: fact.since_ns, default=None)
 
     def coordinator(self, name: str, at_ns: int) -> int | None:
         """The node that coordinated a group or transactional id at a time, as brokers reported it."""
@@ -81,6 +81,11 @@ class Leadership:
         """The first other coordinator of a group or transactional id that was reported in that time."""
         facts = self._coordinators.get(name, ())
         return next((f for f in facts if from_ns <= f.since_ns <= until_ns and f.node_id != node_id), None)
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """The names of topics by their ids."""
+        return {topic_id: topic for topic, ids in self._topic_ids.items() for topic_id in ids}
 
     def ids_of(self, topic: str) -> Mapping[str, int]:
         """The IDs of a topic, in the order in which brokers first reported them, each with the time of that."""

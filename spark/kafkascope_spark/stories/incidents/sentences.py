@@ -48,6 +48,8 @@ def _fault(failure: Failure, times: Times) -> str:
     told = {failure.start_ns, failure.end_ns}
     if fault.start_ns is None or told >= {fault.start_after_ns, fault.start_ns, fault.end_after_ns, fault.end_ns}:
         return ""
+    if failure.kind.is_move:
+        return f" A packet first shows who took over at {times.at(fault.start_ns)}."
     began = f" The fault itself began {times.between(fault.start_after_ns, fault.start_ns)}"
     if fault.end_ns is None:
         return f"{began}; the capture does not show its end."

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.incident_rows import advice_of
+from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 from kafkascope_spark.stories.libraries.java import JAVA
 from kafkascope_spark.stories.libraries.registry import LIBRARIES
 from kafkascope_spark.stories.libraries.registry import library as library_called
 from kafkascope_spark.stories.servers.table import BrokerState
 
-from .conftest import MakeRow, MakeStall, MakeState, Row
+from .conftest import NS, MakeRow, MakeStall, MakeState, Row
 from .test_machine import tell
 
 JAVA_NAMES = {setting.name for setting in JAVA.settings.values()}
@@ -186,3 +191,20 @@ def test_advice_grants_what_was_denied(
     (incident,), _ = tell(recoveries=[recovery(error, 21, 1, 9, None, first_api_key=api_key, resource=resource)])
     assert incident["kind"] == "permission"
     assert incident["advice"].endswith(expected)
+
+
+@pytest.mark.parametrize(("detected", "of_cluster"), [(13, True), (6, False)], ids=["late", "soon"])
+def test_advice_is_for_whoever_took_longer(
+    silent_broker: list[BrokerState], stall: MakeStall, client: MakeRow, *, detected: int, of_cluster: bool
+) -> None:
+    """Node 2 is silent from 5 s on; the client is served at 14 s."""
+    failure = Failure(BROKER_SILENT, "node 2", 5 * NS, 20 * NS, states=silent_broker[1:2])
+    failure.course = tuple(CourseStep(step, at * NS, None, "") for step, at in steps(detected))
+    text = advice_of(failure, Observed(failure, {}, []))
+    assert ("broker.session.timeout.ms" in text) == of_cluster
+    took = "the cluster took 8.00 s to react" if of_cluster else "clients took 8.00 s after the cluster had reacted"
+    assert f"Of the 9.00 s until the last client was served, {took}." in text
+
+
+def steps(detected: int) -> list[tuple[StepName, int]]:
+    return [("failed", 5), ("detected", detected), ("served", 14)]

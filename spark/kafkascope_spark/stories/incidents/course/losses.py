@@ -75,13 +75,14 @@ def until_ns(failure: Failure) -> int:
 
 
 def _moved(failure: Failure, leadership: Leadership) -> Iterator[Loss]:
-    """The topic-partitions of errors whose leader moved before the clients had recovered from these."""
-    last_of: dict[str, int] = {}
+    """The topic-partitions of errors whose leader moved away from the node that gave them, before the clients had
+    recovered from these."""
+    last_of: dict[tuple[str, int], int] = {}
     for row in failure.recoveries:
-        if row.resource_kind == "partition":
-            last_of[row.resource] = max(last_of.get(row.resource, 0), row.recovered_ns or row.last_failed_ns)
-    for name, last_ns in sorted(last_of.items()):
-        former = leadership.former(name, begin_ns(failure), last_ns)
-        if former is not None and former.node_id is not None:
-            from_ns = max(begin_ns(failure), former.since_ns)
-            yield Loss(name, former.node_id, from_ns, until_ns(failure), former.epoch)
+        if row.resource_kind == "partition" and row.old_node_id is not None:
+            key = row.resource, row.old_node_id
+            last_of[key] = max(last_of.get(key, 0), row.recovered_ns or row.last_failed_ns)
+    for (name, node_id), last_ns in sorted(last_of.items()):
+        former = leadership.former(name, node_id, begin_ns(failure), last_ns)
+        if former is not None:
+            yield Loss(name, node_id, max(begin_ns(failure), former.since_ns), until_ns(failure), former.epoch)

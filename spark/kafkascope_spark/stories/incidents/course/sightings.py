@@ -6,7 +6,7 @@ connection, kind and epoch since each loss: memory is that of the lost topic-par
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -24,6 +24,7 @@ from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
 from kafkascope_spark.stories.incidents.course.losses import Loss
+from kafkascope_spark.stories.incidents.course.replicas import Replicas
 
 How = Literal["followed", "named", "served"]
 _SHOWN = (
@@ -103,6 +104,10 @@ class Packets:
 
     def __init__(self, dataset: Dataset | None = None) -> None:
         self._dataset = dataset
+
+    def replicas(self, topics: Mapping[str, str]) -> Replicas:
+        """Which replicas were in sync. topics: names by topic id. Raises UsageError where a table cannot be read."""
+        return Replicas() if self._dataset is None else Replicas.of(self._dataset, topics)
 
     def requests(self, request_ids: Collection[str]) -> dict[str, RequestPackets]:
         """These requests by their ids. Raises UsageError where a table cannot be read."""

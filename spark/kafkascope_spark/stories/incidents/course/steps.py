@@ -1,12 +1,21 @@
 """The steps of a failure's course, each with the packet that shows it. What no packet shows is no step."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.course.losses import COORDINATED, lost_coordinators, lost_leaders
+from kafkascope_spark.stories.incidents.course.losses import (
+    COORDINATED,
+    begin_ns,
+    lost_coordinators,
+    lost_leaders,
+    until_ns,
+)
+from kafkascope_spark.stories.incidents.course.replicas import IsrChange, Replicas
 from kafkascope_spark.stories.incidents.course.sightings import Packets, RequestPackets, Sighting
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.leadership import Leadership
@@ -27,6 +36,26 @@ class _Moment:
     packet_no: int | None = None
 
 
+@dataclass(slots=True)
+class _Takeover:
+    """What packets show of who took over, and of replicas that were left behind.
+
+    leaders: what is seen of the successor of each leader that was lost, in order of time; the first shows the move.
+    coordinators: by what they coordinate, those that took over, each since it was named. dropped: nodes that leaders
+    took out of their in-sync replicas; back: these nodes, or the failed broker, in sync again, in order of time.
+    """
+
+    leaders: list[list[Sighting]]
+    coordinators: dict[str, Fact]
+    dropped: list[tuple[IsrChange, int]] = field(default_factory=list)
+    back: list[tuple[IsrChange, int]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody took over, as far as packets show it."""
+        return not (self.leaders or self.coordinators or self.dropped)
+
+
 def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadership], packets: Packets) -> None:
     """Gives each failure of a broker, and each move, its course. leadership: of the cluster, read where it is needed;
     packets: of the dataset."""
@@ -34,13 +63,20 @@ def give_courses(failures: Iterable[Failure], leadership: Callable[[], Leadershi
     if not asked:
         return
     known = leadership()
+    replicas = packets.replicas(known.topics)
     lost = {failure: lost_leaders(failure, known) for failure in asked}
     seen = packets.sightings([loss for losses in lost.values() for loss in losses])
-    successors = {failure: _successors(failure, known) for failure in asked}
-    requests = packets.requests({i for failure in asked for i in _proofs(failure, successors[failure])})
+    following = _next_starts(asked)
+    takeovers = {}
     for failure, losses in lost.items():
-        of_leaders = [_after(seen.get(loss, ())) for loss in losses]
-        course = _Course(failure, [each for each in of_leaders if each], successors[failure], requests)
+        leaders = [_after(seen.get(loss, ())) for loss in losses]
+        takeover = _Takeover([each for each in leaders if each], _successors(failure, known))
+        if failure.states:
+            _add_replicas(takeover, failure, replicas, following[failure])
+        takeovers[failure] = takeover
+    requests = packets.requests({i for failure in asked for i in _proofs(failure, takeovers[failure])})
+    for failure, takeover in takeovers.items():
+        course = _Course(failure, takeover, requests)
         rows = [CourseStep(step, moment.ts_ns, moment.packet_no, moment.what) for step, moment in course.moments()]
         failure.course = tuple(sorted(rows, key=lambda row: (row.ts_ns, STEPS.index(row.step))))
 
@@ -51,13 +87,43 @@ def has_course(failure: Failure) -> bool:
     return failure.kind.is_move or (failure.kind.cuts_clients and cuts_all)
 
 
-def _proofs(failure: Failure, successors: Mapping[str, Fact]) -> Iterator[str]:
+def _next_starts(failures: Iterable[Failure]) -> dict[Failure, int]:
+    """When the next broker failed after each failure; FOREVER where none did."""
+    starts = sorted(failure.start_ns for failure in failures if failure.states)
+    return {f: next(iter(starts[bisect_right(starts, f.start_ns) :]), FOREVER) for f in failures}
+
+
+def _add_replicas(takeover: _Takeover, failure: Failure, replicas: Replicas, next_ns: int) -> None:
+    """Adds what is known of the replicas. next_ns: when the next broker failed, from which other changes follow."""
+    takeover.dropped = list(replicas.without(_nodes_of(failure), begin_ns(failure), min(until_ns(failure), next_ns)))
+    if takeover.is_empty:
+        return
+    back = {}
+    for change, node_id in takeover.dropped:
+        back[change.name, node_id] = replicas.back_in(change.name, node_id, change.ts_ns, next_ns)
+    if failure.is_of_broker and failure.node_id is not None:
+        over_ns = fault_of(failure).end_after_ns or begin_ns(failure)
+        back |= {(each.name, failure.node_id): each for each in replicas.back(failure.node_id, over_ns, next_ns)}
+    found = [(each, node_id) for (_, node_id), each in back.items() if each is not None]
+    takeover.back = sorted(found, key=lambda each: (each[0].ts_ns, each[0].name))
+
+
+def _nodes_of(failure: Failure) -> set[int]:
+    """The broker, and where brokers did not reach each other, the other one."""
+    nodes = {state.server_ip: state.node_id for state in failure.states if state.node_id is not None}
+    others = {nodes[host] for host in failure.hosts if host in nodes}
+    return others | ({failure.node_id} if failure.node_id is not None else set())
+
+
+def _proofs(failure: Failure, takeover: _Takeover) -> Iterator[str]:
     """The requests whose packets the steps may name."""
     for stall in failure.stalls:
         yield from stall.evidence[-1:]
     for recovery in failure.recoveries:
         yield from recovery.evidence
-    yield from (fact.request_id for fact in successors.values() if fact.request_id is not None)
+    yield from (fact.request_id for fact in takeover.coordinators.values() if fact.request_id is not None)
+    yield from (change.request_id for change, _ in takeover.dropped)
+    yield from (change.request_id for change, _ in takeover.back[-1:])
 
 
 def _after(sightings: Sequence[Sighting]) -> list[Sighting]:
@@ -69,25 +135,16 @@ def _after(sightings: Sequence[Sighting]) -> list[Sighting]:
 
 
 class _Course:
-    """sightings: of the successor of each leader that was lost, in order of time; the first of them shows the move.
-    coordinators: by what they coordinate, those that took over, each since it was named. requests: by id, those that
-    prove stalls and recoveries."""
+    """requests: by id, those that prove stalls, recoveries and what is known of the takeover."""
 
-    def __init__(
-        self,
-        failure: Failure,
-        sightings: Sequence[Sequence[Sighting]],
-        coordinators: Mapping[str, Fact],
-        requests: Mapping[str, RequestPackets],
-    ) -> None:
+    def __init__(self, failure: Failure, takeover: _Takeover, requests: Mapping[str, RequestPackets]) -> None:
         self._failure = failure
-        self._sightings = sightings
+        self._takeover = takeover
         self._requests = requests
-        self._coordinators = coordinators
 
     def moments(self) -> Iterator[tuple[StepName, _Moment]]:
         """The steps, with what shows them; none of a move of which no packet shows where to."""
-        if not (self._failure.states or self._sightings or self._coordinators):
+        if self._takeover.is_empty and not self._failure.states:
             return
         first_of: tuple[tuple[StepName, Iterable[_Moment]], ...] = (
             ("failed", self._failed()),
@@ -98,6 +155,7 @@ class _Course:
             yield from ((step, moment) for moment in sorted(moments, key=lambda each: each.ts_ns)[:1])
         yield from (("learned", moment) for moment in _first_and_last(self._learned(), "learned of it"))
         yield from (("served", moment) for moment in _first_and_last(self._served(), "was served"))
+        yield from (("caught_up", moment) for moment in self._caught_up())
 
     def _failed(self) -> Iterator[_Moment]:
         """When the states of the broker show it, and when it first refused what it had handed over."""
@@ -111,20 +169,31 @@ class _Course:
                     yield _Moment(begin_ns, self._failure.subject, packet_no=self._packet(row.evidence[:1], begin_ns))
 
     def _detected(self) -> Iterator[_Moment]:
-        for first, *_ in self._sightings:
+        for first, *_ in self._takeover.leaders:
             epoch = "" if first.epoch is None or first.epoch < 0 else f" with leader epoch {first.epoch}"
             if first.how == "followed":
                 what = f"node {first.request.replica_id} follows node {first.node_id} for {first.loss.name}{epoch}"
             else:
                 what = f"node {first.node_id} is named as the leader of {first.loss.name}{epoch}"
             yield _Moment(first.ts_ns, what, packet_no=first.packet_no)
-        for name, fact in self._coordinators.items():
+        for name, fact in self._takeover.coordinators.items():
             packet_no = self._packet([fact.request_id] if fact.request_id is not None else [], fact.since_ns)
             what = f"node {fact.node_id} is named as the coordinator of {name}"
             yield _Moment(fact.since_ns, what, packet_no=packet_no)
+        for change, node_id in self._takeover.dropped:
+            what = f"node {node_id} is no longer among the in-sync replicas of {change.name}"
+            yield _Moment(change.ts_ns, what, packet_no=self._packet([change.request_id], change.ts_ns))
+
+    def _caught_up(self) -> Iterator[_Moment]:
+        """When the last replica was in sync again."""
+        back = self._takeover.back
+        for change, node_id in back[-1:]:
+            n_partitions = counted(len({each.name for each, _ in back}), "topic-partition")
+            what = f"node {node_id} is in sync again for {change.name}, the last of {n_partitions}"
+            yield _Moment(change.ts_ns, what, packet_no=self._packet([change.request_id], change.ts_ns))
 
     def _taken_over(self) -> Iterator[_Moment]:
-        for of_leader in self._sightings:
+        for of_leader in self._takeover.leaders:
             first = next((each for each in of_leader if each.how == "served"), None)
             if first is not None:
                 who = client(first.request.client_id, first.request.client_ip)
@@ -138,7 +207,7 @@ class _Course:
     def _of_coordinators(self) -> Iterator[tuple[ClientRecovery, Fact]]:
         """The recoveries of what had to find another coordinator, with that."""
         for row in self._failure.recoveries:
-            fact = self._coordinators.get(row.resource) if row.resource_kind in COORDINATED else None
+            fact = self._takeover.coordinators.get(row.resource) if row.resource_kind in COORDINATED else None
             if fact is not None:
                 yield row, fact
 
@@ -146,7 +215,7 @@ class _Course:
         """When clients that stalled or had to recover were told of a new leader or coordinator."""
         affected = {(stall.client_id, stall.client_ip) for stall in self._failure.stalls}
         affected |= {(recovery.client_id, recovery.client_ip) for recovery in self._failure.recoveries}
-        for of_leader in self._sightings:
+        for of_leader in self._takeover.leaders:
             for each in of_leader:
                 who = each.request.client_id, each.request.client_ip
                 if each.how == "named" and each.request.is_of_client and (who in affected or not affected):
@@ -170,14 +239,19 @@ class _Course:
                 packet_no = self._packet(stall.evidence[-1:], stall.to_ns)
                 yield _Moment(stall.to_ns, who=(stall.client_id, stall.client_ip), packet_no=packet_no)
         for row in self._failure.recoveries:
-            is_service = row.resource_kind == "partition" or row.resource_kind in COORDINATED
-            began_in_it = self._failure.end_ns is None or row.start_ns <= self._failure.end_ns
-            is_client = all(
-                request.is_of_client for i in row.evidence if (request := self._requests.get(i)) is not None
-            )
-            if is_service and began_in_it and is_client and row.recovered_ns is not None and row.outcome == "recovered":
+            if row.recovered_ns is not None and row.outcome == "recovered" and self._is_for_service(row):
                 packet_no = self._packet(row.evidence[-1:], row.recovered_ns)
                 yield _Moment(row.recovered_ns, who=(row.client_id, row.client_ip), packet_no=packet_no)
+
+    def _is_for_service(self, recovery: ClientRecovery) -> bool:
+        """Whether it is that of a client, and not of a replica, from an error of the time of the failure, for what it
+        wants of a leader or coordinator."""
+        over_ns = fault_of(self._failure).end_after_ns
+        until_ns = self._failure.end_ns if over_ns is None else over_ns
+        is_service = recovery.resource_kind == "partition" or recovery.resource_kind in COORDINATED
+        in_time = until_ns is None or recovery.failing_since_ns <= until_ns
+        proofs = (request for i in recovery.evidence if (request := self._requests.get(i)) is not None)
+        return is_service and in_time and all(request.is_of_client for request in proofs)
 
     def _packet(self, request_ids: Iterable[str], ts_ns: int) -> int | None:
         """The packet of the response of that time, of some requests."""

@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, lower, named, sooner_by_session, under_replicated
+from kafkascope_spark.stories.incidents.kinds.texts import (
+    BY_STATES,
+    lower,
+    named,
+    reaction,
+    sooner,
+    sooner_fenced,
+    under_replicated,
+)
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -27,9 +35,12 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Look at the log of {failure.subject} and at its host for that time."
         yield "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
         yield wait
-    if session is not None and not session.is_closed:
-        yield f"{sooner_by_session(session)}."
-    yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
+    is_lost = session is not None and not session.is_closed
+    is_fenced = failure.closed_ns is None and reaction(failure) is not None
+    by_cluster = (sooner_fenced(failure),) if is_lost or is_fenced else ()
+    yield from sooner(
+        failure, by_cluster, (lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back"),)
+    )
 
 
 BROKER_DOWN = Kind(

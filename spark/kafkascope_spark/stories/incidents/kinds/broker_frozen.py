@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, faster, hosts_waiting, named
+from kafkascope_spark.stories.incidents.kinds.texts import (
+    BY_STATES,
+    faster,
+    hosts_waiting,
+    named,
+    reaction,
+    sooner,
+    sooner_fenced,
+)
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -20,7 +28,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         f"Look at the process of {failure.subject} for that time: a long garbage collection (-Xlog:gc*), a disk that "
         "does not respond (iostat -x 1), swapping, a stopped container or virtual machine."
     )
-    yield faster(observed)
+    yield from sooner(failure, [sooner_fenced(failure)] if reaction(failure) is not None else [], [faster(observed)])
 
 
 BROKER_FROZEN = Kind(

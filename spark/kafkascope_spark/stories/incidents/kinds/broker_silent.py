@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, faster, hosts_waiting, named, sooner_by_session
+from kafkascope_spark.stories.incidents.kinds.texts import (
+    BY_STATES,
+    faster,
+    hosts_waiting,
+    named,
+    sooner,
+    sooner_fenced,
+)
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -15,16 +22,9 @@ def _sentence(failure: Failure, times: Times) -> str:
 def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
     yield f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
     replicas = (
-        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner"
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner."
     )
-    if failure.session is not None and not failure.session.is_closed:
-        yield f"{replicas}. {sooner_by_session(failure.session)}."
-    else:
-        yield (
-            f"{replicas}, a lower broker.session.timeout.ms (default 9000; in a cluster with ZooKeeper "
-            "zookeeper.session.timeout.ms, default 18000) moves its leaders sooner."
-        )
-    yield faster(observed)
+    yield from sooner(failure, (replicas, sooner_fenced(failure)), (faster(observed),))
 
 
 BROKER_SILENT = Kind(

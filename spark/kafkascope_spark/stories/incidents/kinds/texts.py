@@ -1,6 +1,7 @@
 """What the sentences and the advice of several kinds of incidents have in common."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
@@ -15,6 +16,14 @@ BY_ERRORS = "error codes"
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOST_COMMANDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """From the failure to the first sign that the cluster reacted, and from then until the last client was served."""
+
+    cluster_ns: int
+    clients_ns: int
 
 
 def named(failure: Failure) -> str:
@@ -68,6 +77,43 @@ def faster(observed: Observed) -> str:
     seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
     return lower(
         ("request_timeout", "connect_timeout"), observed.libraries, "notice a broker that does not respond", seen
+    )
+
+
+def reaction(failure: Failure) -> Reaction | None:
+    """How the time until the last client was served divides; None where the course does not show it."""
+    at = {
+        step: [each.ts_ns for each in failure.course if each.step == step] for step in ("failed", "detected", "served")
+    }
+    if not all(at.values()):
+        return None
+    detected_ns = at["detected"][0]
+    return Reaction(max(detected_ns - at["failed"][0], 0), max(at["served"][-1] - detected_ns, 0))
+
+
+def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[str]) -> Iterator[str]:
+    """What lets clients be served sooner: what the cluster does, or what clients do, whichever took longer; both where
+    the course does not show it."""
+    known = reaction(failure)
+    if known is None or known.cluster_ns + known.clients_ns == 0:
+        yield from (*by_cluster, *by_clients)
+        return
+    whole = f"Of the {duration(known.cluster_ns + known.clients_ns)} until the last client was served"
+    if known.cluster_ns >= known.clients_ns:
+        yield f"{whole}, the cluster took {duration(known.cluster_ns)} to react."
+        yield from by_cluster
+    else:
+        yield f"{whole}, clients took {duration(known.clients_ns)} after the cluster had reacted."
+        yield from by_clients
+
+
+def sooner_fenced(failure: Failure) -> str:
+    """The setting that moves the leaders of a broker sooner that the controller does not hear from."""
+    if failure.session is not None and not failure.session.is_closed:
+        return f"{sooner_by_session(failure.session)}."
+    return (
+        "A lower broker.session.timeout.ms (default 9000; in a cluster with ZooKeeper zookeeper.session.timeout.ms, "
+        "default 18000) moves its leaders sooner."
     )
 
 
