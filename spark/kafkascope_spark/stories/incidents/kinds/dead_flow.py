@@ -46,5 +46,4 @@ DEAD_FLOW = Kind(
     place="path",
     states=frozenset({"flow_dead"}),
     of_path=True,
-    cuts_clients=True,
 )
