@@ -30,6 +30,7 @@ from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
 from kafkascope_spark.stories.event_decoder import EventRow, Key
 from kafkascope_spark.stories.incidents.affected_client import affected_client
 from kafkascope_spark.stories.incidents.listener_use import listener_uses
+from kafkascope_spark.stories.incidents.lookup_run import lookup_runs
 from kafkascope_spark.stories.incidents.silent_client import silent_client_rows
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.tracker import Recoveries
@@ -311,7 +312,8 @@ class Address:
             yield from client.ready()
 
     def finish(self) -> Iterator[Story]:
-        """The rows of all clients of the address, of its ZooKeeper sessions, and of how it used listeners."""
+        """The rows of all clients of the address, of its ZooKeeper sessions, of how it used listeners, and of how name
+        servers answered it."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
             finish = partial(client.finish, self._capture_ns)
@@ -319,6 +321,7 @@ class Address:
         instances = {conn_id: client.instance for conn_id, client in self._clients.items()}
         used = listener_uses(self.client_ip, self._connections.values(), instances, self._refused, self._capture_ns[1])
         yield from used
+        yield from lookup_runs(self.client_ip, self._lookups, self._capture_ns[1])
         yield from sessions_of(self._to_zookeeper, self._capture_ns[1])
 
 

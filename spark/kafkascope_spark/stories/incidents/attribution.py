@@ -93,6 +93,11 @@ def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
     return longest[1]
 
 
+def without_addresses(stall: Stall, among: Candidates) -> Failure | None:
+    """The name server that did not answer the client's host meanwhile: who has to connect needs an address first."""
+    return _failure(among.longest([("names", stall.client_ip)]))
+
+
 def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
     """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
     waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
@@ -134,7 +139,7 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
-BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path)
+BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, without_addresses)
 """For what is left when the other stalls belong to failures."""
 
 

@@ -1,26 +1,15 @@
-"""When a fault began and ended, apart from those who suffered from it: each as two times, between which it was."""
-
-from dataclasses import dataclass
+"""`fault_of`: when what failed began and ended, by the packets that show it."""
 
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.servers.table import BrokerState
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The times of a fault. start_after_ns: the last packet that shows that it had not begun; start_ns: the first that
-    shows it; end_after_ns: the last that shows it; end_ns: the first that shows that it was over. None where the
-    capture does not show that."""
-
-    start_after_ns: int | None = None
-    start_ns: int | None = None
-    end_after_ns: int | None = None
-    end_ns: int | None = None
 
 
 def fault_of(failure: Failure) -> Fault:
     """The times of what failed, from the states of brokers or from the silences of clients; of a move, when the first
     packet showed the new leader or coordinator; none where only errors show it."""
+    if failure.fault is not None:
+        return failure.fault
     if failure.silences:
         return _of_silences(failure)
     if failure.kind.is_move:

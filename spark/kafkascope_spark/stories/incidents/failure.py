@@ -6,7 +6,9 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
+from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.leadership import Leader
+from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -81,6 +83,8 @@ class Kind:
     """Whether brokers did not reach each other: clients wait for their replicas."""
     by_session: bool = False
     """Whether a broker's ZooKeeper session is what failed: the broker serves on, and leads no longer."""
+    of_names: bool = False
+    """Whether names were not resolved: whoever connects waits for that."""
     by_topic: bool = False
     """Whether its errors at all partitions of a topic are one incident. Of other kinds, what failed is the same for all
     resources."""
@@ -145,6 +149,13 @@ class Failure:
     """Of clients: when each sent nothing."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
+    lookups: list[LookupRun] = field(default_factory=list)
+    """Of a name server: the questions that it did not answer in time."""
+    fault: Fault | None = None
+    """When it began and ended, where neither states of brokers nor silences of clients say so."""
+    waited_ms: int = 0
+    """How long somebody waited for it who waited for nothing that a stall is about: for the address of a name, for a
+    connection that is not closed at once."""
     topic_ids: Mapping[str, int] = field(default_factory=dict)
     """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)

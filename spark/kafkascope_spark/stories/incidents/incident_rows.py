@@ -52,7 +52,7 @@ def incident_row(
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
-        longest_ms=max((stall.waited_ms for stall in stalls), default=0),
+        longest_ms=max([failure.waited_ms, *(stall.waited_ms for stall in stalls)]),
         how_known=how_known(failure),
         evidence=tuple(_evidence(failure)),
     )
@@ -99,6 +99,8 @@ def severity_of(failure: Failure) -> str:
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
     if failure.kind.loses_records or any(stall.is_severe for stall in stalls):
         return "error"
+    if failure.waited_ms >= SEVERE_MS:
+        return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
     if any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries):
@@ -110,7 +112,7 @@ def severity_of(failure: Failure) -> str:
     if failure.is_recreated and any(map(_is_long_unread, failure.recoveries)):
         return "error"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
-    is_felt = is_felt or failure.is_slow_process
+    is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0
     return "warning" if is_felt else "info"
 
 

@@ -11,6 +11,7 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "listener",
+    "dns",
     "stale_broker",
     "stale_client",
     "leader_move",

@@ -33,8 +33,10 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
+from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.name_servers import name_server_failures
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
@@ -63,6 +65,7 @@ Found = (
     | BrokerState
     | ClientRecovery
     | ListenerUse
+    | LookupRun
     | RebalanceRow
     | SilentClient
     | Stall
@@ -102,6 +105,7 @@ class Incidents:
         self._silent: list[SilentClient] = []
         self._transactions: list[TransactionRow] = []
         self._listeners = Listeners()
+        self._lookups: list[LookupRun] = []
         self._clients: dict[str, AffectedClient] = {}
         self._named: set[str] | None = None
 
@@ -116,6 +120,8 @@ class Incidents:
                 self._recoveries.append(row)
             case ListenerUse():
                 self._listeners.take(row)
+            case LookupRun():
+                self._lookups.append(row)
             case RebalanceRow():
                 self._rebalances.append(row)
             case SilentClient():
@@ -186,6 +192,7 @@ class Incidents:
         of_clients = [
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
             *self._found("listeners", self._listeners.failures),
+            *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
         by_themselves = self._left(
             attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource

@@ -117,6 +117,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES
     if failure.kind.of_path:
         yield from (("path", host) for host in failure.hosts)
+    if failure.kind.of_names:
+        yield from (("names", run.client_ip) for run in failure.lookups)
     if failure.kind.holds_back:
         yield from (("quota", client) for client in failure.client_instance_ids)
     if failure.kind.of_clients:

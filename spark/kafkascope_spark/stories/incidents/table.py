@@ -12,6 +12,7 @@ Place = Literal[
     "path",
     "replication",
     "listener",
+    "name_server",
     "client_host",
     "client",
     "topic",
@@ -64,8 +65,8 @@ class IncidentRow(StoryRow):
     place: Annotated[
         Place | None,
         "where it failed: a broker, the path between a broker and hosts, the replication between brokers, a listener "
-        "(an address that never served anybody), a client, a topic, a group, a transaction, a principal (what one "
-        "client is allowed); null where nothing in the capture shows it",
+        "(an address that never served anybody), a name server, a host with clients, a client, a topic, a group, a "
+        "transaction, a principal (what one client is allowed); null where nothing in the capture shows it",
     ]
     node_id: Annotated[int | None, I32, "broker that failed; null where none did, or the capture does not show which"]
     hosts: Annotated[
@@ -113,7 +114,11 @@ class IncidentRow(StoryRow):
         tuple[str, ...],
         "stalls (stall_id) of earlier incidents that went on while this one did not serve their client, sorted",
     ]
-    longest_ms: Annotated[int, "the longest of them, milliseconds"]
+    longest_ms: Annotated[
+        int,
+        "the longest of them, milliseconds; or how long somebody waited for a name's address, or to be let in, if that "
+        "was longer",
+    ]
     how_known: Annotated[str, "what in the capture shows it"]
     evidence: Annotated[tuple[str, ...], "request ids (else conn_ids) that prove it, in order of time; at most 100"]
 

@@ -17,6 +17,7 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.stale_broker import STALE_BROKER
 from kafkascope_spark.stories.incidents.kinds.stale_client import STALE_CLIENT
 from kafkascope_spark.stories.incidents.leadership import Leader
+from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
@@ -484,6 +485,8 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
         report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1)
         failure.recoveries = [replace(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 1, 2), leader_reports=(report,))]
         failure.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
+    failure.lookups = [LookupRun("10.0.0.21", "10.0.0.53", False, 3, ("kafka-1.example",), NS, NS, None, None)]
+    failure.resources = {"kafka-1.example"}
     failure.topic_ids = {"old": NS, "new": 2 * NS}
     sentence = sentence_of(failure, 3 * NS, NS // 2)
     at_once = " at 00:00.500 (00:00:01.000 UTC): "

@@ -12,9 +12,9 @@ from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 
 MS = 1_000_000
-FOUND = Lookup("kafka-1.example", -1 * MS, "NOERROR", ("10.0.0.1",), ts_ns=-3 * MS)
-LATER = Lookup("kafka-2.example", 32 * MS, "NOERROR", ("10.0.0.2",), ts_ns=30 * MS)
-NOT_FOUND = Lookup("kafka-3.example", 41 * MS, "NXDOMAIN", (), ts_ns=40 * MS)
+FOUND = Lookup("10.0.0.53", "kafka-1.example", -1 * MS, "NOERROR", ("10.0.0.1",), ts_ns=-3 * MS)
+LATER = Lookup("10.0.0.53", "kafka-2.example", 32 * MS, "NOERROR", ("10.0.0.2",), ts_ns=30 * MS)
+NOT_FOUND = Lookup("10.0.0.53", "kafka-3.example", 41 * MS, "NXDOMAIN", (), ts_ns=40 * MS)
 CONSUMER = {"apis": {api_keys.METADATA, api_keys.FETCH}}
 
 

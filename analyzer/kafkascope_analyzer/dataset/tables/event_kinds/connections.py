@@ -179,6 +179,7 @@ class Silence(ClientEvent):
 class Lookup(ClientEvent):
     """A question to a name server, with its answer if there is one."""
 
+    server_ip: Annotated[str, DNS]
     name: Annotated[str, DNS]
     answer_ns: Annotated[int | None, DNS]
     rcode: Annotated[str | None, DNS]

@@ -1,0 +1,54 @@
+"""A name server that did not answer questions.
+
+Looks at questions without an answer within a second, over time, while answers to other questions of the same host are
+in the capture. Could be confused with a cut path between one host and the name server, which is said where the server
+answered others meanwhile; proved by its first answer afterwards.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _hosts(failure: Failure) -> list[str]:
+    return sorted({run.client_ip for run in failure.lookups})
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = sum(run.n for run in failure.lookups)
+    asked = f"{counted(n, 'question')} of {listed(_hosts(failure))} for {listed(sorted(failure.resources))}"
+    whom = "them, while it answered other hosts" if failure.hosts else "anybody"
+    return (
+        f"{failure.subject} did not answer {whom} {times.of(failure)}: {asked} had no answer within a second, and "
+        "clients that do not know an address cannot connect"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    server_ip, name = failure.lookups[0].server_ip, min(failure.resources)
+    if failure.hosts:
+        hosts = listed(_hosts(failure), MOST_COMMANDS)
+        yield f"Look for a firewall rule or route between {hosts} and {server_ip} (UDP and TCP port 53)."
+    else:
+        yield f"Look at the name server {server_ip} for that time."
+    yield f"To check, from one of the hosts: dig @{server_ip} {name}"
+    yield (
+        "Give these hosts a second name server (nameserver lines of /etc/resolv.conf, with options timeout:1 "
+        "attempts:2 to ask it sooner), or a cache of their own."
+    )
+
+
+DNS = Kind(
+    "dns",
+    "DNS server not answering",
+    plural="DNS servers not answering",
+    sentence=_sentence,
+    advice=_advice,
+    known="questions to the name server, and its answers",
+    place="name_server",
+    of_names=True,
+)

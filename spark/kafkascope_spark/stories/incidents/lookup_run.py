@@ -1,0 +1,93 @@
+"""How a name server responded to one client address: questions one after the other that went alike.
+
+An answer comes within milliseconds, or, where the server asks others first, within a second; resolvers ask again after
+five (resolv.conf, `timeout`). Kafka's clients look names up when they start and whenever they connect, so nothing of
+theirs is seen in a capture while nobody responds, but the questions.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
+from kafkascope_spark.stories.stage_rows import StageRow
+
+PROMPT_NS = 1_000_000_000
+MOST_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRun(StageRow):
+    """Questions of one client address to one name server, one after the other, that were all answered promptly, with
+    pauses of a second at most, or not.
+
+    n: how many; names: the first of those asked for, sorted; first_ns, last_ns: the first question and the last;
+    before_ns: the last prompt answer before them, after_ns: the first packet after them that shows that the server
+    responds again, None where there is none: a prompt answer, or a late one, if no further question is unanswered.
+    """
+
+    client_ip: str
+    server_ip: str
+    answered: bool
+    n: int
+    names: tuple[str, ...]
+    first_ns: int
+    last_ns: int
+    before_ns: int | None
+    after_ns: int | None
+
+
+def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Iterator[LookupRun]:
+    """The runs of one client address, by name server, in order of time. end_ns: end of the capture; whoever asked just
+    before it may have been answered. Where no answer to the address is in the capture, it may have them nowhere: none.
+    """
+    asked = sorted(
+        (each for each in lookups if not _is_cut(each, end_ns)), key=lambda each: (each.server_ip, each.ts_ns)
+    )
+    if not any(lookup.answer_ns is not None for lookup in asked):
+        return
+    for server_ip, of_server in groupby(asked, key=lambda lookup: lookup.server_ip):
+        runs = list(_alike(of_server))
+        for at, run in enumerate(runs):
+            before = max(filter(None, (each.answer_ns for each in runs[at - 1])), default=None) if at else None
+            following = runs[at + 1] if at + 1 < len(runs) else []
+            yield LookupRun(
+                client_ip=client_ip,
+                server_ip=server_ip,
+                answered=_is_prompt(run[0]),
+                n=len(run),
+                names=tuple(sorted({lookup.name for lookup in run}))[:MOST_NAMES],
+                first_ns=run[0].ts_ns,
+                last_ns=run[-1].ts_ns,
+                before_ns=before,
+                after_ns=_after_ns(run, following),
+            )
+
+
+def _alike(lookups: Iterable[Lookup]) -> Iterator[list[Lookup]]:
+    """Questions one after the other that went alike; prompt answers with a longer pause between them show nothing about
+    the time in between."""
+    run: list[Lookup] = []
+    for lookup in lookups:
+        is_alike = bool(run) and _is_prompt(run[-1]) is _is_prompt(lookup)
+        if run and not (is_alike and (not _is_prompt(lookup) or lookup.ts_ns - run[-1].ts_ns <= PROMPT_NS)):
+            yield run
+            run = []
+        run.append(lookup)
+    if run:
+        yield run
+
+
+def _is_cut(lookup: Lookup, end_ns: int) -> bool:
+    return lookup.answer_ns is None and lookup.ts_ns + PROMPT_NS > end_ns
+
+
+def _is_prompt(lookup: Lookup) -> bool:
+    return lookup.answer_ns is not None and lookup.answer_ns - lookup.ts_ns <= PROMPT_NS
+
+
+def _after_ns(run: list[Lookup], following: list[Lookup]) -> int | None:
+    last_ns = run[-1].ts_ns
+    late = (each.answer_ns for each in run if each.answer_ns is not None and each.answer_ns > last_ns)
+    prompt = (each.answer_ns for each in following if each.answer_ns is not None)
+    return min((*late, *prompt), default=None)

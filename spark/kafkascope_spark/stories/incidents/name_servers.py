@@ -1,0 +1,67 @@
+"""Name servers that answered nobody, or not some hosts, from the rows that say how each responded to a client address
+(lookup_run)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.dns import DNS
+from kafkascope_spark.stories.incidents.lookup_run import PROMPT_NS, LookupRun
+
+RETRY_NS = 5 * SECOND
+"""A resolver asks again after so long (resolv.conf, `timeout`)."""
+LEAST_NS = SECOND
+"""Questions that were all sent within so much of each other may share one lost packet."""
+
+
+def name_server_failures(runs: Iterable[LookupRun]) -> Iterator[Failure]:
+    """The failures, by name server, in order of time."""
+    of_server: dict[str, list[LookupRun]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: (run.first_ns, run.client_ip)):
+        of_server[run.server_ip].append(run)
+    for server_ip, mine in sorted(of_server.items()):
+        answered = [run for run in mine if run.answered]
+        for group in _together(run for run in mine if not run.answered):
+            if _is_repeated(group):
+                yield _failure(server_ip, group, answered)
+
+
+def _together(runs: Iterable[LookupRun]) -> Iterator[list[LookupRun]]:
+    """Runs of all hosts that have time in common, or begin before a resolver asks again; in groups."""
+    group: list[LookupRun] = []
+    until = 0
+    for run in runs:
+        if group and run.first_ns > until:
+            yield group
+            group, until = [], 0
+        group.append(run)
+        until = max(until, run.after_ns or run.last_ns + RETRY_NS)
+    if group:
+        yield group
+
+
+def _is_repeated(group: list[LookupRun]) -> bool:
+    first_ns, last_ns = min(run.first_ns for run in group), max(run.last_ns for run in group)
+    return last_ns - first_ns >= LEAST_NS
+
+
+def _failure(server_ip: str, group: list[LookupRun], answered: list[LookupRun]) -> Failure:
+    """The failure of the server; of the way to it, where it answered other hosts meanwhile."""
+    hosts = frozenset(run.client_ip for run in group)
+    first_ns, last_ns = min(run.first_ns for run in group), max(run.last_ns for run in group)
+    others = [run for run in answered if run.client_ip not in hosts]
+    is_alone = any(first_ns + PROMPT_NS < time < last_ns for run in others for time in (run.first_ns, run.last_ns))
+    known = [run for run in answered if not (is_alone and run in others)]
+    before = [run.last_ns for run in known if run.last_ns < first_ns]
+    after = [run.first_ns for run in known if run.first_ns > last_ns]
+    after += [run.after_ns for run in group if run.after_ns is not None and run.after_ns > last_ns]
+    before += [run.before_ns for run in group if run.before_ns is not None and run.before_ns < first_ns]
+    end_ns = min(after, default=None)
+    failure = Failure(DNS, f"DNS server {server_ip}", first_ns, end_ns)
+    failure.hosts = hosts if is_alone else frozenset()
+    failure.lookups = sorted(group, key=lambda run: (run.first_ns, run.client_ip))
+    failure.resources = {name for run in group for name in run.names}
+    failure.fault = Fault(max(before, default=None), first_ns, last_ns, end_ns)
+    failure.waited_ms = max((run.after_ns or run.last_ns) - run.first_ns for run in group) // 1_000_000
+    return failure
