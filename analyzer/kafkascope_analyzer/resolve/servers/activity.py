@@ -19,6 +19,7 @@ from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
 from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
+from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
 from kafkascope_analyzer.resolve.servers.rows import ServerRows, host_rows, sign_rows
@@ -61,6 +62,7 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, u
         activity.take(runs)
     waits = cut_waits(gather_waits(hosts, activity.first_payload_ns), uncovered)
     waits = with_slow_responses(waits, hosts)
+    absent = host_silence_rows(waits, activity.gaps(activity.of_hosts.runs()), hosts)
     waits = _of_interest(waits, activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
     windows = _windows(waits, lost, activity)
@@ -80,7 +82,9 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, u
     met = host_rows(hosts, activity.contacts)
     silences = gather_silences(hosts, activity.capture_ns[1], uncovered)
     losses, slow = loss_rows(hosts), slow_rows(hosts, activity.capture_ns)
-    return ServerRows(met, losses, slow, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
+    return ServerRows(
+        met, losses, slow, absent, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences
+    )
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:

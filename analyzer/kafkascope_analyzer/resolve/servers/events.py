@@ -10,6 +10,7 @@ from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
+    HostSilence,
     LifeSign,
     PacketLoss,
     ServerConnection,
@@ -26,7 +27,7 @@ from kafkascope_analyzer.resolve.servers.waits import LAYERS
 class ServerEvents(EventSource):
     """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
 
-    KINDS = (ServerHost, PacketLoss, SlowProcess, ServerConnection, ServerWait, LifeSign)
+    KINDS = (ServerHost, PacketLoss, SlowProcess, HostSilence, ServerConnection, ServerWait, LifeSign)
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
@@ -38,6 +39,7 @@ class ServerEvents(EventSource):
             (_host_events, self._servers.hosts),
             (_loss_events, self._servers.losses),
             (_slow_events, self._servers.slow),
+            (_silence_events, self._servers.absent),
             (_connection_events, self._servers.lost),
             (_wait_events, self._servers.waits),
             (_sign_events, self._servers.signs),
@@ -57,6 +59,10 @@ def _loss_events(rows: pa.Table) -> pa.Table:
 
 def _slow_events(rows: pa.Table) -> pa.Table:
     return _events(SlowProcess, rows, "first_ns", "first_packet")
+
+
+def _silence_events(rows: pa.Table) -> pa.Table:
+    return _events(HostSilence, rows, "first_ns", "first_packet")
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:

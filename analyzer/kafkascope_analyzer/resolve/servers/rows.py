@@ -32,6 +32,7 @@ class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
     hosts: who talked to a server. losses: when packets between the two were lost. slow: when its process was slow.
+    absent: when a host sent nothing to anybody, though the server sent again (host_silences).
     waits: who waited for it. lost: which connections it ended or did not accept. signs: when it sent packets. silences,
     which have conn_id only: when clients were silent, who are hosts like servers (client_silences).
     """
@@ -39,6 +40,7 @@ class ServerRows:
     hosts: pa.Table = field(default_factory=_nothing)
     losses: pa.Table = field(default_factory=_nothing)
     slow: pa.Table = field(default_factory=_nothing)
+    absent: pa.Table = field(default_factory=_nothing)
     waits: pa.Table = field(default_factory=_nothing)
     lost: pa.Table = field(default_factory=_nothing)
     signs: pa.Table = field(default_factory=_nothing)

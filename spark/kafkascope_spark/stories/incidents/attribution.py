@@ -32,6 +32,11 @@ def under_quota(stall: Stall, among: Candidates) -> Failure | None:
     return _failure(among.longest([("quota", stall.client_instance_id)]))
 
 
+def at_unreachable_host(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure of the host on which the client runs."""
+    return _failure(among.longest([("host", stall.client_ip)]))
+
+
 def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     """The failure of the broker that was waited on, while it did not serve the host that waited."""
     if stall.node_id is None:
@@ -128,6 +133,7 @@ def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
 
 RULES: tuple[Rule, ...] = (
     under_quota,
+    at_unreachable_host,
     at_failed_broker,
     of_client_at_fault,
     behind_failed_replica,

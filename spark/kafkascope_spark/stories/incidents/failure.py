@@ -73,6 +73,8 @@ class Kind:
     """Whether a broker failed for everybody."""
     of_path: bool = False
     """Whether a broker failed for some hosts only."""
+    of_host: bool = False
+    """Whether a host with clients failed: whatever waits there, or for a member there, waits for it."""
     of_listener: bool = False
     """Whether nobody was ever served at an address."""
     of_clients: bool = False
@@ -147,6 +149,8 @@ class Failure:
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
     """Of clients: when each sent nothing."""
+    served_meanwhile: frozenset[str] = frozenset()
+    """Of hosts: the others that were served at that time."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     lookups: list[LookupRun] = field(default_factory=list)

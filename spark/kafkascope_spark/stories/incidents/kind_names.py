@@ -7,6 +7,7 @@ INCIDENT_KINDS = (
     "broker_frozen",
     "broker_slow",
     "zookeeper_session",
+    "client_host",
     "path",
     "dead_flow",
     "replication",

@@ -21,6 +21,7 @@ from kafkascope_spark.stories.incidents.attribution import (
 )
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
+from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
@@ -192,6 +193,7 @@ class Incidents:
         of_clients = [
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
             *self._found("listeners", self._listeners.failures),
+            *self._found("client hosts", lambda: unreachable_hosts(self._states)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
         by_themselves = self._left(

@@ -22,7 +22,7 @@ LEAST_OVERLAP_NS = SECOND // 2
 OF_NAMED_NODES, OF_UNKNOWN_NODES = ("replica", True), ("replica", False)
 """Keys of what fails for all that wait for replicas: brokers whose node ids are known, with failed paths between
 brokers; and other brokers."""
-_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "flow_dead"})
+_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "flow_dead", "host_silent"})
 """States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
 _OF_PLACES = ("commit", "membership")
 """Kinds of stalls of members that wait for their coordinators."""
@@ -61,10 +61,10 @@ class KnownFailures:
                         self._recoveries.add(key, row.start_ns, until, (row.start_ns, failure))
 
     def _add_states(self, failure: Failure) -> None:
-        for state in failure.states if failure.node_id is not None else ():
-            if state.state in _UNACKNOWLEDGED_STATES and state.to_ns is not None:
-                until = 2 * state.to_ns - state.from_ns
-                self._sent_again.add(("state", (failure.node_id, state.host)), state.to_ns, until, failure)
+        for state in failure.states:
+            if state.state in _UNACKNOWLEDGED_STATES and None not in (state.to_ns, state.node_id):
+                until = 2 * state.until_ns - state.from_ns
+                self._sent_again.add(("state", (state.node_id, state.host)), state.until_ns, until, failure)
 
     def add_stall(self, stall: Stall, failure: Failure) -> None:
         """Add a stall that belongs to a failure."""
@@ -117,6 +117,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES
     if failure.kind.of_path:
         yield from (("path", host) for host in failure.hosts)
+    if failure.kind.of_host:
+        yield from (("host", host) for host in failure.hosts)
     if failure.kind.of_names:
         yield from (("names", run.client_ip) for run in failure.lookups)
     if failure.kind.holds_back:

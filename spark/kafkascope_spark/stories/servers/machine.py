@@ -2,6 +2,7 @@
 
 down       its connections ended within moments, new ones are refused, and nobody is served (down)
 silent     no packet comes while the host waits for one (silent)
+host_silent  the host sends nothing to anybody, though the server sends again (host_silent)
 refusing   the host's connections are refused while others are served (refusing), or the process works (down)
 lossy      packets come, several of them late because they had to be sent again (lossy)
 frozen     packets come, and nothing of the process, while somebody waits for it (frozen)

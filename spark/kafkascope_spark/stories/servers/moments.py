@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
+    HostSilence,
     LifeSign,
     PacketLoss,
     ServerConnection,
@@ -10,7 +11,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     SlowProcess,
 )
 
-WithPackets = LifeSign | PacketLoss | ServerConnection | ServerWait | SlowProcess
+WithPackets = HostSilence | LifeSign | PacketLoss | ServerConnection | ServerWait | SlowProcess
 """Events that name their first and last packet."""
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostKind,
+    HostSilence,
     LifeSign,
     PacketLoss,
     ServerConnection,
@@ -22,7 +23,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
 )
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of, moment_of
 
-ServerEvent = ServerHost | PacketLoss | SlowProcess | ServerConnection | ServerWait | LifeSign
+ServerEvent = ServerHost | PacketLoss | SlowProcess | HostSilence | ServerConnection | ServerWait | LifeSign
 ANYBODY = ""
 """As a host: all of them together."""
 
@@ -149,6 +150,7 @@ class ServerRecord:
     hosts: dict[str, Host] = field(default_factory=dict)
     losses: list[PacketLoss] = field(default_factory=list)
     slow: list[SlowProcess] = field(default_factory=list)
+    absent: list[HostSilence] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
     last_seen_ns: dict[str, int] = field(default_factory=dict)
@@ -162,6 +164,8 @@ class ServerRecord:
             self.losses.append(event)
         elif isinstance(event, SlowProcess):
             self.slow.append(event)
+        elif isinstance(event, HostSilence):
+            self.absent.append(event)
         elif isinstance(event, ServerConnection):
             self._take_connection(conn_id, event)
         elif isinstance(event, ServerWait):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
+from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
@@ -27,10 +28,11 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     """The states of a server, host by host, in order of time. Where the clock was set back during a bad stretch, nobody
     knows how long it was: it is left out."""
     down = down_stretches(server)
+    absent = host_silent_stretches(server)
     silent = silent_stretches(server, down)
     frozen = frozen_stretches(server, down + silent)
-    lossy = lossy_stretches(server, down + silent + frozen)
-    bad = down + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
+    lossy = lossy_stretches(server, down + silent + frozen + absent)
+    bad = down + absent + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)
     bad += idle_stretches(server, down)

@@ -7,7 +7,9 @@ from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, decla
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 
-StateName = Literal["serving", "slow", "lossy", "flow_dead", "frozen", "down", "silent", "refusing", "unknown"]
+StateName = Literal[
+    "serving", "slow", "lossy", "flow_dead", "frozen", "down", "silent", "host_silent", "refusing", "unknown"
+]
 STATES: tuple[StateName, ...] = get_args(StateName)
 Unacknowledged = Literal["host", "broker", "both"]
 
@@ -37,8 +39,9 @@ class BrokerState(StoryRow):
         "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
         "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
         "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
-        "sends, though it talks to others), refusing (new connections of this host are refused, while others or "
-        "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
+        "sends, though it talks to others), host_silent (the host sends nothing to anybody, and acknowledges nothing "
+        "of what the broker sends again and again), refusing (new connections of this host are refused, while others "
+        "or older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
         "a bad stretch)",
     ]
     unacknowledged: Annotated[

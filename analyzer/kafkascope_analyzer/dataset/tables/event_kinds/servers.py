@@ -113,6 +113,32 @@ class SlowProcess(Event):
 
 
 @event_kind(
+    "host_silence",
+    "time in which a host sent nothing to anybody, though the server sent again what the host had not acknowledged",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class HostSilence(Event):
+    """A host sent nothing to anybody, and acknowledged nothing of what the server sent."""
+
+    host: Annotated[str, "address of the host"]
+    n_connections: Annotated[int, "connections on which the server waited for an acknowledgment"]
+    before_ns: Annotated[int, "the last packet of the host to anybody"]
+    before_packet_no: Annotated[int | None, "the packet of that"]
+    first_ns: Annotated[int, "the first packet of the server that the host did not acknowledge"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "the last of these"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
+    until_ns: Annotated[int | None, "the first packet of the host afterwards; null where none came"]
+    until_packet_no: Annotated[int | None, "the packet of that"]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
     "server_wait",
     "time in which a host waited for the server, or the server for the host to acknowledge what it sent",
     key_kind="server",

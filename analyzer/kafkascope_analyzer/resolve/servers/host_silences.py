@@ -1,0 +1,71 @@
+"""When a host sent nothing to anybody, though servers sent again and again what it had not acknowledged.
+
+A host whose process ended still acknowledges or resets: its kernel does. One that does neither is unreachable, or off.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
+from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
+from kafkascope_analyzer.resolve.servers.waits import DELIVERY, Waits
+
+LATEST_NS = 500_000_000
+"""A host delays an acknowledgment by so much at most (RFC 9293)."""
+LEAST_NS = 3_000_000_000
+"""A shorter silence is one that a server's second retransmission may end."""
+
+
+def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
+    """One row per server, host and silence.
+
+    waits: those of servers for acknowledgments among others; gaps: in what the hosts sent to anybody.
+    Columns: key, conn_id, host; before_ns, before_packet: the host's last packet before; first_ns, first_packet,
+    last_ns, last_packet: the first and the last packet that a server sent without an acknowledgment; until_ns,
+    until_packet: the host's first packet afterwards, null where none came; n_connections.
+    """
+    waits = waits.taken(np.flatnonzero(waits.layer == DELIVERY))
+    host = hosts.host[waits.conn]
+    gap = first_ending_after(gaps, host, waits.asked_ns + LATEST_NS)
+    known = np.flatnonzero(gap >= 0)
+    waits, gap = waits.taken(known), gap[known]
+    is_inside = (gaps.first_packet[gap] > 0) & (gaps.first_ns[gap] <= waits.asked_ns + LATEST_NS)
+    chosen = np.flatnonzero(is_inside & (gaps.last_ns[gap] - gaps.first_ns[gap] >= LEAST_NS))
+    waits, gap = waits.taken(chosen), gap[chosen]
+    order = np.lexsort((waits.asked_packet, waits.asked_ns, waits.pair, gap))
+    waits, gap = waits.taken(order), gap[order]
+    begins = np.append(True, (np.diff(gap) != 0) | (np.diff(waits.pair) != 0))[: len(gap)]
+    return _table(waits, gaps.taken(gap), np.flatnonzero(begins), hosts)
+
+
+def _table(waits: Waits, gaps: Runs, first: Ints, hosts: ServerHosts) -> pa.Table:
+    """waits, gaps: row by row; first: the rows with which groups begin."""
+    shown_ns, shown_packet = _last_shown(waits, gaps)
+    groups = np.split(np.arange(len(waits.conn)), first[1:]) if len(first) else []
+    last = np.array([rows[np.argmax(shown_ns[rows])] for rows in groups], np.int64)
+    is_open = gaps.last_packet[first] == 0
+    return pa.table(
+        {
+            "key": hosts.keys.take(pa.array(waits.server[first])),
+            "conn_id": hosts.connections["conn_id"].combine_chunks().take(pa.array(waits.conn[first])),
+            "host": pa.array(hosts.hosts, pa.string()).take(pa.array(hosts.host[waits.conn[first]])),
+            "before_ns": pa.array(gaps.first_ns[first]),
+            "before_packet": pa.array(gaps.first_packet[first]),
+            "first_ns": pa.array(waits.asked_ns[first]),
+            "first_packet": pa.array(waits.asked_packet[first]),
+            "last_ns": pa.array(shown_ns[last]),
+            "last_packet": pa.array(shown_packet[last]),
+            "until_ns": pa.array(gaps.last_ns[first], mask=is_open),
+            "until_packet": pa.array(gaps.last_packet[first], mask=is_open),
+            "n_connections": pa.array([len(np.unique(waits.conn[rows])) for rows in groups], pa.int64()),
+        }
+    )
+
+
+def _last_shown(waits: Waits, gaps: Runs) -> tuple[Ints, Ints]:
+    """When each wait last shows the silence, and the packet, where that is known. Of one that went on after it the last
+    attempt before its end came in the second half of the time until then, as TCP doubles the time between its attempts
+    (RFC 6298, 5.5)."""
+    is_inside = waits.last_ns <= gaps.last_ns
+    half = waits.asked_ns + (gaps.last_ns - waits.asked_ns) // 2
+    return np.where(is_inside, waits.last_ns, half), np.where(is_inside, waits.last_packet, 0)

@@ -1,0 +1,53 @@
+"""A host with clients that was unreachable, or off.
+
+Looks at packets of brokers that were sent again and again without an acknowledgment, while the host sent nothing to
+anybody. Could be confused with a process that ended, whose kernel acknowledges or resets; with a cut path, where the
+host goes on sending to others; and with a place of capture that lost the packets of that host. Proved by other hosts
+that were served meanwhile.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS, lower
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n_hosts, n_servers = len(failure.hosts), len({state.server for state in failure.states})
+    who = f"Client host{'' if n_hosts == 1 else 's'} {failure.subject} {'was' if n_hosts == 1 else 'were'} unreachable"
+    what = f"nothing came from {'it' if n_hosts == 1 else 'them'}"
+    tries = f"and {counted(n_servers, 'broker')} sent again and again what was not acknowledged"
+    others = counted(len(failure.served_meanwhile), "other host")
+    contrast = f"while {others} {'was' if len(failure.served_meanwhile) == 1 else 'were'} served"
+    if not failure.served_meanwhile:
+        contrast = "while the capture shows no other host that was served: the network of the brokers, or the place of "
+        contrast += "capture, would look the same"
+    return f"{who} {times.of(failure)}: {what}, {tries}, {contrast}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
+    yield (
+        f"Look at {hosts} for that time: its network interface and the switch port (ip -s link, dmesg), a migration or "
+        "pause of the virtual machine, a restart."
+    )
+    yield "The brokers worked."
+    yield lower(
+        ("session_timeout",), observed.libraries, "are taken for lost, so that others take over their partitions,"
+    )
+
+
+CLIENT_HOST = Kind(
+    "client_host",
+    "client host unreachable",
+    plural="client hosts unreachable",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="client_host",
+    states=frozenset({"host_silent"}),
+    of_host=True,
+)

@@ -1,0 +1,17 @@
+"""When a host sent nothing to anybody, though the server sent again and again what the host did not acknowledge: the
+host, or its way to everybody, failed, and not the server."""
+
+from kafkascope_spark.stories.servers.moments import first_of, last_of, moment_of
+from kafkascope_spark.stories.servers.record import ServerRecord
+from kafkascope_spark.stories.servers.stretch import Stretch
+
+
+def host_silent_stretches(server: ServerRecord) -> list[Stretch]:
+    """The stretches, by host: from its last packet to anybody to the first afterwards."""
+    found = []
+    for silence in server.absent:
+        begin = moment_of(silence.before_ns, silence.before_packet_no)
+        end = None if silence.until_ns is None else moment_of(silence.until_ns, silence.until_packet_no)
+        moments = [first_of(silence), last_of(silence)]
+        found.append(Stretch(silence.host, "host_silent", begin, end, True, silence.n_connections, moments))
+    return found
