@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
+from kafkascope_analyzer.resolve.servers.spilled_runs import NEVER_NS
 from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES
 from kafkascope_analyzer.scan.liveness_spans import WAITS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -25,7 +26,8 @@ LEAST_DELIVERY_NS, LEAST_RETRY_NS = 1_000_000_000, 100_000_000
 """A wait for an acknowledgment is of interest when it took so long and the server sent again meanwhile."""
 LOST_KINDS = ("fin_server", "rst_server", "refused", "unanswered", "open", "accepted")
 """How a connection ended: FIN or RST of the server first; refused with RST; its SYN not answered (so far). accepted: it
-did not end so, and is the first to be accepted after one that was not."""
+did not end so, and is the first to be accepted after one that was not, or the first on which the server sent payload
+after one that it closed without any."""
 _CLOSED = LOST_KINDS[:3]
 _REFUSED, _UNANSWERED, _OPEN, _ACCEPTED = (
     LOST_KINDS.index(name) for name in ("refused", "unanswered", "open", "accepted")
@@ -234,6 +236,9 @@ def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnecti
     kind = np.where(silent, np.where(unanswered, _UNANSWERED, _OPEN), kind)
     not_accepted = np.flatnonzero((kind >= _REFUSED) & (hosts.pair >= 0))
     first = _accepted_after(hosts, np.flatnonzero((synack > 0) & (hosts.pair >= 0)), not_accepted)
+    served = (synack > 0) & (first_payload_ns < NEVER_NS) & (hosts.pair >= 0)
+    turned_away = np.flatnonzero((synack > 0) & ~served & (kind >= 0) & (kind < _REFUSED) & (hosts.pair >= 0))
+    first = np.union1d(first, _accepted_after(hosts, np.flatnonzero(served), turned_away))
     kind[first[kind[first] == NONE]] = _ACCEPTED
     conn = np.flatnonzero((kind >= 0) & (hosts.pair >= 0))
     ended = np.where(kind == _ACCEPTED, synack, np.where(closed > 0, closed, rows["last_ns"].to_numpy()))

@@ -30,7 +30,7 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
         together.hosts |= {rows[0].host}
         together.subject = listed(sorted(together.hosts))
     for failure in failures:
-        failure.served_meanwhile = _served_meanwhile(known, failure)
+        failure.served_meanwhile = served_meanwhile(known, failure)
     return failures
 
 
@@ -46,7 +46,7 @@ def _is_together(failure: Failure, rows: list[BrokerState]) -> bool:
     return abs(rows[0].from_ns - failure.start_ns) <= SAME_NS and abs(rows[0].until_ns - until) <= SAME_NS
 
 
-def _served_meanwhile(states: Iterable[BrokerState], failure: Failure) -> frozenset[str]:
+def served_meanwhile(states: Iterable[BrokerState], failure: Failure) -> frozenset[str]:
     """The other hosts with clients that were served at some time of the failure."""
     until = FOREVER if failure.end_ns is None else failure.end_ns
     serving = (row for row in states if row.state == "serving" and row.host_kind == "client")

@@ -12,6 +12,7 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "listener",
+    "connection_limit",
     "dns",
     "stale_broker",
     "stale_client",

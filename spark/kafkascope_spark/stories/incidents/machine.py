@@ -46,6 +46,7 @@ from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, mo
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.topics import is_of_group
+from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -196,6 +197,7 @@ class Incidents:
             *self._found("client hosts", lambda: unreachable_hosts(self._states)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
+        of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))
         by_themselves = self._left(
             attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
         )

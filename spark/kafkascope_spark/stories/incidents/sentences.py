@@ -111,6 +111,8 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r.client_instance_id for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
+    if failure.waited_ms:
+        return f"Somebody waited for it for {duration(failure.waited_ms * 1_000_000)} at least."
     if failure.is_lossy:
         return "Requests and responses came late because of it, responses later than where they were captured."
     return f"Nobody{' else' if failure.earlier_stalls else ''} stalled because of it."

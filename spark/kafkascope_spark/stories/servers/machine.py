@@ -4,6 +4,7 @@ down       its connections ended within moments, new ones are refused, and nobod
 silent     no packet comes while the host waits for one (silent)
 host_silent  the host sends nothing to anybody, though the server sends again (host_silent)
 refusing   the host's connections are refused while others are served (refusing), or the process works (down)
+turned_away  the host's connections are accepted, and closed at once (turned_away)
 lossy      packets come, several of them late because they had to be sent again (lossy)
 frozen     packets come, and nothing of the process, while somebody waits for it (frozen)
 flow_dead  one connection is dead, while others of the host work (dead_flow)

@@ -14,6 +14,7 @@ from kafkascope_spark.stories.servers.silent import silent_stretches
 from kafkascope_spark.stories.servers.slow import slow_stretches
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
 from kafkascope_spark.stories.servers.table import BrokerState, Unacknowledged
+from kafkascope_spark.stories.servers.turned_away import turned_away_stretches
 
 _MOST_EVIDENCE = 32
 _UNACKNOWLEDGED: dict[frozenset[str], Unacknowledged] = {
@@ -33,6 +34,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     frozen = frozen_stretches(server, down + silent)
     lossy = lossy_stretches(server, down + silent + frozen + absent)
     bad = down + absent + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
+    bad += turned_away_stretches(server, bad)
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)
     bad += idle_stretches(server, down)

@@ -8,7 +8,17 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import HostKind
 
 StateName = Literal[
-    "serving", "slow", "lossy", "flow_dead", "frozen", "down", "silent", "host_silent", "refusing", "unknown"
+    "serving",
+    "slow",
+    "lossy",
+    "flow_dead",
+    "frozen",
+    "down",
+    "silent",
+    "host_silent",
+    "refusing",
+    "turned_away",
+    "unknown",
 ]
 STATES: tuple[StateName, ...] = get_args(StateName)
 Unacknowledged = Literal["host", "broker", "both"]
@@ -41,7 +51,8 @@ class BrokerState(StoryRow):
         "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
         "sends, though it talks to others), host_silent (the host sends nothing to anybody, and acknowledges nothing "
         "of what the broker sends again and again), refusing (new connections of this host are refused, while others "
-        "or older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
+        "or older ones are served, or the broker works with other brokers), turned_away (new connections of this host "
+        "are accepted, and closed at once before the broker sends anything), unknown (nobody waited for anything after "
         "a bad stretch)",
     ]
     unacknowledged: Annotated[

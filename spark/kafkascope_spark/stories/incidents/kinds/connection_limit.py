@@ -1,0 +1,61 @@
+"""Brokers that accepted connections of a host and closed them at once, as at a connection limit.
+
+Looks at connections that the broker closed before it had sent anything, several in a row. Could be confused with a
+client that speaks another protocol than the listener, which is told as such where other connections show what the
+listener takes; with a broker that stops, which refuses connections or closes old ones too; and with a load balancer
+that has no backend. Proved by other hosts that were served meanwhile.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _brokers(failure: Failure) -> str:
+    return listed(sorted({state.broker for state in failure.states}))
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = sum(state.n_waiting for state in failure.states)
+    closed = f"{counted(n, 'new connection')} {'was' if n == 1 else 'were'} accepted and closed before any response"
+    others = len(failure.served_meanwhile)
+    contrast = f"{counted(others, 'other host')} {'was' if others == 1 else 'were'} served meanwhile"
+    if not others:
+        contrast = "the capture shows no other host that was served meanwhile"
+    return (
+        f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, as at a connection "
+        f"limit; {contrast}"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    hosts = listed(sorted(failure.hosts))
+    limit = (
+        "max.connections.per.ip and max.connections.per.ip.overrides" if failure.served_meanwhile else "max.connections"
+    )
+    yield (
+        f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds: "
+        f"kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
+    )
+    yield (
+        "Raise the limit where these connections are wanted; where they are not, look for clients that open more "
+        "connections than they close. A higher limit lets one host take more of the brokers' threads and memory."
+    )
+    yield "Where a load balancer stands before the brokers, look at whether it had a backend."
+
+
+CONNECTION_LIMIT = Kind(
+    "connection_limit",
+    "connections turned away",
+    plural="times when connections were turned away",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="listener",
+    states=frozenset({"turned_away"}),
+    of_host=True,
+)

@@ -1,0 +1,62 @@
+"""Hosts whose connections brokers accepted and closed at once (state turned_away)."""
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.client_hosts import served_meanwhile
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.connection_limit import CONNECTION_LIMIT
+from kafkascope_spark.stories.servers.table import BrokerState
+
+
+def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -> list[Failure]:
+    """The failures, in order of time: stretches that have time in common are one, whichever broker or host shows them.
+    known: those of clients that speak what a listener does not take: they are closed for that."""
+    rows = list(states)
+    misused = [failure for failure in known if failure.misuse is not None]
+    away = [row for row in rows if row.state == "turned_away" and row.host_kind == "client"]
+    failures: list[Failure] = []
+    until_ns = 0
+    for row in sorted(away, key=attrgetter("from_ns", "server", "host")):
+        if any(_is_misuse(row, failure) for failure in misused):
+            continue
+        if not failures or row.from_ns > until_ns:
+            failures.append(Failure(CONNECTION_LIMIT, "", row.from_ns, row.to_ns))
+            until_ns = 0
+        failures[-1].states.append(row)
+        until_ns = max(until_ns, row.until_ns)
+    for failure in failures:
+        _complete(failure, rows)
+    return failures
+
+
+def _is_misuse(row: BrokerState, failure: Failure) -> bool:
+    servers = () if failure.misuse is None else failure.misuse.servers
+    return row.host in failure.hosts and row.server in servers and failure.overlap_ns(row.from_ns, row.to_ns) >= 0
+
+
+def _complete(failure: Failure, rows: Iterable[BrokerState]) -> None:
+    ends = [row.until_ns for row in failure.states]
+    failure.end_ns = None if max(ends) == FOREVER else max(ends)
+    failure.hosts = frozenset(row.host for row in failure.states)
+    failure.servers = frozenset(row.server for row in failure.states)
+    failure.subject = listed(sorted(failure.hosts))
+    failure.served_meanwhile = served_meanwhile(rows, failure)
+    failure.fault = _fault(failure)
+    longest = max(failure.states, key=lambda row: row.shown_to_ns - row.shown_from_ns)
+    failure.waited_ms = (longest.shown_to_ns - longest.shown_from_ns) // 1_000_000
+
+
+def _fault(failure: Failure) -> Fault:
+    """Between the last connection that was closed and the first that was served, wherever that was."""
+    last_ns = max(row.shown_to_ns for row in failure.states)
+    served = (row.after_ns for row in failure.states if row.after_ns is not None and row.after_ns > last_ns)
+    return Fault(
+        max(row.before_ns for row in failure.states),
+        min(row.shown_from_ns for row in failure.states),
+        last_ns,
+        min(served, default=None),
+    )

@@ -1,0 +1,69 @@
+"""When a server accepted connections of a host and closed them at once, before it had sent anything: as a broker does
+whose connection limit is reached (max.connections.per.ip, max.connections), or a load balancer without a backend."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from kafkascope_spark.stories.servers.record import Host, Lost, ServerRecord
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
+
+_CLOSED = ("fin_server", "rst_server")
+_AT_ONCE_NS = 2 * SECOND_NS
+_LEAST = 3
+"""So many connections, one after the other, are no accident."""
+
+
+def turned_away_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
+    """The stretches, by host. others: those of states that explain more."""
+    explained = stretches_by_host(others)
+    hosts: dict[str, list[Lost]] = defaultdict(list)
+    for lost in sorted(server.lost, key=lambda each: each.began):
+        if not explained[lost.host].cover(lost.ended.ts_ns):
+            hosts[lost.host].append(lost)
+    found = []
+    for name, mine in hosts.items():
+        host = server.hosts.get(name)
+        if host is not None:
+            found += [_stretch(server, host, away, served) for away, served in _runs(mine) if len(away) >= _LEAST]
+    return found
+
+
+def _runs(mine: Iterable[Lost]) -> Iterator[tuple[list[Lost], Lost | None]]:
+    """Connections of one host, in order, that were closed at once, with the first afterwards that was served, or None.
+    Where none is tried for long, what was tried before is a run of its own."""
+    away: list[Lost] = []
+    for each in mine:
+        if _is_turned_away(each):
+            if away and each.began.ts_ns - away[-1].ended.ts_ns > patience_ns(
+                away[0].ended.ts_ns, away[-1].ended.ts_ns
+            ):
+                yield away, None
+                away = []
+            away.append(each)
+        elif away and each.accepted is not None and (each.served or each.kind == "accepted"):
+            yield away, each
+            away = []
+    if away:
+        yield away, None
+
+
+def _patience_ns(away: list[Lost]) -> int:
+    return patience_ns(away[0].ended.ts_ns, away[-1].ended.ts_ns)
+
+
+def _is_turned_away(lost: Lost) -> bool:
+    if lost.kind not in _CLOSED or lost.served or lost.accepted is None:
+        return False
+    return lost.ended.ts_ns - lost.accepted.ts_ns <= _AT_ONCE_NS
+
+
+def _stretch(server: ServerRecord, host: Host, away: list[Lost], served: Lost | None) -> Stretch:
+    """From the first connection that was closed to the first that was served, where that comes soon enough for the
+    host to have gone on trying. Nothing says when the state began: older connections go on."""
+    moments = [each.ended for each in away]
+    end = None if served is None else served.accepted
+    if server.end_ns(end) - moments[-1].ts_ns > _patience_ns(away):
+        end = moments[-1]
+    begin = moments[0]
+    since_ns = server.start_ns(host.first)
+    return Stretch(host.host, "turned_away", begin, end, True, len(away), moments, lead_ns=begin.ts_ns - since_ns)
