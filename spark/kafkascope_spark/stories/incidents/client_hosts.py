@@ -1,7 +1,9 @@
-"""Hosts with clients that nobody reached: they sent nothing to anybody, and acknowledged nothing, while servers sent
-again and again (state host_silent)."""
+"""Hosts with clients that nobody reached. Either they sent nothing to anybody, and acknowledged nothing, while servers
+sent again and again (state host_silent); or no broker that they talk to reached them or was reached by them at one
+time, where others were served: what failed of one host at all brokers failed at that host."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
@@ -13,6 +15,11 @@ from kafkascope_spark.stories.servers.table import BrokerState
 
 SAME_NS = SECOND
 """Hosts that fell silent, and came back, within so much of each other failed together."""
+
+_CUT = frozenset({"silent", "refusing", "down"})
+"""States in which nothing goes between a host and a broker."""
+_LEAST_BROKERS = 2
+"""With one broker only, its path looks the same."""
 
 
 def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
@@ -32,6 +39,84 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     for failure in failures:
         failure.served_meanwhile = served_meanwhile(known, failure)
     return failures
+
+
+def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
+    """The failures of brokers and paths, of which those that one host has at all its brokers at one time are a failure
+    of that host. states: rows of broker_states."""
+    known = list(states)
+    brokers = _brokers_of_hosts(known)
+    left = list(failures)
+    of_hosts: list[Failure] = []
+    for host in sorted({host for failure in left for host in _hosts_of(failure)}):
+        for group in _at_one_time(failure for failure in left if _is_cut(failure, host)):
+            cut = {_broker(row) for failure in group for row in failure.states if row.host == host}
+            if len(cut) >= _LEAST_BROKERS and cut >= brokers[host]:
+                of_hosts.append(_of_host(host, group, known))
+                left = [failure for failure in left if failure not in group or _without_host(failure, host)]
+    return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
+
+
+def _hosts_of(failure: Failure) -> set[str]:
+    return {row.host for row in failure.states if row.host_kind == "client"}
+
+
+def _broker(row: BrokerState) -> int | str:
+    return row.server_ip if row.node_id is None else row.node_id
+
+
+def _brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[int | str]]:
+    """The brokers that served each host at some time."""
+    found: dict[str, set[int | str]] = defaultdict(set)
+    for row in states:
+        if row.state == "serving":
+            found[row.host].add(_broker(row))
+    return found
+
+
+def _is_cut(failure: Failure, host: str) -> bool:
+    """Whether nothing went between the host and a broker, while others were served, or nobody else asked."""
+    mine = [row for row in failure.states if row.host == host]
+    return (
+        bool(mine) and (failure.kind.of_path or _hosts_of(failure) == {host}) and _CUT.issuperset(r.state for r in mine)
+    )
+
+
+def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
+    """Failures that all have time in common, in groups."""
+    group: list[Failure] = []
+    for failure in sorted(failures, key=lambda f: f.start_ns):
+        until = min((FOREVER if f.end_ns is None else f.end_ns for f in group), default=FOREVER)
+        if group and failure.start_ns >= until:
+            yield group
+            group = []
+        group.append(failure)
+    if group:
+        yield group
+
+
+def _of_host(host: str, group: Collection[Failure], states: Iterable[BrokerState]) -> Failure:
+    """The failure of a host, from the first broker that was cut to the first that was reached."""
+    rows = [row for failure in group for row in failure.states if row.host == host]
+    first_served, last_served = min(row.until_ns for row in rows), max(row.until_ns for row in rows)
+    failure = Failure(
+        CLIENT_HOST,
+        host,
+        min(row.from_ns for row in rows),
+        None if first_served == FOREVER else first_served,
+        None if last_served == FOREVER else last_served,
+        hosts=frozenset({host}),
+        states=rows,
+    )
+    failure.served_meanwhile = served_meanwhile(states, failure)
+    return failure
+
+
+def _without_host(failure: Failure, host: str) -> bool:
+    """Takes the host from a failure; whether other hosts are left that show it."""
+    failure.states = [row for row in failure.states if row.host != host]
+    failure.hosts -= {host}
+    return bool(failure.states)
 
 
 def _silences(rows: list[BrokerState]) -> Iterator[list[BrokerState]]:

@@ -21,7 +21,7 @@ from kafkascope_spark.stories.incidents.attribution import (
 )
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
-from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
+from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
@@ -251,6 +251,7 @@ class Incidents:
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
+        failures = with_cut_hosts(failures, self._states)
         lost = self._found(
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),

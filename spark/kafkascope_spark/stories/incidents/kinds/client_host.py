@@ -18,14 +18,16 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     n_hosts, n_servers = len(failure.hosts), len({state.server for state in failure.states})
     who = f"Client host{'' if n_hosts == 1 else 's'} {failure.subject} {'was' if n_hosts == 1 else 'were'} unreachable"
-    what = f"nothing came from {'it' if n_hosts == 1 else 'them'}"
-    tries = f"and {counted(n_servers, 'broker')} sent again and again what was not acknowledged"
+    what = f"{'it' if n_hosts == 1 else 'they'} and {counted(n_servers, 'broker')} did not reach each other"
+    if all(state.state == "host_silent" for state in failure.states):
+        tries = f"{counted(n_servers, 'broker')} sent again and again what was not acknowledged"
+        what = f"nothing came from {'it' if n_hosts == 1 else 'them'}, and {tries}"
     others = counted(len(failure.served_meanwhile), "other host")
     contrast = f"while {others} {'was' if len(failure.served_meanwhile) == 1 else 'were'} served"
     if not failure.served_meanwhile:
         contrast = "while the capture shows no other host that was served: the network of the brokers, or the place of "
         contrast += "capture, would look the same"
-    return f"{who} {times.of(failure)}: {what}, {tries}, {contrast}"
+    return f"{who} {times.of(failure)}: {what}, {contrast}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
