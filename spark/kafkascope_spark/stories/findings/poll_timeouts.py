@@ -4,18 +4,15 @@ Java clients give the reason in LeaveGroup (KIP-800); others only leave, and joi
 leaves once without a reason may have changed its subscription, so that is not reported.
 """
 
-from collections.abc import Collection
-
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import any_of, longer_than
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.wording import client, times
-from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.incidents.kinds.texts import KIP_800, slow_polls
 from kafkascope_spark.stories.tables import CLIENTS
 
-KIP_800 = "poll timeout"
 _EVENT = "conn_id, request_id, ts_ns, group_id"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
 # One finding per client and group. Leaving and joining count on one connection: an application that closes a consumer
@@ -68,19 +65,6 @@ def _reason(f: Facts) -> str:
 
 def _limit(f: Facts) -> str:
     return "the time that it allows" if f.poll_ms is None else f"the {f.poll_ms} ms that it allows"
-
-
-def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
-    """What to change where polls take longer than a member may take. poll_ms: how long it may."""
-    fewer = setting("poll_records", libraries)
-    smaller = f"a smaller {fewer}, or " if fewer else ""
-    longer = f"{setting('poll_interval', libraries)}{now(poll_ms)}"
-    return f"Let the application poll more often: {smaller}a larger {longer}; move slow work out of the poll loop."
-
-
-def now(value_ms: int | None) -> str:
-    """The value that a setting has, for a text; empty where it is not known."""
-    return "" if value_ms is None else f" (now {value_ms})"
 
 
 LEAVES_AND_REJOINS = Detector(

@@ -87,6 +87,7 @@ def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence:
 
 
 def groups_of(failure: Failure) -> Iterator[str]:
-    """The groups of the clients that were silent."""
+    """The groups of the clients that were silent, and those that went on without clients that failed."""
     for silence in failure.silences:
         yield from silence.groups
+    yield from (rebalance.group_id for rebalance in failure.rebalances)

@@ -7,6 +7,7 @@ from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
@@ -65,7 +66,7 @@ def advice_of(failure: Failure, observed: Observed) -> str:
 
 def client_fault(failure: Failure) -> str | None:
     """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
-    if not failure.kind.of_clients:
+    if failure.kind is not CLIENT:
         return None
     if failure.misuse is None:
         return "stalled"

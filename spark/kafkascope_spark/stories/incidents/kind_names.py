@@ -25,6 +25,7 @@ INCIDENT_KINDS = (
     "missing_topic",
     "recreated_topic",
     "client",
+    "slow_consumer",
     "client_died",
     "lost_records",
     "unexplained",

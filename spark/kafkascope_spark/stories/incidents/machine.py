@@ -42,6 +42,7 @@ from kafkascope_spark.stories.incidents.observed import Observed, serving_addres
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
+from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -194,6 +195,7 @@ class Incidents:
         of_clients = [
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
             *self._found("listeners", self._listeners.failures),
+            *self._found("slow consumers", lambda: slow_consumers(self._rebalances, self._clients)),
             *self._found("client hosts", lambda: unreachable_hosts(self._states)),
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]

@@ -6,12 +6,13 @@ from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
 from kafkascope_spark.stories.findings.conditions import none_of
-from kafkascope_spark.stories.findings.poll_timeouts import LEAVES_AND_REJOINS, now, slow_polls
+from kafkascope_spark.stories.findings.poll_timeouts import LEAVES_AND_REJOINS
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.stories.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.stories.findings.wording import client, duration, times
+from kafkascope_spark.stories.incidents.kinds.texts import now, slow_polls
 from kafkascope_spark.stories.settings import setting
 
 MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")

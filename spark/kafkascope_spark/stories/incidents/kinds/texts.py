@@ -8,7 +8,7 @@ from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.libraries import registry
-from kafkascope_spark.stories.settings import settings
+from kafkascope_spark.stories.settings import setting, settings
 
 BY_STATES = "states of the broker, from the packets of its connections"
 BY_ERRORS = "error codes"
@@ -16,6 +16,8 @@ BY_ERRORS = "error codes"
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOST_COMMANDS = 5
+KIP_800 = "poll timeout"
+"""What Java clients say in LeaveGroup when the application did not poll in time (KIP-800)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +128,16 @@ def sooner_by_session(session: EndedSession) -> str:
     """The setting that moves the leaders of a broker without a ZooKeeper session sooner. Its default: KIP-537."""
     now = "default 18000, of Kafka 2.4 and older 6000" if session.timeout_ms is None else f"now {session.timeout_ms}"
     return f"A lower zookeeper.session.timeout.ms of the brokers ({now}) moves a lost broker's leaders sooner"
+
+
+def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
+    """What to change where polls take longer than a member may take. poll_ms: how long it may."""
+    fewer = setting("poll_records", libraries)
+    smaller = f"a smaller {fewer}, or " if fewer else ""
+    longer = f"{setting('poll_interval', libraries)}{now(poll_ms)}"
+    return f"Let the application poll more often: {smaller}a larger {longer}; move slow work out of the poll loop."
+
+
+def now(value_ms: int | None) -> str:
+    """The value that a setting has, for a text; empty where it is not known."""
+    return "" if value_ms is None else f" (now {value_ms})"

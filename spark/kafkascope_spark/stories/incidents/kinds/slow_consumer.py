@@ -1,0 +1,46 @@
+"""A consumer that processed for longer between two polls than it may, left its group, and joined again.
+
+Looks at members that left by themselves and joined again: Java clients give the reason in LeaveGroup, others do it
+several times. Could be confused with a paused process, which sends no heartbeats either and is evicted; proved by its
+heartbeats, and by its leaving.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import slow_polls
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    groups = listed(sorted({row.group_id for row in failure.rebalances}))
+    n = len(failure.rebalances)
+    again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
+    return (
+        f"{failure.subject} processed for longer between two polls than it may {times.of(failure)}: it left group "
+        f"{groups}{'' if n == 1 else f' {n} times'} {again}, and each time the group rebalanced"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+    own = [c for c in observed.clients if c.client_instance_id in failure.client_instance_ids]
+    allowed_ms = max((c.rebalance_timeout_ms for c in own if c.rebalance_timeout_ms is not None), default=None)
+    yield slow_polls({client.library for client in own}, allowed_ms)
+    yield (
+        f"{counted(len(failure.rebalances), 'departure')} began in the middle of its work: what it had fetched and not "
+        "committed, the next owner of its partitions reads again."
+    )
+
+
+SLOW_CONSUMER = Kind(
+    "slow_consumer",
+    "consumer too slow to poll",
+    plural="consumers too slow to poll",
+    sentence=_sentence,
+    advice=_advice,
+    known="members that left their group and joined again",
+    place="client",
+    of_clients=True,
+)

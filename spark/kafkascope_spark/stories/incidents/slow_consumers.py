@@ -1,0 +1,82 @@
+"""Consumers that process for longer than they may between two polls: their library leaves the group for them, and joins
+again at the next poll.
+
+Java clients say so in LeaveGroup (KIP-800). Others only leave; a client that leaves and joins again several times, on
+its own, does what they do.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from kafkascope_spark.stories.findings.thresholds import LEAVES
+from kafkascope_spark.stories.findings.wording import client
+from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.kinds.slow_consumer import SLOW_CONSUMER
+from kafkascope_spark.stories.incidents.kinds.texts import KIP_800
+
+APART_NS = 60 * SECOND
+"""Departures with longer between them are not of one time."""
+
+Departure = tuple[DepartedMember, RebalanceRow]
+
+
+def slow_consumers(rebalances: Iterable[RebalanceRow], clients: dict[str, AffectedClient]) -> Iterator[Failure]:
+    """The failures: one for each client, group and time. clients: by client_instance_id."""
+    of_client: dict[tuple[str, str], list[Departure]] = defaultdict(list)
+    joined: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in sorted(rebalances, key=lambda row: row.start_ns or 0):
+        for member in row.members:
+            if member.client_instance_id is not None and member.is_new and member.joined_ns is not None:
+                joined[member.client_instance_id, row.group_id].append(member.joined_ns)
+        for gone in row.departed:
+            if gone.client_instance_id is not None and gone.left:
+                of_client[gone.client_instance_id, row.group_id].append((gone, row))
+    for key, departures in sorted(of_client.items()):
+        for group in _of_one_time(departures):
+            if _is_slow(group, joined[key]):
+                yield _failure(key, group, joined[key], clients.get(key[0]))
+
+
+def _of_one_time(departures: Iterable[Departure]) -> Iterator[list[Departure]]:
+    group: list[Departure] = []
+    for each in departures:
+        if group and _left_ns(each) - _left_ns(group[-1]) > APART_NS:
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
+
+
+def _left_ns(departure: Departure) -> int:
+    return departure[1].start_ns or 0
+
+
+def _is_slow(group: list[Departure], joined: Iterable[int]) -> bool:
+    """Whether the library says so, or the client joined again each time."""
+    if any(KIP_800 in (gone.why or "") for gone, _ in group):
+        return True
+    n_again = sum(any(again > _left_ns(each) for again in joined) for each in group if not each[0].why)
+    return n_again >= LEAVES
+
+
+def _failure(
+    key: tuple[str, str], group: list[Departure], joined: Iterable[int], known: AffectedClient | None
+) -> Failure:
+    """From when the client was to poll first, and did not, until it joined again last."""
+    allowed_ms = known.rebalance_timeout_ms if known is not None else None
+    first_ns, last_ns = _left_ns(group[0]), _left_ns(group[-1])
+    again_ns = min((ns for ns in joined if ns > last_ns), default=None)
+    gone = group[0][0]
+    failure = Failure(
+        SLOW_CONSUMER,
+        client(gone.client_id, None if known is None else known.client_ip),
+        first_ns - (allowed_ms or 0) * 1_000_000,
+        again_ns,
+        client_instance_ids={key[0]},
+        rebalances=list({row.rebalance_id: row for _, row in group}.values()),
+    )
+    failure.hosts = frozenset() if known is None else frozenset({known.client_ip})
+    return failure
