@@ -103,6 +103,15 @@ def without_addresses(stall: Stall, among: Candidates) -> Failure | None:
     return _failure(among.longest([("names", stall.client_ip)]))
 
 
+def beside_own_stalls(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure for which the same client waited for the same broker meanwhile, for most of the stall: brokers answer
+    the requests of a connection in order."""
+    longest = among.known.own_stalls(stall)
+    if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
+        return None
+    return longest[1]
+
+
 def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
     """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
     waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
@@ -145,7 +154,7 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
-BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, without_addresses)
+BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, without_addresses, beside_own_stalls)
 """For what is left when the other stalls belong to failures."""
 
 

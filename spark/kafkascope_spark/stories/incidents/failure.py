@@ -196,6 +196,12 @@ class Failure:
         return len(self.topic_ids) > 1
 
     @property
+    def is_routine(self) -> bool:
+        """Whether a group only rebalanced because members joined or left in order."""
+        has_lost = any(rebalance.lost for rebalance in self.rebalances)
+        return self.kind.of_members and bool(self.rebalances) and not has_lost and not self.error_names
+
+    @property
     def is_lossy(self) -> bool:
         """Whether packets were lost, and arrived when they were sent again."""
         return any(state.state == "lossy" for state in self.states)

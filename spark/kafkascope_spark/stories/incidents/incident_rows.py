@@ -112,6 +112,8 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.is_recreated and any(map(_is_long_unread, failure.recoveries)):
         return "error"
+    if failure.is_routine:
+        return "info"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0
     return "warning" if is_felt else "info"

@@ -2,6 +2,7 @@
 kafkascope_spark.stories.incidents.kinds, which says everything else about the kind."""
 
 INCIDENT_KINDS = (
+    "cluster_down",
     "broker_down",
     "broker_silent",
     "broker_frozen",

@@ -37,12 +37,17 @@ class KnownFailures:
         self.by_key = Failures(listed, _keys)
         self._recoveries: KeyedStretches[tuple[int, Failure]] = KeyedStretches()
         self._sent_again: KeyedStretches[Failure] = KeyedStretches()
+        self._own: KeyedStretches[Failure] = KeyedStretches()
         self._waiting: dict[str, dict[Failure, list[tuple[int, str, int]]]] = defaultdict(dict)
         for failure in listed:
             self._add_recoveries(failure)
             self._add_states(failure)
             for stall in failure.stalls:
                 self.add_stall(stall, failure)
+                if stall.client_instance_id is not None and stall.node_id is not None:
+                    self._own.add(
+                        ("own", (stall.client_instance_id, stall.node_id)), stall.from_ns, stall.to_ns, failure
+                    )
         over = [f for f in listed if f.is_of_broker and f.end_ns is not None]
         over.sort(key=lambda failure: failure.start_ns)
         self._over_starts = [failure.start_ns for failure in over]
@@ -84,6 +89,14 @@ class KnownFailures:
             return iter(())
         states = self._sent_again.of(("state", (stall.node_id, stall.client_ip)))
         return states.latest(stall.to_ns, stall.from_ns)
+
+    def own_stalls(self, stall: Stall) -> tuple[int, Failure] | None:
+        """The failure to which the client's stall at the same broker belongs that has the longest time in common with
+        a stall, of those that the failures had at first; and how long that is."""
+        if stall.client_instance_id is None or stall.node_id is None:
+            return None
+        of_client = self._own.of(("own", (stall.client_instance_id, stall.node_id)))
+        return of_client.longest(stall.from_ns, FOREVER if stall.to_ns is None else stall.to_ns)
 
     def over_last(self, at_ns: int) -> Failure | None:
         """Of the failures of brokers that had begun by then and are over: the one that was over last."""

@@ -26,7 +26,8 @@ def _sentence(failure: Failure, times: Times) -> str:
             return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
         return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
     if failure.stalls:
-        return f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}"
+        why = " because members joined or left" if failure.is_routine else ""
+        return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}"
     return f"Members of groups lost their place {times.of(failure)}"
 
 

@@ -1,0 +1,79 @@
+"""When all brokers failed at one time: that is one failure of the cluster, and those of the brokers are its parts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.cluster_down import CLUSTER_DOWN
+from kafkascope_spark.stories.servers.table import BrokerState
+
+LEAST_BROKERS = 2
+
+
+def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState]) -> Iterator[Failure]:
+    """The failures of the cluster; each of its parts is said to follow from it. states: rows of broker_states."""
+    brokers = {row.node_id for row in states if row.state == "serving" and row.host_kind == "client"} - {None}
+    of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and f.node_id in brokers]
+    for group in _at_one_time(of_brokers):
+        if len(brokers) >= LEAST_BROKERS and {failure.node_id for failure in group} == brokers:
+            yield _of_parts(group)
+
+
+def _proven(failure: Failure) -> tuple[int, int]:
+    """The time in which packets show that a broker had failed."""
+    return min(row.shown_from_ns for row in failure.states), max(row.shown_to_ns for row in failure.states)
+
+
+def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
+    """Failures that all have time in common as far as packets prove it, in groups."""
+    group: list[Failure] = []
+    for failure in sorted(failures, key=_proven):
+        until = min((_proven(each)[1] for each in group), default=FOREVER)
+        if group and _proven(failure)[0] > until:
+            yield group
+            group = []
+        group.append(failure)
+    if group:
+        yield group
+
+
+def _of_parts(parts: Sequence[Failure]) -> Failure:
+    ends = [part.end_ns for part in parts]
+    cluster = Failure(
+        CLUSTER_DOWN,
+        "cluster",
+        min(part.start_ns for part in parts),
+        None if None in ends else max(end for end in ends if end is not None),
+        states=[state for part in parts for state in part.states],
+    )
+    cluster.fault = _fault(parts)
+    for part in parts:
+        part.root = cluster
+    return cluster
+
+
+def _fault(parts: Iterable[Failure]) -> Fault:
+    """It began between the last packet that shows that no broker had failed and the first that shows that all had, and
+    ended between the last that shows that all still had and the first that shows that all work again."""
+    rows = [[row for row in part.states if row.host_kind == "client"] or part.states for part in parts]
+    over = [[row.after_ns for row in of_part if row.after_ns is not None] for of_part in rows]
+    return Fault(
+        min(row.before_ns for of_part in rows for row in of_part),
+        max(min(row.shown_from_ns for row in of_part) for of_part in rows),
+        min(max(row.shown_to_ns for row in of_part) for of_part in rows),
+        max(min(ends) for ends in over) if all(over) else None,
+    )
+
+
+def give_harm(cluster: Failure, parts: Iterable[Failure]) -> None:
+    """Gives the failure of the cluster what belongs to its parts: whoever waited for one broker could not have been
+    served by another."""
+    for part in parts:
+        cluster.stalls += part.stalls
+        cluster.rebalances += part.rebalances
+        for recovery in part.recoveries:
+            cluster.take_recovery(recovery)
+        part.stalls, part.earlier_stalls, part.rebalances, part.outlasting = [], [], [], set()
+        part.recoveries, part.recoveries_of, part.client_instance_ids = [], {}, set()
+        cluster.servers |= part.servers

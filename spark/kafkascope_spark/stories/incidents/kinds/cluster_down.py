@@ -1,0 +1,43 @@
+"""All brokers failed at one time.
+
+Looks at the states of all brokers that served clients. Could be confused with a failure of the network between all
+clients and all brokers, or of the place of capture, where no connection ends; proved by packets that show each broker
+down, silent or frozen at one time.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = len({state.node_id for state in failure.states})
+    return f"All {counted(n, 'broker')} were unavailable at one time {times.of(failure)}: nobody could be served"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    if all(state.state in ENDED_STATES for state in failure.states):
+        yield (
+            "Find out what stopped all brokers: an orchestration that restarts them together, a shared host, disk or "
+            "power. Restart them one at a time, each when no partition is under-replicated any more."
+        )
+    else:
+        yield (
+            "Look for what all brokers have in common: their network, hosts and storage. If only the capture shows "
+            "it, look at the place of capture: a link between all clients and all brokers would look the same."
+        )
+
+
+CLUSTER_DOWN = Kind(
+    "cluster_down",
+    "all brokers down",
+    plural="times when all brokers were down",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="cluster",
+)
