@@ -62,7 +62,7 @@ def _views(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[lis
     for name in ("info", "topology"):
         yield [name, "DATASET", "--format", r.choice(FORMATS)], (_end(dataset),)
     yield ["info", str(capture), "--format", r.choice(FORMATS)], (DONE, UNREADABLE)
-    yield ["report", "DATASET", "--routine", "--format", r.choice(FORMATS)], (_end(dataset),)
+    yield ["report", "DATASET", "--all", "--format", r.choice(FORMATS)], (_end(dataset),)
     yield ["diff", "DATASET", "DATASET", "--format", r.choice(FORMATS)], (DONE,)
 
 

@@ -32,8 +32,8 @@ def report(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     fail_on: FailOn = None,
-    routine: Annotated[
-        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody stalled.")
+    everything: Annotated[
+        bool, typer.Option("--all", help="On the terminal, show everything: clients, starts, groups, requests, ...")
     ] = False,
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
@@ -54,7 +54,7 @@ def report(
         with waiting(MAKING_REPORT, quiet=quiet):
             model = report_of(opened)
         if not forms.wanted:
-            show(model, format, dataset, failed, routine=routine)
+            show(model, format, dataset, failed, everything=everything)
         else:
             written.clause = NOTHING_WRITTEN
             with waiting(MAKING_REPORT, quiet=quiet):

@@ -28,10 +28,15 @@ def show_model(model: object, parts: "Iterable[RenderableType]", how: Format) ->
 
 
 def show(
-    model: "Report | ClusterReports", how: Format, dataset: str, failed_parts: "FailedParts", *, routine: bool = False
+    model: "Report | ClusterReports",
+    how: Format,
+    dataset: str,
+    failed_parts: "FailedParts",
+    *,
+    everything: bool = False,
 ) -> None:
     """The report: JSON as report.json holds it, or text, in which commands name the dataset; failed_parts: takes parts
-    that cannot be shown; routine: whether the text lists routine incidents.
+    that cannot be shown; everything: whether the text has more than the first screen.
     """
     from kafkascope_analyzer.report.commands import at_place
     from kafkascope_analyzer.report.terminal.clusters import render_all
@@ -39,7 +44,7 @@ def show(
     if how is Format.json:
         show_model(model, (), how)
     else:
-        show_model(model, render_all(at_place(model, dataset), failed_parts, routine=routine), how)
+        show_model(model, render_all(at_place(model, dataset), failed_parts, everything=everything), how)
 
 
 def show_traffic(model: "Traffic", how: Format) -> None:

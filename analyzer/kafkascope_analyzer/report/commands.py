@@ -13,7 +13,7 @@ SOME_DATASET = "OUT.kscope"
 KAFKA_PORT = 9092
 """The port on which Wireshark decodes Kafka by itself."""
 T = TypeVar("T")
-_COMMANDS = ("cut", "explain")
+_COMMANDS = ("cut", "explain", "report_all")
 
 
 def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
@@ -37,6 +37,11 @@ def open_in_wireshark(file: str, ports: Iterable[int | None] = ()) -> str:
 def explain_command(identity: str) -> str:
     """The command that explains what has this id."""
     return f"kafkascope explain {SOME_DATASET} {shlex.quote(identity)}"
+
+
+def report_command(*options: str) -> str:
+    """The command that prints the report, with these options."""
+    return " ".join(["kafkascope report", SOME_DATASET, *options])
 
 
 def at_place(model: T, place: str) -> T:

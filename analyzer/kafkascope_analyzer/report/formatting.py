@@ -49,6 +49,11 @@ def absolute(ns: int) -> str:
     return f"{day:%Y-%m-%d %H:%M:%S}.{rest // NS_PER_MS:03d} UTC"
 
 
+def time_of_day(ns: int) -> str:
+    """The time of day (UTC) to the millisecond, without the day."""
+    return absolute(ns).split()[1]
+
+
 def clock(ns: int) -> str:
     """Time since the capture's start as mm:ss.mmm, with hours where there are any."""
     return since_start(ns)

@@ -28,7 +28,7 @@ from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
 TITLE = "broker silent: node 1 (10.0.0.11:9092)"
-NOT_OVER = "from 00:04.900, not over when the capture ended"
+NOT_OVER = "from 00:04.900 (04:28:12.900 UTC), not over when the capture ended"
 STILL = "2 of 2 clients stalled, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
 
 
@@ -36,8 +36,8 @@ def model_of(place: Path) -> Any:
     return plain(report_model(Dataset.open(place)), clip=True)
 
 
-def text_of(model: Report, width: int = 80) -> str:
-    return page_of(render(model), width, ascii_only=False)
+def text_of(model: Report, width: int = 80, *, everything: bool = False) -> str:
+    return page_of(render(model, everything=everything), width, ascii_only=False)
 
 
 def flat(text: str) -> str:
@@ -55,7 +55,10 @@ def calm(dataset: Write, small: ModuleType) -> Path:
 
 def test_the_headline_says_what_failed_who_stalled_and_what_else_is_wrong(dataset: Write) -> None:
     result = model_of(dataset())["headline"]
-    assert (result["verdict"], result["sentence"]) == ("error", f"Broker silent: node 1 (10.0.0.11:9092), {NOT_OVER}.")
+    assert (result["verdict"], result["sentence"]) == (
+        "error",
+        f"1 incident, not over: {TITLE}, {NOT_OVER}.",
+    )
     assert result["details"] == [
         STILL,
         "1 start failed: reader at join group.",
@@ -73,8 +76,9 @@ def test_of_several_incidents_the_headline_counts_all_and_names_that_of_the_long
     alone = second | {"root_incident_id": None, "severity": "error"}
     small.write_table(place, small.TABLES["incidents"], [alone, first])
     found = model_of(place)
-    worst = "leader moved: node 1 (10.0.0.11:9092), from 00:05.000, not over when the capture ended"
-    assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {worst}."
+    worst = "leader moved: node 1 (10.0.0.11:9092), from 00:05.000 (04:28:13.000 UTC), not over when the capture ended"
+    counts = "2 incidents (2 errors), 2 not over when the capture ended"
+    assert found["headline"]["sentence"] == f"{counts}. The worst: {worst}."
     assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-2", "incident-1"]
     assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [1, 2]
 
@@ -295,9 +299,9 @@ def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:
     plain = runner.invoke(app, ["report", str(place)]).stdout
     assert "1 routine incident: 1 coordinator moved. Nobody stalled for 1 s or longer because of it." in flat(plain)
     assert "The coordinator of readers moved." not in plain
-    listed = runner.invoke(app, ["report", str(place), "--routine"]).stdout
+    listed = runner.invoke(app, ["report", str(place), "--all"]).stdout
     assert "The coordinator of readers moved." in listed
-    assert "coordinator moved: group readers · 00:00.500 to 00:00.600 (100 ms)" in listed
+    assert "coordinator moved: group readers" in listed
 
 
 def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> None:
@@ -369,12 +373,47 @@ def without_origin(value: Any, start_ns: int) -> Any:
 def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: Write) -> None:
     page = text_of(report_model(Dataset.open(dataset())))
     assert max(map(len, page.splitlines())) <= 80
-    order = ["error    Broker silent: node 1", "Incidents (1)", "Other findings (2)", "Rebalances (2)", "Cluster"]
+    order = ["error    1 incident, not over: broker", "Incidents (1)", "Other findings (2)", "Cluster", "To read on"]
     assert sorted(order, key=page.index) == order
-    lines = page.splitlines()
-    assert any(
-        line.split() == ["svc", "produce", "to", "clicks-0", "and", "00:04.990", "4.00", "s", "over"] for line in lines
+    line = next(n for n, line in enumerate(page.splitlines()) if "00:04.990" in line)
+    first, second = page.splitlines()[line : line + 2]
+    assert first.split() == ["svc", "produce", "to", "clicks-0", "00:04.990", "4.00", "s", "over"]
+    assert second.split() == ["and", "1", "more", "04:28:12.990"]
+
+
+def test_what_the_first_screen_leaves_out_is_there_on_request(dataset: Write) -> None:
+    report = report_model(Dataset.open(dataset()))
+    first, rest = text_of(report), text_of(report, everything=True)
+    for section in ("Rebalances (2)", "Requests", "Latency by API and broker"):
+        assert section not in first
+        assert section in rest
+    assert "kafkascope report OUT.kscope --all" in first
+    assert "--all" not in rest
+
+
+def test_the_table_of_incidents_says_between_which_packets_the_fault_began(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    rows = small.incident_rows("")["incidents"]
+    times = {"fault_start_after_ns": small.at(4800), "fault_start_ns": small.at(4900), "fault_end_ns": small.at(8000)}
+    small.write_table(place, small.TABLES["incidents"], [rows[0] | times, *rows[1:]])
+    report = report_model(Dataset.open(place))
+    (incident,) = plain(report.incidents.listed)
+    assert incident["fault_start"] == {
+        "after_ns": small.at(4800),
+        "by_ns": small.at(4900),
+        "at": "00:04.800 - 00:04.900",
+        "of_day": "04:28:12.800 - 04:28:12.900",
+        "is_between": True,
+    }
+    assert incident["fault_end"]["at"] == "00:08.000"
+    assert (incident["served_after"], incident["who"], incident["over_text"]) == (
+        "4.09 s, 1 still waiting",
+        "2 of 2 clients, longest 5.00 s",
+        "no",
     )
+    for page in (text_of(report), to_markdown(report)):
+        assert "a - b: between the two; no packet shows it more exactly" in page
+        assert flat(page).count("04:28:12.800") == 1
 
 
 def test_older_stories_say_what_is_missing_and_still_what_is_wrong(dataset: Write, small: ModuleType) -> None:

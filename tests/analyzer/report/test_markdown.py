@@ -61,7 +61,8 @@ def test_a_mention_or_link_can_only_be_inside_code(dataset: Write) -> None:
 
 def test_the_diagram_is_the_worst_episode(dataset: Write) -> None:
     page = to_markdown(report_model(Dataset.open(dataset(text=HOSTILE))))
-    (diagram,) = [token for token in PARSER.parse(page) if token.type == "fence"]
+    commands, diagram = [token for token in PARSER.parse(page) if token.type == "fence"]
+    assert commands.content.startswith("kafkascope explain OUT.kscope incident-1")
     assert diagram.info == "mermaid"
     lines = diagram.content.splitlines()
     assert lines[0] == "sequenceDiagram"
@@ -80,12 +81,14 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
     page = to_markdown(report_model(Dataset.open(dataset())))
     for said in (
         "# Kafka traffic in `small.pcap`",
-        "**Error.** Broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended.",
-        "### Error: broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended",
-        "| `reader` | `fetch from clicks-0 (group readers)` | 00:05.000 | 5.00 s | still waiting |",
+        "**Error.** 1 incident, not over: broker silent: node 1 (10.0.0.11:9092), from 00:04.900 (04:28:12.900 UTC), "
+        "not over when the capture ended.",
+        "### Error: broker silent: node 1 (10.0.0.11:9092)",
+        "| `reader` | `fetch from clicks-0 (group readers)` | 00:05.000 (04:28:13.000 UTC) | 5.00 s | still waiting |",
         "## Other findings: 1 error",
-        "- **error** `broker_lost` (00:00.031 to 00:05.100): node 1 was lost",
-        "packets 31, 32: `kafkascope cut OUT.kscope --finding f-2 -o f-2.pcapng`",
+        "- **error** `broker_lost` (00:00.031 to 00:05.100 (04:28:08.031 to 04:28:13.100 UTC)): node 1 was lost",
+        "packets 31, 32: `f-2`",
+        "kafkascope cut OUT.kscope --incident incident-1 -o incident-1.pcapng",
         "| 00:00.000 | `svc` | producer | ready | 400 ms | client 300 ms at first produce |",
         "| 00:00.020 | `reader` | consumer | failed at join group |  |  |",
         "| 00:05.000 | `svc` | `NOT_LEADER_OR_FOLLOWER` | `clicks-3` and 3 more | recovered | 103 ms | 4 |",

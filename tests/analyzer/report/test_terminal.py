@@ -19,7 +19,7 @@ HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
 
 
 def shown(model: dict, width: int, *, ascii_only: bool = False) -> str:
-    return page_of(render(model), width, ascii_only=ascii_only)
+    return page_of(render(model, everything=True), width, ascii_only=ascii_only)
 
 
 @pytest.mark.parametrize("width", [80, 100, 132])
@@ -85,7 +85,7 @@ def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
 
 def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)
+    write_parts(render(report_model(Dataset.open(dataset())), everything=True), page, plain=False)
     page.seek(0)
     text = page.read()
     assert "\x1b" not in text

@@ -1,15 +1,22 @@
-"""The part of the Markdown report that comes first: the headline, incidents with who stalled, other findings."""
+"""The first screen of the Markdown report: the verdict, one table of all incidents, each of them with who stalled,
+other findings, and the commands to read on."""
 
 from collections.abc import Iterator, Sequence
 
 from kafkascope_analyzer.report.formatting import count, sentence
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
+from kafkascope_analyzer.report.model.incidents.model import (
+    FIRST_FINDINGS,
+    FIRST_INCIDENTS,
+    FIRST_WAITS,
+    TABLE_INCIDENTS,
+    Incident,
+    Wait,
+)
+from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.report import Report
 
-MOST_INCIDENTS = 20
-MOST_WAITS = 15
 MOST_FINDINGS = 20
 _VERDICT = {"error": "Error", "warning": "Warning", "none": "Ok", "unknown": "Unknown"}
 
@@ -25,14 +32,17 @@ def markdown_headline(model: Report) -> Iterator[str]:
 
 
 def markdown_incidents(model: Report) -> Iterator[str]:
-    """The incidents, worst first, with who stalled; the routine ones in one line."""
+    """The incidents, the most harm first; the routine ones in one line."""
     found = model.incidents
     findings = {row.finding_id: row for row in model.findings.listed}
     if found.n or found.n_unassigned:
         yield from ("", f"## Incidents ({found.n:,})")
-    for incident in found.listed[:MOST_INCIDENTS]:
+    if found.n:
+        yield from ("", *_table(found.listed[:TABLE_INCIDENTS]))
+        yield from more(found.n - min(TABLE_INCIDENTS, len(found.listed)), "incident")
+    for incident in found.listed[:FIRST_INCIDENTS]:
         yield from _incident(incident, findings)
-    yield from more(found.n - min(MOST_INCIDENTS, len(found.listed)), "incident")
+    yield from more(min(TABLE_INCIDENTS, len(found.listed)) - FIRST_INCIDENTS, "incident in the table above")
     if found.n_unassigned:
         yield from ("", "Stalls that belong to no incident:", "")
         yield from _waits(found.unassigned, found.n_unassigned)
@@ -40,33 +50,62 @@ def markdown_incidents(model: Report) -> Iterator[str]:
         yield from ("", prose(found.routine_text))
 
 
+def _table(incidents: Sequence[Incident]) -> Iterator[str]:
+    """A row an incident: what and where, when, who, and whether it is over."""
+    columns = ("what and where", "fault from", "to", "served again after", "who stalled", "over")
+    rows = [
+        (
+            f"{row.severity}: {prose(row.title)}",
+            _moment(row.fault_start),
+            "not seen" if row.fault_end is None else _moment(row.fault_end),
+            row.served_after,
+            row.who,
+            row.over_text,
+        )
+        for row in incidents
+    ]
+    yield from table([(title, "") for title in columns], rows)
+    moments = [moment for row in incidents for moment in (row.fault_start, row.fault_end) if moment is not None]
+    if any(moment.is_between for moment in moments):
+        yield from ("", "a - b: between the two; no packet shows it more exactly.")
+
+
+def _moment(moment: Moment) -> str:
+    return f"{moment.at} ({moment.of_day} UTC)"
+
+
 def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]:
-    severity = incident.severity.capitalize()
-    yield from ("", f"### {severity}: {prose(incident.title)}, {prose(incident.when)}", "")
+    yield from ("", f"### {incident.severity.capitalize()}: {prose(incident.title)}", "")
     yield prose(sentence(incident.sentence))
     if incident.waits:
         yield ""
         yield from _waits(incident.waits, incident.n_waits)
     yield ""
+    yield from (f"- restart: {prose(restart)}" for restart in incident.restarts)
     if incident.followed_text:
         yield f"- what followed: {prose(incident.followed_text)}"
     if incident.advice:
         yield f"- do: {prose(sentence(incident.advice))}"
     if incident.how_known:
         yield f"- shown by: {prose(sentence(incident.how_known))}"
-    proof = f"{incident.packets}: " if incident.packets else ""
-    yield f"- {prose(proof)} {code(incident.cut)}, {code(incident.wireshark)}".replace("-  ", "- ")
-    yield f"- {code(incident.explain)}"
-    for name in incident.finding_ids[:MOST_FINDINGS]:
-        if name in findings:
-            yield from _finding(findings[name])
+    yield f"- {_proof(incident.packets, incident.incident_id)}"
+    under = [findings[name] for name in incident.finding_ids if name in findings]
+    for finding in under[:FIRST_FINDINGS]:
+        yield from _finding(finding)
+    yield from more(len(incident.finding_ids) - len(under[:FIRST_FINDINGS]), "finding")
+
+
+def _proof(packets: str, identity: str) -> str:
+    """The packets, and the id that commands take."""
+    return f"{prose(packets)}: {code(identity)}" if packets else code(identity)
 
 
 def _waits(waits: Sequence[Wait], n_waits: int) -> Iterator[str]:
     columns = (("who stalled", ""), ("waited for", ""), ("from", "r"), ("for", "r"), ("state", ""))
-    shown = waits[:MOST_WAITS]
-    yield from table(columns, ((code(w.who), code(w.what), w.at, w.lasted, w.state) for w in shown))
-    yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line")
+    shown = waits[:FIRST_WAITS]
+    rows = ((code(w.who), code(w.what), f"{w.at} ({w.of_day} UTC)", w.lasted, w.state) for w in shown)
+    yield from table(columns, rows)
+    yield from more(n_waits - len(shown), "such line")
 
 
 def markdown_findings(model: Report) -> Iterator[str]:
@@ -85,12 +124,19 @@ def markdown_findings(model: Report) -> Iterator[str]:
     for row in alone[:MOST_FINDINGS]:
         yield from _finding(row)
     yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding")
-    yield from ("", f"What a rule looks at: {code('kafkascope rules NAME')}.")
+
+
+def markdown_commands(model: Report) -> Iterator[str]:
+    """The commands to read on, once for the whole report."""
+    commands = model.commands
+    listed = [command for command in (commands.explain, commands.cut, commands.wireshark) if command]
+    yield from ("", "## To read on, and to see the packets", "", "```", *listed, commands.report_all, "```")
+    if commands.likewise:
+        yield from ("", prose(commands.likewise))
 
 
 def _finding(row: Finding) -> Iterator[str]:
     yield f"- **{row.severity}** {code(row.rule)} ({row.when}): {prose(sentence(row.sentence))}"
     if row.advice:
         yield f"  - do: {prose(sentence(row.advice))}"
-    proof = row.packets
-    yield f"  - {proof + ': ' if proof else ''}{code(row.cut)}"
+    yield f"  - {_proof(row.packets, row.finding_id)}"

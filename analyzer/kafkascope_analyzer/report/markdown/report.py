@@ -7,7 +7,12 @@ from pathlib import PurePath
 
 from kafkascope_analyzer.report.formatting import clock, count, list_of, outcome_text, percent, size, span
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
-from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
+from kafkascope_analyzer.report.markdown.incidents import (
+    markdown_commands,
+    markdown_findings,
+    markdown_headline,
+    markdown_incidents,
+)
 from kafkascope_analyzer.report.markdown.mermaid import sequence
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.client_texts import kind_text
@@ -24,7 +29,7 @@ MOST_IDS = 15
 
 def to_markdown(model: Report) -> str:
     """The report as GitHub's Markdown, with a last newline."""
-    before = (_head, markdown_headline, markdown_incidents, markdown_findings)
+    before = (_head, markdown_headline, markdown_incidents, markdown_findings, markdown_commands)
     parts = [part(model) for part in (*before, _restarts, _starts, _recoveries, _rebalances, _transactions)]
     parts += [markdown_flow(model.flow), _worst(model)]
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -59,7 +64,7 @@ def _head(model: Report) -> Iterator[str]:
 
 
 def _restarts(model: Report) -> Iterator[str]:
-    found = model.restarts
+    found = model.restarts.alone
     if not found.n:
         return
     yield from ("", "## Restarts of brokers", "", prose(found.sentence), "")

@@ -65,6 +65,6 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 
 def more(n_left: int, one: str, many: str | None = None) -> Iterator[str]:
-    """The line that says how many are not shown (one, many: their noun); nothing where all are."""
+    """The line that says how many are not shown (one, many: their noun) and how to see them; nothing where all are."""
     if n_left > 0:
-        yield from ("", f"… and {count(n_left, one, many)} more.")
+        yield from ("", f"… and {count(n_left, one, many)} more: `kafkascope report OUT.kscope --all`.")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from kafkascope_analyzer.report.commands import cut_command
-from kafkascope_analyzer.report.formatting import clock, count, list_of, safe
+from kafkascope_analyzer.report.formatting import count, list_of, safe
+from kafkascope_analyzer.report.model.moments import from_to_text
 from kafkascope_analyzer.report.model.presence import Presence
 from kafkascope_analyzer.report.model.proofs import Proof, packets_text, proofs_of
 from kafkascope_spark.stories.findings.table import SEVERITIES, FindingRow
@@ -201,9 +202,8 @@ def _advice(alike: list[FindingRow], names: dict[str, str]) -> str | None:
 
 
 def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> str:
-    """How often, and from when to when: `3 times, 00:01.000 to 00:04.120`."""
+    """How often, and from when to when: `3 times, 00:01.000 to 00:04.120 (12:20:00.000 to 12:20:03.120 UTC)`."""
     times = count(n, "time") + ", " if n > 1 else ""
     if first is None:
         return times.rstrip(", ")
-    until = f" to {clock(last - start_ns)}" if last is not None and last // 1_000_000 > first // 1_000_000 else ""
-    return f"{times}{clock(first - start_ns)}{until}"
+    return times + from_to_text(first, first if last is None else max(first, last), start_ns)

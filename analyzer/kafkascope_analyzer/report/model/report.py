@@ -22,13 +22,13 @@ from kafkascope_analyzer.report.model.failed_sections import (
 )
 from kafkascope_analyzer.report.model.findings import MOST_FINDINGS, Findings, counted
 from kafkascope_analyzer.report.model.flow import Flow, flow
-from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents, Summary
+from kafkascope_analyzer.report.model.incidents.model import Commands, Headline, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.summary import Overview, load_overview, summary_of
 from kafkascope_analyzer.report.model.leader_load import Leaders, leader_load
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, removed_versions
 from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
-from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
+from kafkascope_analyzer.report.model.restarts import Restarts
 from kafkascope_analyzer.report.model.traffic import Traffic, report_tables, traffic_of
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
@@ -42,6 +42,7 @@ class Report(Traffic):
     headline: Annotated[Headline, "what the report says first"]
     incidents: Annotated[Incidents, "what failed, who stalled because of it, and what followed"]
     findings: Annotated[Findings, "what is wrong, what to change, and the proof"]
+    commands: Annotated[Commands, "how to read on, from the worst incident or finding"]
     clients: Annotated[
         clients.Clients, "client instances: what they are, where they connect, how they started and recovered"
     ]
@@ -69,7 +70,7 @@ def report_model(dataset: Dataset) -> Report:
         made_by = {
             "findings": lambda: _findings(dataset, summary),
             "clients": lambda: clients.clients(dataset),
-            "restarts": lambda: _restarts(dataset, overview),
+            "restarts": lambda: empty(Restarts) if overview is None else overview.restarts,
             "rebalances": lambda: rebalances.rebalances(dataset),
             "transactions": lambda: transactions.transactions(database),
             "flow": lambda: flow(database),
@@ -86,6 +87,7 @@ def report_model(dataset: Dataset) -> Report:
         stories=_present(presence(dataset, CLIENTS), summary),
         headline=with_failures(summary.headline, rows),
         incidents=summary.incidents,
+        commands=summary.commands,
         **made,
     )
 
@@ -94,10 +96,6 @@ def _summary(overview: Overview | None, n_errors: int, failed: FailedParts) -> S
     """The summary; without content where it cannot be made."""
     made = overview and failed.value(SECTION, "incidents", None, lambda: summary_of(overview, n_errors))
     return made or empty(Summary)
-
-
-def _restarts(dataset: Dataset, overview: Overview | None) -> Restarts:
-    return empty(Restarts) if overview is None else restarts_of(dataset, overview.facts)
 
 
 def _present(here: Presence, summary: Summary) -> Presence:

@@ -2,13 +2,16 @@
 clients waited because of it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span
+from kafkascope_analyzer.report.model.incidents.families import Family, families_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
+from kafkascope_analyzer.report.model.incidents.model import INFO
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.presence import presence
 from kafkascope_analyzer.report.model.topology import CaptureTimes, Topology, topology_model
@@ -46,6 +49,12 @@ class Restart:
     is_over: Annotated[bool, "whether all of them were over when the capture ended"]
     cost: Annotated[str, "who waited and for how long, in words"]
     incident_ids: Annotated[tuple[str, ...], "incidents that these stalls belong to; the broker's own first"]
+    in_incidents: Annotated[bool, "whether an incident above info is this restart, so that it stands there"]
+
+    @property
+    def in_short(self) -> str:
+        """How long it was down, and which release it has, where it stands with its incident."""
+        return f"down at {self.at}, {'not back' if self.back_ns is None else f'for {self.lasted}'}; {self.release}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,12 @@ class Restarts:
     n_upgrades: Annotated[int, "restarts after which a broker had another release"]
     sentence: Annotated[str, "how many, in which order, and whether releases changed; empty where there is none"]
     listed: Annotated[tuple[Restart, ...], "restarts by time, at most 100"]
+
+    @property
+    def alone(self) -> "Restarts":
+        """The restarts that no incident above info tells of, with what is said of all."""
+        listed = tuple(restart for restart in self.listed if not restart.in_incidents)
+        return replace(self, n=self.n - len(self.listed) + len(listed), listed=listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,8 @@ class Upgrades:
 
 def load_restarts(dataset: Dataset) -> Restarts:
     """The restarts that a dataset shows. Raises UsageError where a table cannot be read."""
-    return restarts_of(dataset, load_facts(dataset))
+    facts = load_facts(dataset)
+    return restarts_of(dataset, facts, families_of(facts))
 
 
 def load_history(dataset: Dataset) -> ClusterHistory:
@@ -93,11 +109,19 @@ def load_upgrades(dataset: Dataset) -> Upgrades:
     return Upgrades(model.capture, model.mode, model.sentence, model.restarts)
 
 
-def restarts_of(dataset: Dataset, facts: Facts) -> Restarts:
-    """The restarts that the stories found. Raises UsageError where the table cannot be read."""
+def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> Restarts:
+    """The restarts that the stories found. families: of all incidents. Raises UsageError where the table cannot be
+    read."""
     here, stalls = presence(dataset, BROKER_RESTARTS), {stall.stall_id: stall for stall in facts.stalls}
     found = sorted(read(dataset, BrokerRestart), key=lambda row: (row.down_ns, row.subject, row.incident_id or ""))
-    made = [_restart(row, [stalls[name] for name in row.stalls if name in stalls], facts) for row in found]
+    grave = {row.incident_id for family in families if family.severity != INFO for row in family.members}
+    made = [
+        replace(
+            _restart(row, [stalls[name] for name in row.stalls if name in stalls], facts),
+            in_incidents=row.incident_id in grave,
+        )
+        for row in found
+    ]
     n_upgrades = sum(restart.is_upgrade for restart in made)
     return Restarts(
         **arguments_of(here),
@@ -130,6 +154,7 @@ def _restart(row: BrokerRestart, stalls: list[Stall], facts: Facts) -> Restart:
         is_over=row.is_over,
         cost=_cost(row, names, facts),
         incident_ids=(*([row.incident_id] if row.incident_id else []), *row.other_incidents),
+        in_incidents=False,
     )
 
 

@@ -21,6 +21,8 @@ from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 from kafkascope_spark.stories.startups.table import NOT_READY, StartupStepRow
 
 MOST_CLIENTS = 60
+FIRST_CLIENTS = 10
+"""Clients that the first screen lists, those in trouble first."""
 MOST_TOLD_CLIENTS = 12
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
@@ -46,17 +48,24 @@ _STYLE = {
 _STYLE_OF_CLIENT = {"never_served": "bold red", "gave_up": "bold red", "still_open": "bold yellow"}
 
 
-def render_clients(model: Report) -> Iterator[RenderableType]:
-    """All clients by the time they were first seen, then the brokers' own connections in a few words."""
+def render_clients(model: Report, *, everything: bool = True) -> Iterator[RenderableType]:
+    """All clients by the time they were first seen; everything: each with its start and its recoveries, then the
+    brokers' own connections in a few words. Otherwise those in trouble come first, and only a few are shown."""
     found, start_ns = model.clients, model.capture.begin_ns
     if not model.stories.present or not (found.n or found.brokers.n):
         return
     yield heading(f"Clients ({found.n:,})")
     if not found.n:
         yield line("no client was seen")
-    else:
+    elif everything:
         yield _summary(found.listed[:MOST_CLIENTS], start_ns)
         yield from more(found.n - min(MOST_CLIENTS, len(found.listed)), "client", "table stories/clients")
+    else:
+        worst = sorted(found.listed, key=client_severity)[:FIRST_CLIENTS]
+        yield _summary([client for client in found.listed if client in worst], start_ns)
+        yield from more(found.n - min(FIRST_CLIENTS, len(found.listed)), "client", "kafkascope report --all")
+    if not everything:
+        return
     shown = _in_full(found.listed)
     for client in shown:
         yield heading(client_name(client.client_id, client.client_ip))
@@ -72,14 +81,16 @@ def render_clients(model: Report) -> Iterator[RenderableType]:
 def _in_full(clients: Sequence[Client]) -> list[Client]:
     """The clients that are shown in full, by time: where there are many, those in trouble, then those slow to start."""
 
-    def severity(client: Client) -> tuple[int, int, int]:
-        unwell = sum(cause.outcome != "recovered" for cause in client.recoveries)
-        unwell += sum(start.outcome in NOT_READY for start in client.starts)
-        slowest_us = max((start.took_us or 0 for start in client.starts), default=0)
-        return -unwell, -client.n_causes, -slowest_us
-
-    chosen = sorted(range(len(clients)), key=lambda i: (*severity(clients[i]), i))[:MOST_TOLD_CLIENTS]
+    chosen = sorted(range(len(clients)), key=lambda i: (*client_severity(clients[i]), i))[:MOST_TOLD_CLIENTS]
     return [clients[i] for i in sorted(chosen)]
+
+
+def client_severity(client: Client) -> tuple[int, int, int]:
+    """Sorts clients: those in trouble, then those slow to start."""
+    unwell = sum(cause.outcome != "recovered" for cause in client.recoveries)
+    unwell += sum(start.outcome in NOT_READY for start in client.starts)
+    slowest_us = max((start.took_us or 0 for start in client.starts), default=0)
+    return -unwell, -client.n_causes, -slowest_us
 
 
 def _summary(clients: Sequence[Client], start_ns: int) -> RenderableType:

@@ -16,17 +16,17 @@ MOST_IDS = 4
 
 
 def render_all(
-    model: Report | ClusterReports, failed_parts: FailedParts | None = None, *, routine: bool = False
+    model: Report | ClusterReports, failed_parts: FailedParts | None = None, *, everything: bool = False
 ) -> Iterator[RenderableType]:
     """The parts of the report, or of those of all clusters, in order; arguments as of `render`."""
     if isinstance(model, Report):
-        yield from render(model, failed_parts, routine=routine)
+        yield from render(model, failed_parts, everything=everything)
         return
     yield heading(count(len(model.clusters), "cluster"))
     yield _table(model.clusters)
     yield from (line(f"• {_shared(client)}") for client in model.shared_clients)
     for report in model.reports:
-        yield from render(report, failed_parts, routine=routine)
+        yield from render(report, failed_parts, everything=everything)
 
 
 def _table(clusters: tuple[ClusterOverview, ...]) -> RenderableType:

@@ -1,24 +1,28 @@
 """Findings on a terminal: what is wrong, what to do about it, and the proof."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from kafkascope_analyzer.report.formatting import safe, sentence, visible
+from kafkascope_analyzer.report.formatting import count, list_of, safe, sentence, visible
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding
+from kafkascope_analyzer.report.model.incidents.model import ALONE_FINDINGS, INFO
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.layout import heading, labelled, line, more
 
-MOST_FINDINGS = 20
+MOST_RULES = 6
 LONGEST_COMMAND = 70
 """Characters of a command on one line; a longer one has each option on a line of its own, as a shell reads it."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
 INDENT = max(map(len, WORST_FIRST)) + 2
 
 
-def render_findings(model: Report) -> Iterator[RenderableType]:
-    """Findings that belong to no incident, the gravest first; one line where there are none."""
+def render_findings(model: Report, *, everything: bool = False) -> Iterator[RenderableType]:
+    """Findings that belong to no incident, the gravest first; one line where there are none. everything: whether those
+    of severity info are shown, and not only counted.
+    """
     found = model.findings
     if not found.present:
         return
@@ -29,16 +33,27 @@ def render_findings(model: Report) -> Iterator[RenderableType]:
             yield line("no rule found fault with anything")
         return
     yield heading(f"{'Other findings' if under else 'Findings'} ({n_alone:,})")
-    for number, row in enumerate(alone[:MOST_FINDINGS]):
+    shown = alone if everything else [row for row in alone if row.severity != INFO][:ALONE_FINDINGS]
+    for number, row in enumerate(shown):
         if number:
             yield line("")
         yield from finding_lines(row)
-    yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding", "table stories/findings")
-    yield line(("what a rule looks at: kafkascope rules NAME", "dim"))
+    yield from _not_shown(alone, shown, n_alone)
+
+
+def _not_shown(alone: list[Finding], shown: list[Finding], n_alone: int) -> Iterator[RenderableType]:
+    """How many are not shown of each rule, and where they are."""
+    if len(shown) == len(alone):
+        yield from more(n_alone - len(shown), "finding", "table stories/findings")
+        return
+    rules = Counter(safe(row.rule) for row in alone if row not in shown)
+    listed = list_of([f"{n:,} {rule}" if n > 1 else rule for rule, n in rules.most_common()], MOST_RULES)
+    left = count(n_alone - len(shown), "more finding")
+    yield line((f"{left}, in short: {listed} (kafkascope report --all)", "dim"))
 
 
 def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:
-    """A finding: rule and time, sentence, advice, packets, the command that cuts them out."""
+    """A finding: rule and time, sentence, advice, packets, and its id, which commands take."""
     severity = row.severity
     inner = indent + INDENT
     label = severity, STYLE.get(severity, "bold")
@@ -46,9 +61,8 @@ def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:
     yield line(sentence(row.sentence), indent=inner)
     if row.advice:
         yield line(("do: ", "bold"), sentence(row.advice), indent=inner)
-    if row.packets:
-        yield line((row.packets, "dim"), indent=inner)
-    yield from command_lines(row.cut, inner)
+    packets = f"{row.packets} · " if row.packets else ""
+    yield line((f"{packets}{row.finding_id}", "dim"), indent=inner)
 
 
 _BEFORE_OPTION = re.compile(r" (?=--|-[a-z] )")

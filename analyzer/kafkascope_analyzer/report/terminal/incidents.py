@@ -1,4 +1,6 @@
-"""The part of the terminal report that comes first: the headline, then what failed and who stalled."""
+"""The first screen of the terminal report: the verdict, one table of all incidents, then each with who stalled, what
+followed and what to do, and the commands to read on.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,14 +9,21 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.formatting import sentence
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
+from kafkascope_analyzer.report.model.incidents.model import (
+    FIRST_FINDINGS,
+    FIRST_INCIDENTS,
+    FIRST_WAITS,
+    TABLE_INCIDENTS,
+    Commands,
+    Incident,
+    Wait,
+)
+from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.findings import INDENT, STYLE, command_lines, finding_lines
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, labelled, line, more
 
-MOST_INCIDENTS = 20
-MOST_WAITS = 8
-MOST_FINDINGS = 6
+SEE_ALL = "kafkascope report --all"
 _VERDICT = {"error": "error", "warning": "warning", "none": "ok", "unknown": "unknown"}
 _STYLE = {**STYLE, "none": "bold green", "unknown": "bold"}
 
@@ -29,62 +38,108 @@ def render_headline(model: Report) -> Iterator[RenderableType]:
         yield line(sentence(detail), indent=INDENT)
 
 
-def render_incidents(model: Report, *, routine: bool = False) -> Iterator[RenderableType]:
-    """The incidents, worst first, with who stalled; the routine ones in one line, or listed after the others."""
+def render_incidents(model: Report, *, everything: bool = False) -> Iterator[RenderableType]:
+    """The incidents, the most harm first; the routine ones in one line. everything: whether all that report.json has is
+    shown, routine incidents among that.
+    """
     found = model.incidents
     if not found.present or not (found.n or found.n_routine or found.n_unassigned):
         return
     yield heading(f"Incidents ({found.n:,})")
+    if found.n:
+        yield from _table(found.listed, found.n, everything=everything)
     findings = {row.finding_id: row for row in model.findings.listed}
-    for number, incident in enumerate(found.listed[:MOST_INCIDENTS]):
-        if number:
-            yield line("")
-        yield from incident_lines(incident, findings)
-    yield from more(found.n - min(MOST_INCIDENTS, len(found.listed)), "incident", "table stories/incidents")
+    shown = found.listed if everything else found.listed[:FIRST_INCIDENTS]
+    for incident in shown:
+        yield line("")
+        yield from incident_lines(incident, findings, everything=everything)
+    where = "table stories/incidents" if everything else SEE_ALL
+    yield from more(found.n - len(shown), "incident", where)
     if found.n_unassigned:
         yield line("")
         yield line(("Stalls that belong to no incident:", "bold"))
-        yield from waits_table(found.unassigned, found.n_unassigned)
+        yield from waits_table(found.unassigned, found.n_unassigned, everything=everything)
     if found.routine_text:
         yield line((found.routine_text, "dim"))
-        if not routine:
-            yield line(("kafkascope report --routine lists them", "dim"))
-    for incident in found.routine if routine else ():
+    for incident in found.routine if everything else ():
         yield line("")
-        yield from incident_lines(incident, findings)
+        yield from incident_lines(incident, findings, everything=True)
 
 
-def incident_lines(incident: Incident, findings: dict[str, Finding]) -> Iterator[RenderableType]:
+def _table(incidents: Sequence[Incident], n: int, *, everything: bool) -> Iterator[RenderableType]:
+    """A row an incident: what and where, when, who, and whether it is over. Times stand above their times of day."""
+    listed = incidents if everything else incidents[:TABLE_INCIDENTS]
+    columns = (("what and where", "w"), ("fault from", "n"), ("to", "n"), ("served\nagain after", ""))
+    table = grid(*columns, ("who stalled", "n"), ("over", "n"))
+    for row in listed:
+        style = "" if row.over else "bold yellow"
+        times = _moment(row.fault_start), "not seen" if row.fault_end is None else _moment(row.fault_end)
+        texts = (Text(row.served_after), Text(row.who.replace(", ", ",\n")), Text(row.over_text, style=style))
+        table.add_row(Text(row.title, style=STYLE[row.severity]), *times, *texts)
+    yield table
+    between = [moment for row in listed for moment in (row.fault_start, row.fault_end) if moment is not None]
+    if any(moment.is_between for moment in between):
+        yield line(("a - b: between the two; no packet shows it more exactly", "dim"))
+    yield from more(n - len(listed), "incident", "table stories/incidents" if everything else SEE_ALL)
+
+
+def _moment(moment: Moment) -> str:
+    """A time in a cell, below it the time of day; of two, the second below the first."""
+    return f"{moment.at}\n{moment.of_day}".replace(" - ", " -\n")
+
+
+def incident_lines(
+    incident: Incident, findings: dict[str, Finding], *, everything: bool = False
+) -> Iterator[RenderableType]:
     """One incident: what, who stalled, what followed, what to change, and the proof."""
     severity = incident.severity
-    yield labelled((severity, STYLE[severity]), INDENT, (incident.title, "bold"), f" · {incident.when}")
+    yield labelled((severity, STYLE[severity]), INDENT, (incident.title, "bold"))
     yield line(sentence(incident.sentence), indent=INDENT)
-    yield from waits_table(incident.waits, incident.n_waits)
+    yield from waits_table(incident.waits, incident.n_waits, everything=everything)
+    for restart in incident.restarts:
+        yield line(("restart: ", "bold"), restart, indent=INDENT)
     if incident.followed_text:
         yield line(("what followed: ", "bold"), incident.followed_text, indent=INDENT)
     if incident.advice:
         yield line(("do: ", "bold"), sentence(incident.advice), indent=INDENT)
     if incident.how_known:
         yield line((f"shown by: {sentence(incident.how_known)}", "dim"), indent=INDENT)
-    if incident.packets:
-        yield line((incident.packets, "dim"), indent=INDENT)
-    for command in (incident.cut, incident.wireshark, incident.explain):
-        yield from command_lines(command)
+    packets = f"{incident.packets} · " if incident.packets else ""
+    yield line((f"{packets}{incident.incident_id}", "dim"), indent=INDENT)
     under = [findings[name] for name in incident.finding_ids if name in findings]
-    for row in under[:MOST_FINDINGS]:
+    shown = under if everything else under[:FIRST_FINDINGS]
+    for row in shown:
         yield from finding_lines(row, INDENT)
-    yield from more(len(incident.finding_ids) - MOST_FINDINGS, "finding", "report.json", INDENT)
+    where = "report.json" if everything else SEE_ALL
+    yield from more(len(incident.finding_ids) - len(shown), "finding", where, INDENT)
 
 
-def waits_table(waits: Sequence[Wait], n_waits: int) -> Iterator[RenderableType]:
+def waits_table(waits: Sequence[Wait], n_waits: int, *, everything: bool = False) -> Iterator[RenderableType]:
     """Who stalled: client, what it waited for, since when, how long, and whether it is over."""
     if not waits:
         return
     columns = (("who stalled", ""), ("waited for", "w"), ("from", "n"), ("for", "rn"), ("state", ""))
     table = grid(*columns)
-    for wait in waits[:MOST_WAITS]:
+    shown = waits if everything else waits[:FIRST_WAITS]
+    for wait in shown:
         style = "" if wait.over else "bold yellow"
-        cells = (Text(wait.who), Text(wait.what), wait.at, wait.lasted, Text(wait.state, style=style))
+        since = f"{wait.at}\n{wait.of_day}"
+        cells = (Text(wait.who), Text(wait.what), since, wait.lasted, Text(wait.state, style=style))
         table.add_row(*cells)
     yield indented(table, INDENT)
-    yield from more(n_waits - min(MOST_WAITS, len(waits)), "such line", "table stories/stalls", INDENT)
+    where = "table stories/stalls" if everything else SEE_ALL
+    yield from more(n_waits - len(shown), "such line", where, INDENT)
+
+
+def render_commands(commands: Commands, *, everything: bool = False) -> Iterator[RenderableType]:
+    """The commands to read on, once for the whole report. everything: whether nothing is left out that the last one
+    would print."""
+    yield heading("To read on, and to see the packets")
+    for command in (commands.explain, commands.cut, commands.wireshark):
+        if command:
+            yield from command_lines(command, 0)
+    if commands.likewise:
+        yield line((commands.likewise, "dim"))
+    if not everything:
+        yield from command_lines(commands.report_all, 0)
+        yield line(("prints the rest: clients, starts, recoveries, groups, topics, requests, latency", "dim"))

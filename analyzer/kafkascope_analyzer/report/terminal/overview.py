@@ -47,7 +47,7 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
         return
     yield line(f"{capture.start} · {span(capture.duration_us)} · {capture.packets}")
     yield from (line((time.text, "yellow")) for time in capture.uncovered[:MOST_UNCOVERED])
-    yield line(("times below are mm:ss.mmm after that", "dim"))
+    yield line(("times below are mm:ss.mmm after that; times of day are UTC", "dim"))
     found = model.connections
     spoken = [f"{row.n:,} {row.protocol or 'unknown'}" for row in found.by_protocol]
     yield line(f"{count(found.n, 'TCP connection')}: {', '.join(spoken) or 'none'}")

@@ -4,7 +4,7 @@ All text that came from the wire goes through `safe` and into Text objects, neve
 what a word says. Times are relative to the start of the capture, which is given once in full.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import RenderableType
 
@@ -14,9 +14,15 @@ from kafkascope_analyzer.report.terminal.clients import render_clients
 from kafkascope_analyzer.report.terminal.findings import render_findings
 from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.groups import render_rebalances, render_transactions
-from kafkascope_analyzer.report.terminal.incidents import render_headline, render_incidents
+from kafkascope_analyzer.report.terminal.incidents import render_commands, render_headline, render_incidents
 from kafkascope_analyzer.report.terminal.layout import line
-from kafkascope_analyzer.report.terminal.overview import render_head, render_traffic, render_unread
+from kafkascope_analyzer.report.terminal.overview import (
+    render_apis,
+    render_cluster,
+    render_errors,
+    render_head,
+    render_unread,
+)
 from kafkascope_analyzer.report.terminal.restarts import render_restarts
 from kafkascope_analyzer.report.terminal.traffic import (
     render_client_traffic,
@@ -27,35 +33,47 @@ from kafkascope_analyzer.report.terminal.traffic import (
 
 
 def render(
-    report: Report, failed_parts: FailedParts | None = None, *, routine: bool = False
+    report: Report, failed_parts: FailedParts | None = None, *, everything: bool = False
 ) -> Iterator[RenderableType]:
-    """The report's parts, in order: what went wrong comes before the cluster's figures, these before single clients.
-    failed_parts: takes parts that cannot be shown; routine: whether routine incidents are listed.
+    """The first screen: what was read, what went wrong, who is affected, what to do. everything: the rest as well, the
+    cluster's figures before single clients. failed_parts: takes parts that cannot be shown.
     """
     failed = FailedParts() if failed_parts is None else failed_parts
-    parts = {
-        "head": lambda: render_head(report),
-        "stories": lambda: _why_no_stories(report),
-        "headline": lambda: render_headline(report),
-        "incidents": lambda: render_incidents(report, routine=routine),
-        "findings": lambda: render_findings(report),
-        "restarts": lambda: render_restarts(report.restarts),
-        "rebalances": lambda: render_rebalances(report),
-        "transactions": lambda: render_transactions(report),
-        "flow": lambda: render_flow(report.flow),
-        "traffic": lambda: render_traffic(report),
-        "latency": lambda: render_latency(report),
-        "leaders": lambda: render_leaders(report),
-        "client_traffic": lambda: render_client_traffic(report),
-        "removed_versions": lambda: render_removed_versions(report),
-        "clients": lambda: render_clients(report),
-        "unread": lambda: render_unread(report),
-    }
-    for name, show in parts.items():
+    for name, show in _parts(report, everything=everything).items():
         part = failed.part("section on the terminal", name)
         yield from part.rows(show)
         if part.has_failed:
             yield line((f"This section could not be shown because of a defect of kafkascope: {name}", "yellow"))
+
+
+def _parts(report: Report, *, everything: bool) -> dict[str, Callable[[], Iterator[RenderableType]]]:
+    """The parts by name, in order."""
+    first = {
+        "head": lambda: render_head(report),
+        "stories": lambda: _why_no_stories(report),
+        "headline": lambda: render_headline(report),
+        "incidents": lambda: render_incidents(report, everything=everything),
+        "findings": lambda: render_findings(report, everything=everything),
+        "restarts": lambda: render_restarts(report.restarts.alone),
+        "cluster": lambda: render_cluster(report.cluster),
+    }
+    last = {
+        "clients": lambda: render_clients(report, everything=everything),
+        "unread": lambda: render_unread(report),
+        "commands": lambda: render_commands(report.commands, everything=everything),
+    }
+    between = {
+        "rebalances": lambda: render_rebalances(report),
+        "transactions": lambda: render_transactions(report),
+        "flow": lambda: render_flow(report.flow),
+        "requests": lambda: render_apis(report),
+        "errors": lambda: render_errors(report),
+        "latency": lambda: render_latency(report),
+        "leaders": lambda: render_leaders(report),
+        "client_traffic": lambda: render_client_traffic(report),
+        "removed_versions": lambda: render_removed_versions(report),
+    }
+    return {**first, **(between if everything else {}), **last}
 
 
 def _why_no_stories(report: Report) -> Iterator[RenderableType]:

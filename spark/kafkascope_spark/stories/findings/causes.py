@@ -3,7 +3,7 @@
 A family is an incident that followed from no other, with all that followed from it. A finding belongs to a family with
 an incident of the kinds that its rule names (`Follows`), which shares a client, a group or a broker with it: to the one
 that it has the longest time in common with. It never belongs to a family that is less severe than itself, nor to one in
-which nobody stalled: reports do not list those one by one.
+which nobody stalled: reports do not list those one by one. A finding that is made of an incident belongs to that one.
 """
 
 from collections.abc import Iterable
@@ -105,7 +105,7 @@ class Causes:
         the finding was made of."""
         if facts.incident_id is not None:
             family = self._family_of[facts.incident_id]
-            return family.incident_id if _is_as_severe(family, finding.severity) else None
+            return family.incident_id if family.severity >= SEVERITIES.index(finding.severity) else None
         if follows is None or finding.first_ns is None:
             return None
         start_ns = min(finding.first_ns, facts.since_ns or finding.first_ns)

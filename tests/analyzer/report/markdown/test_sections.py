@@ -46,7 +46,10 @@ def rendered(lines: Iterator[str]) -> tuple[list[str], list[list[str]]]:
 
 def test_incidents_and_who_stalled(report: Report) -> None:
     texts, rows = rendered(markdown_incidents(report))
-    assert [cells[2:] for cells in rows[1:]] == [[w.at, w.lasted, w.state] for w in report.incidents.listed[0].waits]
+    (incident,) = report.incidents.listed
+    assert rows[1][0] == f"error: {incident.title}"
+    waits = [[f"{w.at} ({w.of_day} UTC)", w.lasted, w.state] for w in incident.waits]
+    assert [cells[2:] for cells in rows[3:]] == waits
     assert any(report.incidents.listed[0].title in text for text in texts)
     assert any("Node 1 sent nothing from 4.9 s on." in text for text in texts)
 

@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.incidents.model import ALONE_FINDINGS
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.model.restarts import Restart
@@ -176,9 +177,10 @@ def test_what_is_said_of_a_cause() -> None:
 
 
 def test_findings_beyond_the_limit_are_counted(report: Report) -> None:
-    row = of(Finding, finding_id="f", rule="acks_zero", severity="warning", sentence="was seen", when="once", cut="cut")
-    found = replace(report.findings, n=30, by_severity={"warning": 30}, listed=(row,) * 30)
+    row = of(Finding, finding_id="f", rule="acks_zero", severity="warning", sentence="was seen", when="once")
+    rows = tuple(replace(row, finding_id=f"f{n}") for n in range(30))
+    found = replace(report.findings, n=30, by_severity={"warning": 30}, listed=rows)
     shown = lines(render_findings(replace(report, findings=found)))
     assert shown[0].startswith("Findings (30)")
-    assert shown.count("was seen") == 20
-    assert "… and 10 findings more (table stories/findings)" in shown
+    assert shown.count("was seen") == ALONE_FINDINGS == 8
+    assert "22 more findings, in short: 22 acks_zero (kafkascope report --all)" in shown

@@ -34,13 +34,17 @@ class Family:
 
     @property
     def harm_ms(self) -> int:
-        """How much harm it did: the clients that stalled, times the longest of their stalls."""
+        """How much harm it did: the clients that stalled, times the longest of their stalls. Of an error without a
+        stall (clients that never got to work, records that were lost) the clients, times how long it lasted."""
+        if not self.stalls:
+            lasted_ms = max(1, ((self.end_ns or self.start_ns) - self.start_ns) // 1_000_000)
+            return max(1, len(self.clients)) * lasted_ms if self.severity == ERROR else 0
         who = {stall.client_instance_id or stall.group_id or stall.client_ip for stall in self.stalls}
-        return len(who) * max((stall.waited_ms for stall in self.stalls), default=0)
+        return len(who) * max(stall.waited_ms for stall in self.stalls)
 
 
 def families_of(facts: Facts) -> list[Family]:
-    """All families, worst first: by severity, then by harm, then by time."""
+    """All families, worst first: by harm, then by severity, then by time."""
     roots = roots_of(facts.incidents)
     members: dict[str, list[IncidentRow]] = {}
     for row in facts.incidents:
@@ -48,7 +52,7 @@ def families_of(facts: Facts) -> list[Family]:
     found = _made([(roots[identity], rows) for identity, rows in members.items()], facts)
     for family in found:
         family.severity = family.root.family_severity
-    return sorted(found, key=lambda f: (severity_order(f.severity), -f.harm_ms, f.start_ns, f.identity))
+    return sorted(found, key=lambda f: (-f.harm_ms, severity_order(f.severity), f.start_ns, f.identity))
 
 
 def every_incident(facts: Facts) -> list[Family]:

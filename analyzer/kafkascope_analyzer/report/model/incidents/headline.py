@@ -21,8 +21,7 @@ from kafkascope_analyzer.report.model.incidents.model import (
     Judged,
 )
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_sentence
-from kafkascope_analyzer.report.model.incidents.waits import who_waited
-from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_analyzer.report.model.incidents.waits import stalled_names, who_waited
 from kafkascope_spark.stories.startups.table import StartupRow
 
 NAMED = 3
@@ -129,9 +128,11 @@ def _incidents(incidents: Incidents) -> str:
     first = incidents.listed[0]
     worst = f"{first.title}, {first.when}."
     if incidents.n == 1:
-        return worst[:1].upper() + worst[1:]
+        return f"1 incident, {'over' if first.over else 'not over'}: {worst}"
     counts = [count(n, severity) for severity, n in incidents.by_severity.items() if n and severity != INFO]
-    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). The worst: {worst}"
+    n_open = incidents.n_not_over
+    over = f"{n_open:,} not over when the capture ended" if n_open else "all over"
+    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}), {over}. The worst: {worst}"
 
 
 def _stalls(facts: Facts, incidents: Incidents) -> str:
@@ -152,7 +153,7 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
 
 def _end(facts: Facts, incidents: Incidents) -> str:
     """How it ended for those who stalled, where nobody still waited when the capture ended."""
-    unserved = {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.served is False}
+    unserved = stalled_names((stall for stall in facts.stalls if stall.served is False), facts)
     if unserved:
         return f"; {list_of([safe(name) for name in unserved.values()], NAMED)} gave up or ended without being served"
     return "; all were served again" if all(incident.over for incident in incidents.listed) else ""
@@ -160,16 +161,12 @@ def _end(facts: Facts, incidents: Incidents) -> str:
 
 def _stalled(facts: Facts) -> dict[str, str]:
     """Who stalled: key -> name."""
-    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls}
+    return stalled_names(facts.stalls, facts)
 
 
 def _waiting(facts: Facts) -> dict[str, str]:
     """Who was still waiting when the capture ended: key -> name."""
-    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.to_ns is None}
-
-
-def _key(stall: Stall, facts: Facts) -> str:
-    return stall.client_instance_id or who_waited(stall, facts)
+    return stalled_names((stall for stall in facts.stalls if stall.to_ns is None), facts)
 
 
 def _starts(facts: Facts) -> str:

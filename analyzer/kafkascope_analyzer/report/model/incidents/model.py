@@ -1,20 +1,32 @@
 """The typed model of incidents. Every form of the report (terminal, HTML, Markdown, JSON, `explain`, `timeline`) shows
 these words and numbers and adds none of its own.
 
-Times are nanoseconds since the epoch (`*_ns`); texts give them as mm:ss.mmm after the capture's start, and durations
-with their unit. The description of each field is its description in the schema of report.json.
+Times are nanoseconds since the epoch (`*_ns`); texts give them as mm:ss.mmm after the capture's start and as time of
+day (UTC), and durations with their unit. The description of each field is its description in the schema of report.json.
 """
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.proofs import Proof
 
 ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unknown"
 VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
 """UNKNOWN: nothing failed as far as it is known, and the capture shows too little, or the dataset has no stories, or
 stories of an older version."""
+
+TABLE_INCIDENTS = 20
+"""Rows of the table of incidents on the first screen."""
+FIRST_INCIDENTS = 5
+"""Incidents that the first screen tells below their table."""
+FIRST_WAITS = 5
+"""Lines of who stalled that an incident has there."""
+FIRST_FINDINGS = 3
+"""Findings that stand under an incident there."""
+ALONE_FINDINGS = 8
+"""Findings above info that belong to no incident, there."""
 
 STILL_OPEN, GAVE_UP, NOT_CAPTURED, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "not_captured", "served")
 """How a stall ended: it went on when the capture ended; the client gave up or ended; a time began that no file covers;
@@ -61,6 +73,7 @@ class Wait:
     from_ns: Annotated[int, "since when it waited"]
     to_ns: Annotated[int | None, "when the wait ended; null where it still waited"]
     at: Annotated[str, "since when it waited, after the capture's start"]
+    of_day: Annotated[str, "the same as time of day (UTC)"]
     waited_ms: Annotated[int, "how long it waited"]
     lasted: Annotated[str, "the same in words"]
     over: Annotated[bool, "whether none of these stalls still went on when the capture ended"]
@@ -102,12 +115,20 @@ class Incident:
         "when the last of those who stalled was served again, gave up or ended; null where one still waited",
     ]
     over: Annotated[bool, "whether nobody still waited when the capture ended"]
+    over_text: Annotated[str, "the same in a word"]
     when: Annotated[str, "from when to when, and for how long"]
+    fault_start: Annotated[Moment, "when the fault itself began, apart from those who suffered from it"]
+    fault_end: Annotated[Moment | None, "when it was over; null where the capture does not show that"]
+    served_after: Annotated[
+        str, "how long after the begin of the fault the last client was served again; empty where nobody stalled"
+    ]
+    who: Annotated[str, "how many clients stalled, or had to recover, and for how long"]
     n_clients: Annotated[int, "clients that stalled or had to recover"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
     n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
     n_waits: Annotated[int, "lines in the table of who stalled"]
     waits: Annotated[tuple[Wait, ...], "who stalled: the first 50 lines, those not over first, then the longest"]
+    restarts: Annotated[tuple[str, ...], "restarts of the broker that it is, in words: when, how long, which release"]
     followed: Annotated[tuple[Consequence, ...], "what followed from it"]
     followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
     finding_ids: Annotated[
@@ -129,8 +150,9 @@ class Incidents:
     why_not: Annotated[str | None, "why it has not, and what to do"]
     stall_ms: Annotated[int, "waits from this length on are stalls (--stall), milliseconds"]
     n: Annotated[int, "incidents above info that followed from no other"]
+    n_not_over: Annotated[int, "of them, those because of which somebody still waited when the capture ended"]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
-    listed: Annotated[tuple[Incident, ...], "those above info by severity, then by time: at most 100"]
+    listed: Annotated[tuple[Incident, ...], "those above info, the most harm first: at most 100"]
     n_routine: Annotated[int, "incidents of severity info: nobody stalled"]
     routine_text: Annotated[str, "the routine incidents in one line; empty where there are none"]
     routine: Annotated[tuple[Incident, ...], "the routine incidents by time: at most 100"]
@@ -139,11 +161,23 @@ class Incidents:
 
 
 @dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands that stand once, after the incidents and findings. OUT.kscope stands for the dataset."""
+
+    explain: Annotated[str, "explains the worst incident, else the worst finding; empty where there is neither"]
+    cut: Annotated[str, "cuts its packets out; empty where there is neither"]
+    wireshark: Annotated[str, "opens the piece in Wireshark; empty where there is neither"]
+    likewise: Annotated[str, "of what other ids these commands take; empty where there are none"]
+    report_all: Annotated[str, "prints everything that the first screen leaves out"]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What a report says first: the headline, the incidents, and the findings under and beside them."""
 
     headline: Headline
     incidents: Incidents
+    commands: Commands
     findings: tuple[Finding, ...]
     no_kafka: str | None
     """Why no Kafka was read, so that no rule had anything to judge; None where some was."""

@@ -6,23 +6,27 @@ from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
-from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
-from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span, visible
+from kafkascope_analyzer.report.commands import cut_command, explain_command, report_command, wireshark_command
+from kafkascope_analyzer.report.formatting import count, list_of, safe, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
+from kafkascope_analyzer.report.model.incidents.impact import fault_end, fault_start, served_after_text, who_text
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
-from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, Incident, Incidents, Summary
+from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, Commands, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
+from kafkascope_analyzer.report.model.moments import at_text, from_to_text
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
+from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
 from kafkascope_spark.stories.incidents.kinds import words_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20
+MOST_HOSTS = 2
 """Limits of report.json; the table incidents has everything."""
 
 
@@ -34,6 +38,7 @@ class Overview:
     families: list[Family]
     findings: tuple[Finding, ...]
     consequences: Found
+    restarts: Restarts
 
     def incident(self, incident_id: str) -> tuple[Incident, Family]:
         """The incident, with its stalls and those of what followed from it; one that followed from another one is
@@ -43,7 +48,7 @@ class Overview:
         family = families.get(incident_id) or {f.identity: f for f in every_incident(self.facts)}[incident_id]
         under = [finding for finding in self.findings if finding.incident_id == incident_id]
         adding = [finding for finding in under if not _repeats(finding, family.root)]
-        return _incident(family, self.facts, adding, self.consequences), family
+        return _incident(family, self, adding), family
 
     def root_of(self, incident_id: str) -> IncidentRow:
         """The incident that this one followed from; itself where it followed from none."""
@@ -58,14 +63,35 @@ def load_overview(dataset: Dataset) -> Overview:
     roots = root_ids(families)
     rows = [replace(row, incident_id=roots.get(row.incident_id or "")) for row in facts.findings]
     findings = merged_findings(rows, _sources(facts))
-    return Overview(facts, families, findings, load_consequences(dataset, facts, families))
+    consequences = load_consequences(dataset, facts, families)
+    return Overview(facts, families, findings, consequences, restarts_of(dataset, facts, families))
 
 
 def summary_of(overview: Overview, n_errors: int) -> Summary:
     """The summary. n_errors: error codes in the brokers' answers."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
-    return Summary(headline, incidents, overview.findings, overview.facts.no_kafka)
+    commands = _commands(incidents, overview.findings)
+    return Summary(headline, incidents, commands, overview.findings, overview.facts.no_kafka)
+
+
+def _commands(incidents: Incidents, findings: tuple[Finding, ...]) -> Commands:
+    """The commands of the worst incident, else of the worst finding that belongs to none."""
+    if incidents.listed:
+        worst = incidents.listed[0]
+        others = "other incidents (--incident ID) and of findings (--finding ID)"
+        return Commands(worst.explain, worst.cut, worst.wireshark, _likewise(others), report_command("--all"))
+    alone = [finding for finding in findings if finding.incident_id is None]
+    if not alone:
+        return Commands("", "", "", "", report_command("--all"))
+    first = alone[0]
+    wireshark = wireshark_command(first.finding_id, [proof.server_port for proof in first.evidence])
+    likewise = _likewise("other findings (--finding ID)")
+    return Commands(explain_command(first.finding_id), first.cut, wireshark, likewise, report_command("--all"))
+
+
+def _likewise(ids: str) -> str:
+    return f"The same works with the ids of {ids}. What a rule looks at: kafkascope rules NAME."
 
 
 def _sources(facts: Facts) -> FindingSources:
@@ -88,6 +114,7 @@ def _incidents(overview: Overview) -> Incidents:
         why_not=None if facts.has_incidents else OLD_STORIES if facts.has_stories else NO_STORIES,
         stall_ms=facts.stall_ms,
         n=len(grave),
+        n_not_over=sum(family.end_ns is None for family in grave),
         by_severity={severity: severities[severity] for severity in WORST_FIRST},
         listed=shown(grave),
         n_routine=len(routine),
@@ -98,10 +125,13 @@ def _incidents(overview: Overview) -> Incidents:
     )
 
 
-def _incident(family: Family, facts: Facts, findings: list[Finding], found: Found) -> Incident:
-    root = family.root
+def _incident(family: Family, overview: Overview, findings: list[Finding]) -> Incident:
+    root, facts = family.root, overview.facts
+    began = fault_start(root, facts.start_ns)
     waits = waits_of(family.stalls, facts, family.earlier_stalls)
-    followed = consequences_of(family, found, findings)
+    followed = consequences_of(family, overview.consequences, findings)
+    members = {row.incident_id for row in family.members}
+    restarts = [restart for restart in overview.restarts.listed if members.intersection(restart.incident_ids[:1])]
     proofs = proofs_of(root.evidence, facts.proofs)
     evidence = root.evidence
     names = sorted({safe(facts.name(identity)) for identity in family.clients})
@@ -119,12 +149,18 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
         start_ns=family.start_ns,
         end_ns=family.end_ns,
         over=family.end_ns is not None,
+        over_text="no" if family.end_ns is None else "yes",
         when=when_text(family.start_ns, family.end_ns, facts.start_ns),
+        fault_start=began,
+        fault_end=fault_end(root, facts.start_ns),
+        served_after=served_after_text(family, began.by_ns, facts),
+        who=who_text(family, facts),
         n_clients=len(family.clients),
         clients=tuple(names[:MOST_CLIENTS]),
         n_stalls=len(family.stalls),
         n_waits=len(waits),
         waits=waits[:MOST_WAITS],
+        restarts=tuple(restart.in_short for restart in restarts),
         followed=followed,
         followed_text=", ".join(part.text for part in followed),
         finding_ids=tuple(finding.finding_id for finding in findings),
@@ -143,19 +179,23 @@ def _repeats(finding: Finding, incident: IncidentRow) -> bool:
 
 
 def title_of(incident: IncidentRow) -> str:
-    """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`."""
+    """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`, `network path failed: 10.0.0.7 to node 2
+    (10.0.0.2:9092)`."""
     kind = CLIENT_FAULTS.get(incident.client_fault or "") or words_of(incident.kind)
     subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
+    if incident.place == "path" and incident.hosts:
+        subject = f"{list_of(list(incident.hosts), MOST_HOSTS)} to {subject}"
     return f"{kind}: {safe(subject)}" if subject else kind
 
 
 def when_text(start: int, end: int | None, capture_ns: int) -> str:
-    """From when to when, and for how long: `00:06.816 to 00:35.900 (29.1 s)`; of a moment, when."""
+    """From when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`; of a
+    moment, when."""
     if end is None:
-        return f"from {clock(start - capture_ns)}, not over when the capture ended"
+        return f"from {at_text(start, capture_ns)}, not over when the capture ended"
     if end == start:
-        return f"at {clock(start - capture_ns)}"
-    return f"{clock(start - capture_ns)} to {clock(end - capture_ns)} ({span((end - start) // 1000)})"
+        return f"at {at_text(start, capture_ns)}"
+    return from_to_text(start, end, capture_ns, lasted=True)
 
 
 def _routine_text(routine: list[Family], facts: Facts) -> str:

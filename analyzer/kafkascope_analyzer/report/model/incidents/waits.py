@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkascope_analyzer.report.formatting import clock, count, safe, span
+from kafkascope_analyzer.report.formatting import clock, count, safe, span, time_of_day
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import (
     GAVE_UP,
@@ -85,6 +85,7 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         from_ns=longest.from_ns,
         to_ns=longest.to_ns,
         at=clock(longest.from_ns - facts.start_ns),
+        of_day=time_of_day(longest.from_ns),
         waited_ms=longest.waited_ms,
         lasted=span(1000 * longest.waited_ms),
         over=not waiting,
@@ -95,6 +96,11 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         n_stalls=len(alike),
         stall_ids=tuple(stall.stall_id for stall in alike[:MOST_IDS]),
     )
+
+
+def stalled_names(stalls: Iterable[Stall], facts: Facts) -> dict[str, str]:
+    """Who waited: key -> name. The key is the client instance, else the name."""
+    return {stall.client_instance_id or who_waited(stall, facts): who_waited(stall, facts) for stall in stalls}
 
 
 def who_waited(stall: Stall, facts: Facts) -> str:

@@ -47,7 +47,7 @@ export interface Headline {
 export interface Incidents {
   /** incidents above info that followed from no other */
   n: number;
-  /** those above info by severity, then by time: at most 100 */
+  /** those above info, the most harm first: at most 100 */
   listed: Incident[];
   /** the routine incidents in one line; empty where there are none */
   routine_text: string;

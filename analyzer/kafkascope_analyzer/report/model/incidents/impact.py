@@ -1,0 +1,53 @@
+"""Whom an incident affected, and for how long, in the few words that the table of incidents has room for."""
+
+from collections.abc import Iterable
+
+from kafkascope_analyzer.report.formatting import count, span
+from kafkascope_analyzer.report.model.incidents.families import Family
+from kafkascope_analyzer.report.model.incidents.load import Facts
+from kafkascope_analyzer.report.model.incidents.waits import stalled_names
+from kafkascope_analyzer.report.model.moments import Moment, moment_of
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.stalls.table import Stall
+
+
+def fault_start(root: IncidentRow, start_ns: int) -> Moment:
+    """When the fault itself began; where the capture does not show that, when the incident began. start_ns: the
+    capture's start."""
+    if root.fault_start_ns is None:
+        return moment_of(None, root.start_ns, start_ns)
+    return moment_of(root.fault_start_after_ns, root.fault_start_ns, start_ns)
+
+
+def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
+    """When the fault itself was over; where the capture does not show when it began either, when the incident was."""
+    if root.fault_start_ns is None:
+        return None if root.end_ns is None else moment_of(None, root.end_ns, start_ns)
+    return None if root.fault_end_ns is None else moment_of(root.fault_end_after_ns, root.fault_end_ns, start_ns)
+
+
+def who_text(family: Family, facts: Facts) -> str:
+    """Who stalled and for how long: `3 of 5 clients, longest 12.3 s`; where nobody did, how many had to recover."""
+    stalls = [*family.stalls, *family.earlier_stalls]
+    n, n_all = len(stalled_names(stalls, facts)), facts.n_clients
+    if not n:
+        return f"{count(len(family.clients), 'client')}, none stalled" if family.clients else "nobody"
+    longest = span(1000 * max(stall.waited_ms for stall in stalls))
+    return f"{n:,} of {count(max(n, n_all), 'client')}, longest {longest}"
+
+
+def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:
+    """How long after the begin of the fault the last client was served again, and who was not: `12.4 s`, `9.1 s, 1 gave
+    up`, `2 still waiting`; empty where nobody stalled."""
+    stalls = [*family.stalls, *family.earlier_stalls]
+    ends = [stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None]
+    waiting = _n(facts, (stall for stall in stalls if stall.to_ns is None))
+    gave_up = _n(facts, (stall for stall in stalls if stall.served is False))
+    parts = [span(max(0, max(ends) - began_ns) // 1000)] if ends else []
+    parts += [f"{waiting:,} still waiting"] if waiting else []
+    parts += [f"{gave_up:,} gave up"] if gave_up else []
+    return ", ".join(parts) or ("not known" if stalls else "")
+
+
+def _n(facts: Facts, stalls: Iterable[Stall]) -> int:
+    return len(stalled_names(stalls, facts))
