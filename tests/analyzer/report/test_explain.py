@@ -30,8 +30,8 @@ def flat(text: str) -> str:
 
 EXPECTED: dict[str, tuple[str, ...]] = {
     "incident-1": (
-        "Error: broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended, since "
-        "2026-11-21 04:28:12.900 UTC.",
+        "Error: broker silent: node 1 (10.0.0.11:9092), from 00:04.900 (04:28:12.900 UTC), not over when the capture "
+        "ended, on 2026-11-21.",
         "Node 1 sent nothing from 4.9 s on.",
         "3 stalls of 2 clients belong to it:",
         "reader waited 5.00 s from 00:05.000 on (fetch from clicks-0 (group readers)) and was still waiting when the "
@@ -62,7 +62,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     "f-2": (
         "Warning, rule leader_storm: svc met it.",
-        "It was seen 3 times, 00:04.990 to 00:05.100.",
+        "It was seen 3 times, 00:04.990 to 00:05.100 (04:28:12.990 to 04:28:13.100 UTC).",
         "It is a consequence of incident-1: broker silent: node 1 (10.0.0.11:9092).",
         "--finding f-2 -o f-2.pcapng",
     ),

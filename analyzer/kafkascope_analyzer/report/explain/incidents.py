@@ -22,7 +22,7 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
     """An incident: what failed, who stalled, what followed, what to change, the proof."""
     overview = load_overview(dataset)
     incident, family = overview.incident(identity.id)
-    title = f"{incident.title}, {incident.when}, since {absolute(incident.start_ns)}."
+    title = f"{incident.title}, {incident.when}, on {absolute(incident.start_ns).split()[0]}."
     sentences = [f"{incident.severity.capitalize()}: {title}", incident.sentence]
     root = overview.root_of(identity.id)
     if root.incident_id != identity.id:

@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 9fbb0a77728d6815821d439d7f0006114f4994f344526119e9b915204e0bc461; lines below: sha256 aba89644729ee276d75d4213fce9b754ce4f6596c7f6418c7068accafb44e964
+// Made by `make page`. Sources: sha256 17aa9be712043c98dae9ca65c8295d36c17024fb727b7b793b7d3c84dbbe0011; lines below: sha256 b83b76148334bb33cd71ccd86d0763dd920907054fa1cd951bbe8d1098a76a8c
 "use strict";
 (() => {
   // facts/data.ts
@@ -948,8 +948,8 @@
     }
   }
   function nodeLabel(row) {
-    const { label, short_label, outcome: fared, in_short } = row.lane;
-    return el("div", { class: "label node", title: label }, el("strong", {}, short_label), outcome(fared, in_short));
+    const { label: label2, short_label, outcome: fared, in_short } = row.lane;
+    return el("div", { class: "label node", title: label2 }, el("strong", {}, short_label), outcome(fared, in_short));
   }
   function brokerTable() {
     const rows = STORY.broker_lanes.flatMap(
@@ -1876,15 +1876,15 @@
     const focused = document.activeElement?.closest(".label")?.dataset.row;
     const made = [];
     for (let n = first; n < ROWS.length && ROWS[n].top < scroll + TIMELINE.height; n++) {
-      const label = labelOf(ROWS[n]);
-      label.style.top = `${ROWS[n].top - scroll}px`;
-      label.style.height = `${ROWS[n].height - 1}px`;
-      label.dataset.row = keyOf(ROWS[n]);
-      made.push(label);
+      const label2 = labelOf(ROWS[n]);
+      label2.style.top = `${ROWS[n].top - scroll}px`;
+      label2.style.height = `${ROWS[n].height - 1}px`;
+      label2.dataset.row = keyOf(ROWS[n]);
+      made.push(label2);
     }
     replace(TIMELINE.labels, made);
     if (focused)
-      made.find((label) => label.dataset.row === focused)?.querySelector("button")?.focus();
+      made.find((label2) => label2.dataset.row === focused)?.querySelector("button")?.focus();
   }
 
   // drawing/capture.ts
@@ -3206,6 +3206,217 @@
     return band ? band.lines : null;
   }
 
+  // drawing/incident_table.ts
+  var MOST_ROWS = 20;
+  var COLUMNS = [
+    ["What and where"],
+    ["Fault from", "num"],
+    ["To", "num"],
+    ["Served again after"],
+    ["Who stalled"],
+    ["Over"]
+  ];
+  function incidentTable(incidents, show) {
+    const rows = incidents.map((one, n) => [
+      [`${n + 1} `, button(one.title, () => show(one.incident_id), { class: "link" })],
+      moment(one.fault_start),
+      one.fault_end === null ? "not seen" : moment(one.fault_end),
+      one.served_after,
+      one.who,
+      outcome(one.over ? "recovered" : "still_open", one.over_text)
+    ]);
+    const isBetween = incidents.some((one) => one.fault_start.is_between || one.fault_end?.is_between);
+    const others = rows.slice(MOST_ROWS);
+    return [
+      table("Incidents, the most harm first", COLUMNS, rows.slice(0, MOST_ROWS)),
+      isBetween ? hint("a - b: between the two; no packet shows it more exactly.") : null,
+      others.length ? details(`… and ${grouped(others.length)} more`, false, table("More incidents", COLUMNS, others)) : null
+    ];
+  }
+  function moment(one) {
+    return [one.at, el("span", { class: "wall" }, `${one.of_day} UTC`)];
+  }
+
+  // layout/state_grid.ts
+  var GRID = { width: 1200, left: 250, right: 10, row: 17, title: 20, foot: 24 };
+  function gridX(ns) {
+    const share = END ? Math.max(0, Math.min(ns, END)) / END : 0;
+    return GRID.left + share * (GRID.width - GRID.left - GRID.right);
+  }
+  function gridExtent(from, to) {
+    const left2 = gridX(from);
+    return [left2, Math.max(3, gridX(to ?? END) - left2)];
+  }
+  function incidentMarks(incidents) {
+    const ends = [];
+    return incidents.map((incident, n) => {
+      const [left2, wide] = gridExtent(incident.fault_start.by_ns, incident.fault_end?.by_ns ?? incident.end_ns);
+      const free = ends.findIndex((end) => end < left2);
+      const level = free < 0 ? ends.length : free;
+      ends[level] = left2 + wide + 14;
+      return { incident, number: n + 1, left: left2, wide, level };
+    });
+  }
+  function gridRows(grid, top) {
+    let y = top;
+    const servers = grid.servers.map((server) => {
+      const title = y;
+      y += GRID.title;
+      const hosts = server.hosts.map((host) => {
+        const place = { host, y };
+        y += GRID.row;
+        return place;
+      });
+      const more = server.more ? y : -1;
+      if (server.more) y += GRID.row;
+      y += 6;
+      return { server, title, hosts, more };
+    });
+    return { servers, bottom: y };
+  }
+
+  // drawing/state_grid.ts
+  var CALM = ["serving", "unknown"];
+  var MOST_MARKS = 20;
+  var MOST_ROWS2 = 500;
+  var MARK = 14;
+  var PATTERNS = {
+    slow: "dots",
+    lossy: "upright",
+    flow_dead: "level",
+    frozen: "cross",
+    down: "solid",
+    silent: "falling",
+    refusing: "rising",
+    unknown: "none"
+  };
+  function stateGrid(show) {
+    const { servers, more, n_failing } = STORY.state_grid;
+    if (!servers.length) return null;
+    const name = `States of ${servers.length} server addresses to the hosts that talked to them, over the capture; the table below says the same`;
+    const marks = incidentMarks(STORY.incidents.listed.slice(0, MOST_MARKS));
+    const top = 6 + MARK * (1 + Math.max(-1, ...marks.map((mark) => mark.level)));
+    const { servers: rows, bottom } = gridRows(STORY.state_grid, top + 4);
+    const drawn = [
+      svg(
+        "defs",
+        {},
+        STORY.state_grid.states.map(([state]) => pattern(state))
+      ),
+      marksOfTime(bottom),
+      marks.length ? label("incidents", MARK - 2) : null,
+      marks.map((mark) => incidentMark(mark, bottom, show)),
+      rows.map((row) => [
+        svg("text", { class: "strong", x: 4, y: row.title + 15 }, row.server.label),
+        row.hosts.map(({ host, y }) => hostRow(host, y)),
+        row.more < 0 ? null : svg("text", { class: "small", x: 14, y: row.more + 12 }, row.server.more)
+      ])
+    ];
+    return details(
+      "Brokers and hosts: who was served by whom",
+      n_failing > 0 || marks.length > 0,
+      picture("states", { width: GRID.width, height: bottom + GRID.foot, name }, drawn),
+      legend2(),
+      more ? hint(more) : null,
+      stretchTable()
+    );
+  }
+  function label(text, y) {
+    return svg("text", { class: "small", x: GRID.left - 8, y, "text-anchor": "end" }, text);
+  }
+  function marksOfTime(bottom) {
+    return MARKS.map((share) => {
+      const x = gridX(share * END);
+      const place = { x, y: bottom + 14, "text-anchor": share === 1 ? "end" : share === 0 ? "start" : "middle" };
+      return [svg("line", { class: "grid", x1: x, x2: x, y1: 4, y2: bottom }), svg("text", place, clock(share * END, 0))];
+    });
+  }
+  function incidentMark({ incident, number, left: left2, wide, level }, bottom, show) {
+    const y = 4 + level * MARK;
+    const told = `${number}: ${incident.title}, ${incident.when}`;
+    return svg(
+      "g",
+      { class: `mark ${incident.severity}`, onclick: () => show(incident.incident_id) },
+      svg("title", {}, told),
+      svg("rect", { class: "during", x: left2, y: y + MARK - 3, width: wide, height: bottom - y - MARK + 3 }),
+      svg("rect", { class: "bar", x: left2, y, width: wide, height: MARK - 3 }),
+      svg("text", { x: left2 + 2, y: y + 9 }, number)
+    );
+  }
+  function hostRow(host, y) {
+    return [
+      label(`${host.host}${host.kind === "client" ? "" : ` (${host.kind})`}`, y + 12),
+      svg("rect", {
+        class: "lane",
+        x: GRID.left,
+        y: y + 1,
+        width: GRID.width - GRID.left - GRID.right,
+        height: GRID.row - 2
+      }),
+      host.stretches.map((stretch) => stretchBox(host, stretch, y))
+    ];
+  }
+  function stretchBox(host, one, y) {
+    const [left2, wide] = gridExtent(one.from_ns, one.to_ns);
+    if (one.state === "serving") return svg("rect", { class: "served", x: left2, y: y + 7, width: wide, height: 3 });
+    if (one.state === "unknown")
+      return svg("line", { class: "unasked", x1: left2, x2: left2 + wide, y1: y + 8.5, y2: y + 8.5 });
+    const told = `${one.words} to ${host.host}: ${one.text}`;
+    const word = wide > 10 + 6.5 * one.words.length ? one.words : wide > 18 ? one.words.slice(0, 2) : "";
+    return svg(
+      "g",
+      { class: `state ${one.state}` },
+      svg("title", {}, told),
+      svg("rect", { x: left2, y: y + 1, width: wide, height: GRID.row - 2, fill: `url(#state-${one.state})` }),
+      word ? svg("text", { class: "word", x: left2 + 4, y: y + 12.5 }, word) : null
+    );
+  }
+  function pattern(state) {
+    const kind = PATTERNS[state] ?? "none";
+    const strokes = (STROKES[kind] || []).map(([x, y, toX, toY]) => svg("line", { x1: x, y1: y, x2: toX, y2: toY }));
+    if (kind === "dots") strokes.push(svg("rect", { class: "dot", x: 2, y: 2, width: 2.2, height: 2.2 }));
+    const box = { id: `state-${state}`, class: `tile ${state}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" };
+    return svg(
+      "pattern",
+      box,
+      svg("rect", { class: kind === "solid" ? "full" : "ground", width: 6, height: 6 }),
+      strokes
+    );
+  }
+  function legend2() {
+    return el(
+      "ul",
+      { class: "legend" },
+      STORY.state_grid.states.map(([state, words2]) => el("li", {}, swatch2(state), words2))
+    );
+  }
+  function swatch2(state) {
+    const box = { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" };
+    if (state === "serving") return svg("svg", box, svg("rect", { class: "served", y: 4, width: 26, height: 3 }));
+    if (state === "unknown") return svg("svg", box, svg("line", { class: "unasked", x2: 26, y1: 6, y2: 6 }));
+    const tile = svg("rect", { width: 26, height: 12, fill: `url(#state-${state})` });
+    return svg("svg", box, svg("g", { class: `state ${state}` }, tile));
+  }
+  function stretchTable() {
+    const rows = STORY.state_grid.servers.flatMap(
+      (server) => server.hosts.flatMap(
+        (host) => host.stretches.filter((one) => !CALM.includes(one.state)).map((one) => [server.label, host.host, one.words, one.text])
+      )
+    );
+    if (!rows.length) return hint("Every host was served whenever it waited.");
+    const left2 = rows.length - MOST_ROWS2;
+    return details(
+      `The same as a table (${rows.length})`,
+      false,
+      table(
+        "States of servers other than served",
+        [["Server"], ["Host"], ["State"], ["From and to"]],
+        rows.slice(0, MOST_ROWS2)
+      ),
+      left2 > 0 ? hint(`… and ${left2} more: table stories/broker_states.`) : null
+    );
+  }
+
   // drawing/summary.ts
   var SEVERITIES = {
     error: ["✕", "error", "Error"],
@@ -3221,7 +3432,7 @@
     return isNarrow() ? section("incidents", "Incidents and findings", incidentsAndFindings()) : null;
   }
   function incidentsAndFindings() {
-    return [incidentsBlock(), findingsBlock(), notesBlock()];
+    return [incidentsBlock(), findingsBlock(), notesBlock(), commandsBlock()];
   }
   function severityTag(severity) {
     const [sign, tone, word] = SEVERITIES[severity] || SEVERITIES.info;
@@ -3243,6 +3454,8 @@
       "div",
       { class: "incidents" },
       n ? el("h3", {}, `Incidents (${grouped(n)})`) : null,
+      n ? incidentTable(listed, showIncident) : null,
+      stateGrid(showIncident),
       listed.map((incident, place) => incidentCard(incident, place === 0)),
       rest,
       unassigned.length ? [el("h3", {}, "Stalls that belong to no incident"), waitTable(unassigned, n_unassigned)] : null,
@@ -3252,6 +3465,13 @@
         routine.map((incident) => incidentCard(incident, false))
       ) : null
     );
+  }
+  function showIncident(id) {
+    const card = document.querySelector(`details[data-incident="${id}"]`);
+    if (!card) return;
+    card.open = true;
+    card.scrollIntoView({ block: "start" });
+    card.querySelector("summary")?.focus({ preventScroll: true });
   }
   function incidentCard(incident, isFirst) {
     const [, tone] = SEVERITIES[incident.severity];
@@ -3273,9 +3493,11 @@
       { class: "body" },
       el("p", {}, incident.sentence),
       incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+      incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
       followedBlock(incident),
       incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
       incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
+      el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, incident.incident_id)),
       details(
         `Evidence: ${incident.packets || "no packets"}`,
         false,
@@ -3295,18 +3517,17 @@
           },
           { class: "small" }
         )
-      ),
-      [incident.cut, incident.wireshark, incident.explain].map((text) => el("p", {}, command(text)))
+      )
     );
   }
   function waitTable(waits, n) {
     const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
-    const rows = waits.map((wait) => {
+    const lines = waits.map((wait) => {
       const place = clientPlace(wait.client_instance_id ?? "");
       return [
         place >= 0 ? button(wait.who, () => showClient(place, true), { class: "link" }) : wait.who,
         wait.what,
-        wait.at,
+        [wait.at, el("span", { class: "wall" }, wait.of_day)],
         wait.lasted,
         outcome(wait.outcome, wait.state),
         wait.error_names.join(", "),
@@ -3320,8 +3541,12 @@
         )
       ];
     });
-    const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
-    return [table("Who stalled", columns, rows), rest];
+    const [first, others] = [lines.slice(0, STORY.first_waits), lines.slice(STORY.first_waits)];
+    const left2 = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
+    return [
+      table("Who stalled", columns, first),
+      others.length ? details(`… and ${grouped(n - first.length)} more`, false, table("Who stalled too", columns, others), left2) : null
+    ];
   }
   function followedBlock(incident) {
     if (!incident.followed.length) return null;
@@ -3410,8 +3635,18 @@
           { class: "small" }
         )
       ),
-      el("p", {}, "Packets: ", command(finding.cut)),
-      el("p", {}, "What this rule looks at: ", command(`kafkascope rules ${quoted(String(finding.rule))}`))
+      el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, finding.finding_id))
+    );
+  }
+  function commandsBlock() {
+    const { explain, cut, wireshark, likewise } = STORY.commands;
+    if (!explain) return null;
+    return el(
+      "div",
+      { class: "commands" },
+      el("h3", {}, "To read on, and to see the packets"),
+      [explain, cut, wireshark].map((text) => el("p", {}, command(text))),
+      hint(likewise)
     );
   }
 

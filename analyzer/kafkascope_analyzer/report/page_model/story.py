@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.api_families import FAMILIES
 from kafkascope_analyzer.report.model.client_outcomes import client_outcomes
+from kafkascope_analyzer.report.model.incidents.model import FIRST_WAITS
+from kafkascope_analyzer.report.model.incidents.state_grid import state_grid
 from kafkascope_analyzer.report.model.presence import Presence
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.page_model.bands import Band, bands_of
@@ -27,7 +29,13 @@ from kafkascope_analyzer.report.page_model.drawn.cluster import (
     PageRestarts,
 )
 from kafkascope_analyzer.report.page_model.drawn.groups import PageRebalances, PageTransactions
-from kafkascope_analyzer.report.page_model.drawn.happened import PageFindings, PageHeadline, PageIncidents
+from kafkascope_analyzer.report.page_model.drawn.happened import (
+    PageCommands,
+    PageFindings,
+    PageHeadline,
+    PageIncidents,
+    PageStateGrid,
+)
 from kafkascope_analyzer.report.page_model.drawn.load import (
     PageAllClientTraffic,
     PageBrokerLatency,
@@ -91,6 +99,9 @@ class Story:
 
     headline: PageHeadline
     incidents: PageIncidents
+    first_waits: int
+    commands: PageCommands
+    state_grid: PageStateGrid
     cluster: PageCluster
     errors: PageErrors
     unread: PageDataQuality
@@ -134,6 +145,9 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
     return Story(
         headline=part_of(PageHeadline, model.headline),
         incidents=part_of(PageIncidents, model.incidents),
+        first_waits=FIRST_WAITS,
+        commands=part_of(PageCommands, model.commands),
+        state_grid=part_of(PageStateGrid, state_grid(dataset, start_ns, end_ns)),
         cluster=part_of(PageCluster, model.cluster),
         errors=part_of(PageErrors, model.errors),
         unread=part_of(PageDataQuality, model.unread),

@@ -28,26 +28,62 @@ def test_opens_and_answers_what_failed_who_stalled_and_for_how_long(opened, real
     found = opened(real_page)
     page = found.page
     lead = page.locator(".lead").inner_text()
-    assert "Warning 2 incidents (2 warnings). The worst: broker down: node 3 (10.77.0.13:9092)" in " ".join(
-        lead.split()
-    )
+    worst = "The worst: broker down: node 3 (10.77.0.13:9092)"
+    assert f"Warning 2 incidents (2 warnings), all over. {worst}" in " ".join(lead.split())
     assert "6 of 6 clients stalled, the longest for 5.11 s (order-api-5); all were served again." in lead
     incident = page.locator(".incident")
     output = [re.sub(r"\s+", " ", text) for text in incident.locator(".body table tbody tr").all_inner_texts()]
     assert output[0].startswith(
-        "order-api-5 fetch from clicks-leader60-0 (group billing-leader29) and 5 more 00:16.602 5.11 s"
+        "order-api-5 fetch from clicks-leader60-0 (group billing-leader29) and 5 more 00:16.602 04:28:51.179 5.11 s"
     )
-    assert output[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 3.90 s ✓ over")
+    assert output[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 04:28:47.270 3.90 s ✓ over")
     body = incident.first.inner_text()
     assert "What to do: Look at the log of node 3 (10.77.0.13:9092)" in body
-    cut = re.search(r"kafkascope cut leader_move.kscope --incident (incident-[0-9a-f]{16}) -o \1.pcapng", body)
+    commands = page.locator(".commands").inner_text()
+    cut = re.search(r"kafkascope cut leader_move.kscope --incident (incident-[0-9a-f]{16}) -o \1.pcapng", commands)
     assert cut
-    assert f"wireshark {cut[1]}.pcapng" in body
+    assert f"wireshark {cut[1]}.pcapng" in commands
+    assert f"Id for commands: {cut[1]}" in body
     assert (
         page.locator("details > summary", has_text="2 routine incidents: 1 coordinator moved, 1 leader moved.").count()
         == 1
     )
     assert found.complaints == []
+
+
+def test_the_table_of_incidents_says_when_the_fault_was_and_opens_each(opened, real_page):
+    found = opened(real_page)
+    page = found.page
+    rows = page.locator("table", has_text="Incidents, the most harm first").locator("tbody tr")
+    first, second = (re.sub(r"\s+", " ", text) for text in rows.all_inner_texts())
+    times = "00:11.680 - 00:12.677 04:28:46.257 - 04:28:47.254 UTC 00:22.906 - 00:27.977"
+    assert first.startswith(f"1 broker down: node 3 (10.77.0.13:9092) {times}")
+    assert first.endswith("9.04 s 6 of 6 clients, longest 5.11 s ✓ yes")
+    card = page.locator(".incident").nth(1)
+    assert card.get_attribute("open") is None
+    rows.nth(1).locator("button").click()
+    assert card.get_attribute("open") is not None
+    assert second.split("(")[0].split("clicks")[0].strip() == "2 leader moved:"
+    assert found.complaints == []
+
+
+def test_the_grid_shows_each_host_which_broker_served_it_and_when_it_did_not(opened, real_page, leader_move):
+    found = opened(real_page)
+    picture = found.page.locator("svg.states")
+    servers = {(r["server_ip"], r["server_port"]) for r in rows_of(leader_move, "stories/broker_states", None)}
+    assert picture.locator("text.strong").count() == len(servers)
+    failing = [
+        r for r in rows_of(leader_move, "stories/broker_states", None) if r["state"] not in ("serving", "unknown")
+    ]
+    assert picture.locator(".state").count() == len(failing) > 0
+    assert "down to 10.77.0." in picture.locator(".state title").first.text_content()
+    assert picture.locator(".mark text").all_text_contents() == ["1", "2"]
+    legend = found.page.locator("svg.states").locator("xpath=../following-sibling::ul[1]")
+    assert "down" in legend.inner_text()
+    found.page.locator("summary", has_text="The same as a table").click()
+    assert found.page.locator("table", has_text="States of servers other than served").locator(
+        "tbody tr"
+    ).count() == len(failing)
 
 
 def test_what_followed_is_closed_and_leads_to_the_recoveries(opened, real_page):
@@ -209,7 +245,7 @@ def test_findings_open_their_evidence(opened, small_page):
     ]
     body = page.locator(".finding .body").first
     assert "change it" in body.inner_text()
-    assert "--finding f2" in body.inner_text()
+    assert "Id for commands: f2" in body.inner_text()
     assert page.locator(".rebalance").count() == 2
     assert page.locator("rect.transaction.hanging").count() == 1
     assert found.complaints == []

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.model import Consequence, Headline, Incident, Incidents, Wait
+from kafkascope_analyzer.report.model.incidents.model import Commands, Consequence, Headline, Incident, Incidents, Wait
+from kafkascope_analyzer.report.model.incidents.state_grid import GridHost, GridServer, GridStretch, StateGrid
+from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.proofs import Proof
 from kafkascope_analyzer.report.page_model.drawn.part import Part
 from kafkascope_analyzer.report.page_model.story_lists import PlacedFindings
@@ -39,6 +41,7 @@ class PageWait(Part):
     from_ns: int
     to_ns: int | None
     at: str
+    of_day: str
     lasted: str
     state: str
     outcome: str
@@ -57,6 +60,17 @@ class PageConsequence(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class PageMoment(Part):
+    """When a fault began or ended, as far as packets show it."""
+
+    SOURCE: ClassVar[type] = Moment
+    by_ns: int
+    at: str
+    of_day: str
+    is_between: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PageIncident(Part):
     """One thing that failed, with who stalled because of it and what followed."""
 
@@ -69,17 +83,21 @@ class PageIncident(Part):
     how_known: str
     start_ns: int
     end_ns: int | None
+    over: bool
+    over_text: str
     when: str
+    fault_start: PageMoment
+    fault_end: PageMoment | None
+    served_after: str
+    who: str
     n_waits: int
     waits: tuple[PageWait, ...]
+    restarts: tuple[str, ...]
     followed: tuple[PageConsequence, ...]
     followed_text: str
     finding_ids: tuple[str, ...]
     evidence: tuple[PageProof, ...]
     packets: str
-    cut: str
-    wireshark: str
-    explain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +133,6 @@ class PageFinding(Part):
     conn_ids: tuple[str, ...]
     n_evidence: int
     evidence: tuple[PageProof, ...]
-    cut: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +148,57 @@ class PageFindings(Part):
     alone: tuple[int, ...]
     notes_title: str
     notes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageCommands(Part):
+    """The commands that stand once, after the incidents and findings."""
+
+    SOURCE: ClassVar[type] = Commands
+    explain: str
+    cut: str
+    wireshark: str
+    likewise: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageGridStretch(Part):
+    """A time in one state."""
+
+    SOURCE: ClassVar[type] = GridStretch
+    state: str
+    words: str
+    from_ns: int
+    to_ns: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageGridHost(Part):
+    """A host that talked to the server."""
+
+    SOURCE: ClassVar[type] = GridHost
+    host: str
+    kind: str
+    stretches: tuple[PageGridStretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageGridServer(Part):
+    """A server address with the hosts that talked to it."""
+
+    SOURCE: ClassVar[type] = GridServer
+    label: str
+    hosts: tuple[PageGridHost, ...]
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageStateGrid(Part):
+    """The grid of brokers and hosts."""
+
+    SOURCE: ClassVar[type] = StateGrid
+    servers: tuple[PageGridServer, ...]
+    more: str
+    states: tuple[tuple[str, str], ...]
+    n_failing: int

@@ -52,7 +52,8 @@ export function readInk(context: CanvasRenderingContext2D) {
   };
 }
 
-const STROKES: Record<string, number[][]> = {
+// Strokes of a tile of 6 by 6 that is repeated: from x and y to x and y.
+export const STROKES: Record<string, number[][]> = {
   rising: [
     [0, 6, 6, 0],
     [-1, 1, 1, -1],

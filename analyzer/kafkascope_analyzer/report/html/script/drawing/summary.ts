@@ -1,7 +1,6 @@
-// Top of the page: the headline, what failed and who stalled because of it, then the findings. All words and numbers
-// are those of report.json.
+// Top of the page: the headline, the table of incidents, the grid of brokers and hosts, each incident with who stalled
+// because of it, then the findings. All words and numbers are those of report.json.
 
-import { quoted } from "../facts/commands.ts";
 import { clientPlace, END, STORY } from "../facts/data.ts";
 import { clock, grouped } from "../facts/figures.ts";
 import type { Consequence, Finding, Incident, Wait } from "../facts/story.d.ts";
@@ -9,7 +8,9 @@ import { showStretch } from "../layout/view.ts";
 import { showClient, showEpisode } from "./clients.ts";
 import { button, command, details, el, filledWhenOpen, hint, isNarrow, jump, section, table } from "./dom.ts";
 import { evidenceTable } from "./evidence.ts";
+import { incidentTable } from "./incident_table.ts";
 import { outcome } from "./signs.ts";
+import { stateGrid } from "./state_grid.ts";
 
 const SEVERITIES: Record<string, string[]> = {
   error: ["✕", "error", "Error"],
@@ -30,7 +31,7 @@ export function narrowSummary() {
 }
 
 function incidentsAndFindings() {
-  return [incidentsBlock(), findingsBlock(), notesBlock()];
+  return [incidentsBlock(), findingsBlock(), notesBlock(), commandsBlock()];
 }
 
 function severityTag(severity: string) {
@@ -56,6 +57,8 @@ function incidentsBlock() {
     "div",
     { class: "incidents" },
     n ? el("h3", {}, `Incidents (${grouped(n)})`) : null,
+    n ? incidentTable(listed, showIncident) : null,
+    stateGrid(showIncident),
     listed.map((incident, place) => incidentCard(incident, place === 0)),
     rest,
     unassigned.length ? [el("h3", {}, "Stalls that belong to no incident"), waitTable(unassigned, n_unassigned)] : null,
@@ -67,6 +70,15 @@ function incidentsBlock() {
         )
       : null,
   );
+}
+
+// Opens the card of an incident and goes there.
+function showIncident(id: string) {
+  const card = document.querySelector<HTMLDetailsElement>(`details[data-incident="${id}"]`);
+  if (!card) return;
+  card.open = true;
+  card.scrollIntoView({ block: "start" });
+  card.querySelector("summary")?.focus({ preventScroll: true });
 }
 
 function incidentCard(incident: Incident, isFirst: boolean) {
@@ -90,9 +102,11 @@ function incidentBody(incident: Incident) {
     { class: "body" },
     el("p", {}, incident.sentence),
     incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+    incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
     followedBlock(incident),
     incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
     incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
+    el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, incident.incident_id)),
     details(
       `Evidence: ${incident.packets || "no packets"}`,
       false,
@@ -113,19 +127,18 @@ function incidentBody(incident: Incident) {
         { class: "small" },
       ),
     ),
-    [incident.cut, incident.wireshark, incident.explain].map((text) => el("p", {}, command(text))),
   );
 }
 
 // Who stalled: a line for each client and service, with a sign beside the words that say how it ended.
 function waitTable(waits: Wait[], n: number) {
   const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
-  const rows = waits.map((wait) => {
+  const lines = waits.map((wait) => {
     const place = clientPlace(wait.client_instance_id ?? "");
     return [
       place >= 0 ? button(wait.who, () => showClient(place, true), { class: "link" }) : wait.who,
       wait.what,
-      wait.at,
+      [wait.at, el("span", { class: "wall" }, wait.of_day)],
       wait.lasted,
       outcome(wait.outcome, wait.state),
       wait.error_names.join(", "),
@@ -139,8 +152,14 @@ function waitTable(waits: Wait[], n: number) {
       ),
     ];
   });
-  const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
-  return [table("Who stalled", columns, rows), rest];
+  const [first, others] = [lines.slice(0, STORY.first_waits), lines.slice(STORY.first_waits)];
+  const left = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
+  return [
+    table("Who stalled", columns, first),
+    others.length
+      ? details(`… and ${grouped(n - first.length)} more`, false, table("Who stalled too", columns, others), left)
+      : null,
+  ];
 }
 
 function followedBlock(incident: Incident) {
@@ -252,7 +271,19 @@ function findingBody(finding: Finding) {
             { class: "small" },
           ),
     ),
-    el("p", {}, "Packets: ", command(finding.cut)),
-    el("p", {}, "What this rule looks at: ", command(`kafkascope rules ${quoted(String(finding.rule))}`)),
+    el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, finding.finding_id)),
+  );
+}
+
+// The commands to read on, once for everything above.
+function commandsBlock() {
+  const { explain, cut, wireshark, likewise } = STORY.commands;
+  if (!explain) return null;
+  return el(
+    "div",
+    { class: "commands" },
+    el("h3", {}, "To read on, and to see the packets"),
+    [explain, cut, wireshark].map((text) => el("p", {}, command(text))),
+    hint(likewise),
   );
 }

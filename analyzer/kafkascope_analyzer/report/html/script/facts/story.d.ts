@@ -5,6 +5,9 @@
 export interface Story {
   headline: Headline;
   incidents: Incidents;
+  first_waits: number;
+  commands: Commands;
+  state_grid: StateGrid;
   cluster: Cluster;
   errors: Errors;
   unread: DataQuality;
@@ -77,12 +80,26 @@ export interface Incident {
   start_ns: number;
   /** when the last of those who stalled was served again, gave up or ended; null where one still waited */
   end_ns: number | null;
+  /** whether nobody still waited when the capture ended */
+  over: boolean;
+  /** the same in a word */
+  over_text: string;
   /** from when to when, and for how long */
   when: string;
+  /** when the fault itself began, apart from those who suffered from it */
+  fault_start: Moment;
+  /** when it was over; null where the capture does not show that */
+  fault_end: Moment | null;
+  /** how long after the begin of the fault the last client was served again; empty where nobody stalled */
+  served_after: string;
+  /** how many clients stalled, or had to recover, and for how long */
+  who: string;
   /** lines in the table of who stalled */
   n_waits: number;
   /** who stalled: the first 50 lines, those not over first, then the longest */
   waits: Wait[];
+  /** restarts of the broker that it is, in words: when, how long, which release */
+  restarts: string[];
   /** what followed from it */
   followed: Consequence[];
   /** the same, counted in one line; empty where nothing followed */
@@ -93,12 +110,18 @@ export interface Incident {
   evidence: Proof[];
   /** their packets in words */
   packets: string;
-  /** the command that cuts its packets out; OUT.kscope stands for the dataset */
-  cut: string;
-  /** the command that opens the piece in Wireshark */
-  wireshark: string;
-  /** the command that explains it; OUT.kscope stands for the dataset */
-  explain: string;
+}
+
+/** when a fault began or ended, as far as packets show it */
+export interface Moment {
+  /** the first packet that shows that it had */
+  by_ns: number;
+  /** when, after the capture's start; `a - b` where the two packets are apart: between them */
+  at: string;
+  /** the same as time of day (UTC) */
+  of_day: string;
+  /** whether the two packets are apart */
+  is_between: boolean;
 }
 
 /** stalls of one client for one service: a line of the table of who stalled */
@@ -115,6 +138,8 @@ export interface Wait {
   to_ns: number | null;
   /** since when it waited, after the capture's start */
   at: string;
+  /** the same as time of day (UTC) */
+  of_day: string;
   /** the same in words */
   lasted: string;
   /** over, still waiting, or that the client gave up or ended */
@@ -141,6 +166,49 @@ export interface Consequence {
 export interface Proof {
   /** request id, or conn_id of a connection */
   id: string;
+}
+
+/** the commands that stand once, after the incidents and findings */
+export interface Commands {
+  /** explains the worst incident, else the worst finding; empty where there is neither */
+  explain: string;
+  /** cuts its packets out; empty where there is neither */
+  cut: string;
+  /** opens the piece in Wireshark; empty where there is neither */
+  wireshark: string;
+  /** of what other ids these commands take; empty where there are none */
+  likewise: string;
+}
+
+/** the grid of brokers and hosts */
+export interface StateGrid {
+  servers: GridServer[];
+  more: string;
+  states: tuple[];
+  n_failing: number;
+}
+
+/** a server address with the hosts that talked to it */
+export interface GridServer {
+  label: string;
+  hosts: GridHost[];
+  more: string;
+}
+
+/** a host that talked to the server */
+export interface GridHost {
+  host: string;
+  kind: string;
+  stretches: GridStretch[];
+}
+
+/** a time in one state */
+export interface GridStretch {
+  state: string;
+  words: string;
+  from_ns: number;
+  to_ns: number | null;
+  text: string;
 }
 
 /** the brokers */
@@ -743,8 +811,6 @@ export interface Finding {
   n_evidence: number;
   /** the first 20 of them */
   evidence: Proof[];
-  /** the command that cuts its packets out; OUT.kscope stands for the dataset */
-  cut: string;
 }
 
 /** a start or a recovery */
