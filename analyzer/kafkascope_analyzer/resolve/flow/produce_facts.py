@@ -39,11 +39,13 @@ WAITS = pa.schema(
         ("last_number", pa.int64()),
         ("last_sent_ns", pa.int64()),
         ("n", pa.int64()),
+        ("n_records", pa.int64()),
     ]
 )
 """Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
 they were not accepted; longest_ns: how long the one of them waited that waited longest, null like accepted_ns;
-ended_ns: the last answer, null without one; error_code: 0 for none."""
+ended_ns: the last answer, null without one; error_code: 0 for none; n_records: of accepted batches, the records that
+waited for at least LEAST_PAUSE_NS; of others all records, those of a batch that was sent several times once."""
 LONGEST_NS = 600_000 * MILLISECOND
 """What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
 
@@ -64,6 +66,8 @@ class ProducerClocks:
         return np.asarray(self.linger_ns != _UNUSABLE)
 
 
+_CLOCK_ERROR_NS = 50 * MILLISECOND
+"""How far the clocks of a client and of the capture may be apart once they are aligned: nothing is late for that."""
 CANDIDATES = pa.schema(
     [
         ("conn", pa.int64()),
@@ -72,12 +76,15 @@ CANDIDATES = pa.schema(
         ("partition", pa.int32()),
         ("sent_ns", pa.int64()),
         ("created_ms", pa.int64()),
+        ("last_ms", pa.int64()),
+        ("n_records", pa.int64()),
         ("answered_ns", pa.int64()),
         ("error_code", pa.int16()),
     ]
 )
 """Batches that may have waited, or were not accepted. conn: number of the connection in its bucket, number: that of the
-request on it; created_ms: on the producer's clock, -1 where it is not known; answered_ns: null without a response."""
+request on it; created_ms, last_ms: when the first and the last record were created, on the producer's clock, -1 where
+that is not known; answered_ns: null without a response."""
 
 
 def produce_waits(
@@ -96,8 +103,7 @@ def produce_waits(
         n_before += of_bucket.num_rows
     rows = pa.concat_tables(parts)
     waits = _with_times(rows, clocks, proven_waits(rows, known, clocks.client))
-    columns = {name: waits[name] for name in waits.column_names} | {"conn_id": known["conn_id"].take(waits["conn"])}
-    return _in_rows(pa.table([columns[name] for name in WAITS.names], schema=WAITS))
+    return _in_rows(waits.append_column("conn_id", known["conn_id"].take(waits["conn"])))
 
 
 _CONNECTION_COLUMNS = ["conn_id", "client_ip", "syn_ns", "last_ns"]
@@ -165,7 +171,24 @@ def _with_times(rows: pa.Table, clocks: ProducerClocks, proven: ProvenWaits) -> 
     rows = rows.append_column("longest_ns", pa.array(waited, mask=~is_accepted))
     rows = rows.append_column("ended_ns", answered).append_column("last_sent_ns", rows["sent_ns"])
     rows = rows.append_column("n", pa.array(np.ones(rows.num_rows, np.int64)))
+    spread = np.where(is_used, np.maximum(rows["last_ms"].to_numpy() - created_ms, 0) * MILLISECOND, 0)
+    n_records = rows["n_records"].to_numpy()
+    n_late = np.where(is_accepted, _late_records(n_records, waited, np.minimum(spread, sent - created)), n_records)
+    rows = rows.set_column(rows.schema.get_field_index("n_records"), "n_records", pa.array(n_late))
     return rows.filter(pa.array(~is_accepted | (waited >= LEAST_PAUSE_NS)))
+
+
+def _late_records(
+    n_records: NDArray[np.int64], waited_ns: NDArray[np.int64], spread_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How many records of each batch waited for at least LEAST_PAUSE_NS: the first one where it did, and of the others
+    so many as did if they were created about evenly. waited_ns: how long the first one waited; spread_ns: how much
+    later the last one was created."""
+    late_ns = waited_ns - LEAST_PAUSE_NS - _CLOCK_ERROR_NS
+    is_part = late_ns < spread_ns
+    share = np.clip(late_ns / np.maximum(spread_ns, 1), 0, 1)
+    n_late = np.maximum(((n_records - 1) * share).astype(np.int64), 1)
+    return np.where(late_ns < 0, 0, np.where(is_part, n_late, n_records))
 
 
 def _in_rows(waits: pa.Table) -> pa.Table:
@@ -175,7 +198,7 @@ def _in_rows(waits: pa.Table) -> pa.Table:
     order = ("conn_id", "topic", "partition", "sent_ns", "number")
     waits = waits.sort_by([(name, "ascending") for name in order]).combine_chunks()
     if not waits.num_rows:
-        return waits
+        return WAITS.empty_table()
     same = np.zeros(waits.num_rows, np.bool_)
     same[1:] = True
     for name in ("conn_id", "topic", "partition", "error_code"):
@@ -193,9 +216,19 @@ def _in_rows(waits: pa.Table) -> pa.Table:
     for name in ("last_number", "last_sent_ns"):
         columns[name] = waits[name].take(pa.array(ends))
     columns["n"] = pa.array(np.add.reduceat(waits["n"].to_numpy(), starts))
+    records = np.where(_is_first_copy(waits, np.cumsum(~same)), waits["n_records"].to_numpy(), 0)
+    columns["n_records"] = pa.array(np.add.reduceat(records, starts))
     columns["created_ns"] = pa.array(np.minimum.reduceat(created, starts))
     longest = waits["longest_ns"].fill_null(0).to_numpy()
     for name, times in (("accepted_ns", accepted), ("longest_ns", longest), ("ended_ns", ended)):
         latest = np.maximum.reduceat(times, starts)
         columns[name] = pa.array(latest, mask=latest == 0)
     return pa.table([columns[name] for name in WAITS.names], schema=WAITS)
+
+
+def _is_first_copy(waits: pa.Table, row: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each batch is the first of its row with its records: what is sent again has the same create times."""
+    copies = np.stack([row, *(waits[name].to_numpy() for name in ("created_ms", "last_ms", "n_records"))])
+    is_first = np.zeros(waits.num_rows, np.bool_)
+    is_first[np.unique(copies, axis=1, return_index=True)[1]] = True
+    return np.asarray(is_first | (waits["created_ms"].to_numpy() < 0))

@@ -139,6 +139,8 @@ class Flow:
             "number": pa.array(batches["number"] & MOST_NUMBER),
             "sent_ns": pa.array(np.ascontiguousarray(batches["sent_ns"])),
             "created_ms": pa.array(np.ascontiguousarray(batches["first_ms"])),
+            "last_ms": pa.array(np.ascontiguousarray(batches["last_ms"])),
+            "n_records": pa.array(np.ascontiguousarray(batches["n_records"])),
             "answered_ns": pa.array(answered_ns, mask=answered_ns == NONE),
             "error_code": pa.array(errors.astype(np.int16)),
         }

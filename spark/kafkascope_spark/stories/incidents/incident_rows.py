@@ -7,6 +7,7 @@ from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.harm import harm_of
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -29,7 +30,7 @@ def incident_row(
 ) -> IncidentRow:
     """The row. observed: what the capture shows of its clients and brokers; identity: incident_id, for each failure
     once; start_ns: start of the capture."""
-    stalls, severity, fault = failure.stalls, severity_of(failure), fault_of(failure)
+    stalls, severity, fault, harm = failure.stalls, severity_of(failure), fault_of(failure), harm_of(failure)
     return IncidentRow(
         incident_id=identity(failure),
         kind=failure.kind.name,
@@ -54,6 +55,9 @@ def incident_row(
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
         longest_ms=max([failure.waited_ms, *(stall.waited_ms for stall in stalls)]),
+        n_records_late=sum(each.n_late for each in harm),
+        n_records_failed=sum(each.n_failed for each in harm),
+        harm=harm,
         how_known=how_known(failure),
         evidence=tuple(_evidence(failure)),
     )
@@ -98,7 +102,7 @@ def severity_of(failure: Failure) -> str:
     """How bad it was for those who stalled."""
     stalls = failure.stalls
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
-    if failure.kind.loses_records or any(stall.is_severe for stall in stalls):
+    if failure.kind.loses_records or any(stall.is_severe or stall.n_records_failed for stall in stalls):
         return "error"
     if failure.waited_ms >= SEVERE_MS:
         return "error"

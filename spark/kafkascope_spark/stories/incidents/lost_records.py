@@ -28,7 +28,7 @@ def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
         if row.first_error_name in SERVER_CLOSED and row.closed_ns is not None:
             of_cause[row.client_instance_id, row.cause_id].append(row)
     for rows in of_cause.values():
-        lost = [row for row in rows if _is_of_records(row)]
+        lost = [row for row in rows if is_of_lost_records(row)]
         if lost:
             first = lost[0]
             who = client(first.client_id, first.client_ip)
@@ -40,7 +40,7 @@ def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
             yield failure
 
 
-def _is_of_records(recovery: ClientRecovery) -> bool:
+def is_of_lost_records(recovery: ClientRecovery) -> bool:
     """Whether records were lost that the client did not send again."""
     is_produce = recovery.resource_kind == "partition" and recovery.first_api_key == PRODUCE
     return is_produce and recovery.recovered_ns is None and recovery.outcome in _NEVER_AGAIN

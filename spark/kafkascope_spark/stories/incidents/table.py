@@ -43,6 +43,15 @@ class CourseStep:
     what: Annotated[str, "who did what, in words"]
 
 
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """Records of a topic that a failure harmed: at least so many."""
+
+    topic: Annotated[str, "topic"]
+    n_late: Annotated[int, "records that were accepted half a second or more after they were created"]
+    n_failed: Annotated[int, "records that were refused for good, or not accepted before the client gave up or ended"]
+
+
 @declares(
     "incidents",
     "thing that failed, with what followed from it",
@@ -97,8 +106,8 @@ class IncidentRow(StoryRow):
     severity: Annotated[
         str,
         SEVERITIES,
-        "error: somebody stalled for 10 s or more, or was never served; warning: somebody stalled; info: "
-        "nobody stalled",
+        "error: somebody stalled for 10 s or more, was never served, or records failed; warning: somebody stalled; "
+        "info: nobody stalled",
     ]
     family_severity: Annotated[
         str,
@@ -119,6 +128,16 @@ class IncidentRow(StoryRow):
         "the longest of them, milliseconds; or how long somebody waited for a name's address, or to be let in, if that "
         "was longer",
     ]
+    n_records_late: Annotated[
+        int,
+        "records that were accepted half a second or more after they were created, of producers that stalled: at "
+        "least so many",
+    ]
+    n_records_failed: Annotated[
+        int,
+        "records that were refused for good, or not accepted before the client gave up or ended: at least so many",
+    ]
+    harm: Annotated[tuple[Harm, ...], "the same by topic, sorted"]
     how_known: Annotated[str, "what in the capture shows it"]
     evidence: Annotated[tuple[str, ...], "request ids (else conn_ids) that prove it, in order of time; at most 100"]
 

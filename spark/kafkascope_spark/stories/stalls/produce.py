@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from kafkascope_analyzer.dataset.tables.event_kinds.services import ProduceWait
+from kafkascope_parsers.error_facts import FATAL
 from kafkascope_parsers.schema import error_codes, error_name, is_retriable
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.stall import Wait
@@ -33,9 +34,10 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
     for event in events:
         if event.created_ns is None or _is_late_copy(event, event.created_ns, accepted):
             continue
-        to_ns, served = event.accepted_ns, True
+        to_ns, served, n_failed = event.accepted_ns, True, 0
         if to_ns is None:
             to_ns, served = _end_of_failed(event, accepted, client)
+            n_failed = (event.n_records or 0) if _is_given_up(event, to_ns, served, accepted) else 0
         from_ns = max(event.created_ns, started_ns)
         if to_ns is None or to_ns > from_ns:
             yield Wait(
@@ -48,7 +50,18 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
                 _requests(event),
                 longest_ns=event.longest_ns,
                 served=served,
+                n_late=(event.n_records or 0) if event.accepted_ns is not None else 0,
+                n_failed=n_failed,
             )
+
+
+def _is_given_up(event: ProduceWait, to_ns: int | None, served: bool, accepted: Sequence[_Accepted]) -> bool:
+    """Whether batches were refused for good, or the client gave up or ended before it was served again. What was
+    accepted later may hold the same records where it was created before them, or where that is not known."""
+    is_over = event.error_name in FATAL or (to_ns is not None and not served)
+    sent_ns, created_ns = event.sent_ns or 0, event.created_ns or 0
+    later = (each for each in accepted if each.at_ns > sent_ns)
+    return is_over and not any(each.created_ns is None or each.created_ns <= created_ns for each in later)
 
 
 def _is_late_copy(event: ProduceWait, created_ns: int, accepted: Sequence[_Accepted]) -> bool:

@@ -33,6 +33,8 @@ class Wait:
     progress_ns: int | None = None
     longest_ns: int | None = None
     served: bool | None = True
+    n_late: int = 0
+    n_failed: int = 0
 
     def lasted_ns(self, end_ns: int) -> int:
         """How long it was, or the longest of several. end_ns: end of the capture."""
@@ -170,6 +172,8 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         error_names=tuple(sorted(frozenset().union(*(wait.error_names for wait in waits)))),
         incident_id=None,
         evidence=tuple(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
+        n_records_late=sum(wait.n_late for wait in waits),
+        n_records_failed=max((wait.n_failed for wait in waits), default=0),
     )
 
 

@@ -49,6 +49,14 @@ class Stall(StoryRow):
     error_names: Annotated[tuple[str, ...], "errors that they got, sorted"]
     incident_id: Annotated[str | None, "incident that it belongs to"]
     evidence: Annotated[tuple[str, ...], "request ids that prove it, in order of time; at most 32"]
+    n_records_late: Annotated[
+        int, "of produce, records that were accepted half a second or more after they were created: at least so many"
+    ]
+    n_records_failed: Annotated[
+        int,
+        "of produce, records that were refused for good, or not accepted before the client gave up or ended: at least "
+        "so many",
+    ]
 
     @property
     def is_severe(self) -> bool:

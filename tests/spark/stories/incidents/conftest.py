@@ -88,6 +88,8 @@ def stall() -> MakeStall:
             error_names=(),
             incident_id=None,
             evidence=(f"request-{host}-{start}",),
+            n_records_late=0,
+            n_records_failed=0,
         )
         return replace(made, **more)
 

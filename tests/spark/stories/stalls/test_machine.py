@@ -42,7 +42,7 @@ def client(name: str, group_id: str | None = None) -> Taken:
 def written(name: str, partition: int, created: int, accepted: int | None) -> Taken:
     sent, ended = created * S, None if accepted is None else accepted * S
     ids = f"p{created}", f"p{created}"
-    event = ProduceWait("t", partition, 3, *ids, 1, sent, sent, sent, ended, None, ended, None)
+    event = ProduceWait("t", partition, 3, *ids, 1, sent, sent, sent, ended, None, ended, None, 1)
     return of_client(name, event)
 
 

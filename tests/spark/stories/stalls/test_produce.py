@@ -46,6 +46,7 @@ def wait(created, sent, accepted=None, ended=None, error=None, n=1, longest=None
         ),
         ended_ns=at(ended if ended is not None else accepted),
         error_name=error,
+        n_records=n,
         client_instance_id="ci-1",
     )
 
@@ -143,3 +144,26 @@ def test_copies_that_the_kernel_sends_when_their_batches_are_long_accepted_elsew
     assert spans([elsewhere, late_copies, accepted_only(38.63)]) == [(10.3, 15.4)]
     newer = wait(15.6, 38.6)
     assert (15.6, 38.63) in spans([elsewhere, newer, accepted_only(38.63)])
+
+
+def harmed(*events, who=None):
+    return [(w.n_late, w.n_failed) for w in produce_waits(events, who or client())]
+
+
+def test_records_that_were_accepted_late_are_counted():
+    assert harmed(wait(10, 10, 12, n=7)) == [(7, 0)]
+
+
+def test_records_that_were_refused_for_good_failed():
+    assert harmed(wait(10, 10, None, 12, "TOPIC_AUTHORIZATION_FAILED", n=3), wait(13, 13, 14)) == [(0, 3), (1, 0)]
+
+
+def test_records_that_may_have_been_sent_again_did_not_fail():
+    refused = wait(10, 10, None, 12, "TOPIC_AUTHORIZATION_FAILED", n=3)
+    assert harmed(refused, wait(9, 13, 14)) == [(0, 0), (1, 0)]
+    assert harmed(refused, accepted_only(14))[0] == (0, 0)
+    assert harmed(wait(10, 10, None, 12, "NOT_LEADER_OR_FOLLOWER"), wait(13, 13, 14))[0] == (0, 0)
+
+
+def test_records_that_a_client_left_with_failed():
+    assert harmed(wait(10, 10, None, 12, "NOT_LEADER_OR_FOLLOWER", n=4), who=client(left=20)) == [(0, 4)]

@@ -41,6 +41,11 @@ class ProduceWait(Event):
     longest_ns: Annotated[int | None, "longest wait of one of the batches that were accepted"]
     ended_ns: Annotated[int | None, "the last response; null: there was none"]
     error_name: Annotated[str | None, "the error by which they were refused"]
+    n_records: Annotated[
+        int | None,
+        "of batches that were accepted, the records that waited half a second or more; of others all their records, "
+        "those of a batch that was sent several times once",
+    ]
     client_instance_id: str = ""
 
 

@@ -1,0 +1,59 @@
+"""The records that a failure harmed, by topic: at least so many, as packets show what was sent."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.error_facts import FATAL
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.lost_records import is_of_lost_records
+from kafkascope_spark.stories.incidents.table import Harm
+from kafkascope_spark.stories.incidents.topics import topic_of
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+_Writer = tuple[str | None, str]
+"""A client instance, and the topic-partition that it writes to."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """Records of one writer, as its stalls and its recoveries show them, which may be the same records."""
+
+    n_late: int = 0
+    n_failed: int = 0
+    n_refused: int = 0
+
+
+@dataclass(slots=True)
+class _Topic:
+    writers: dict[_Writer, _Count] = field(default_factory=lambda: defaultdict(_Count))
+
+
+def harm_of(failure: Failure) -> tuple[Harm, ...]:
+    """By topic, those with harm alone, sorted."""
+    topics: dict[str, _Topic] = defaultdict(_Topic)
+    for stall in failure.stalls:
+        if stall.kind == "produce" and stall.topic is not None:
+            count = topics[stall.topic].writers[stall.client_instance_id, f"{stall.topic}-{stall.partition}"]
+            count.n_late += stall.n_records_late
+            count.n_failed += stall.n_records_failed
+    for row in failure.recoveries:
+        topic = topic_of(row)
+        if topic is not None and _is_for_good(row):
+            topics[topic].writers[row.client_instance_id, row.resource].n_refused += row.n_errors
+    return tuple(_harm(topics))
+
+
+def _harm(topics: Mapping[str, _Topic]) -> Iterable[Harm]:
+    for topic, of_topic in sorted(topics.items()):
+        counts = of_topic.writers.values()
+        n_late, n_failed = sum(c.n_late for c in counts), sum(max(c.n_failed, c.n_refused) for c in counts)
+        if n_late or n_failed:
+            yield Harm(topic, n_late, n_failed)
+
+
+def _is_for_good(recovery: ClientRecovery) -> bool:
+    """Whether batches, each with a record at least, were refused for good, or lost with their connection."""
+    is_refused = recovery.first_api_key == PRODUCE and recovery.first_error_name in FATAL
+    return (is_refused and recovery.recovered_ns is None) or is_of_lost_records(recovery)

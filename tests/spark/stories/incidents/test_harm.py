@@ -1,0 +1,39 @@
+"""Records that a failure harmed, from stalls and recoveries written by hand."""
+
+import pytest
+
+from kafkascope_parsers.api_keys import FETCH
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.harm import harm_of
+from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.table import Harm
+
+from .conftest import NS, MakeRow, MakeStall
+
+
+@pytest.fixture
+def failure() -> Failure:
+    return Failure(LEADER_MOVE, "orders-0", 5 * NS, 8 * NS)
+
+
+def test_records_are_counted_by_topic(failure: Failure, stall: MakeStall) -> None:
+    for topic, late, failed in (("orders", 7, 0), ("clicks", 1, 2), ("idle", 0, 0)):
+        failure.stalls.append(stall("produce", 21, 2, 5, 8, topic=topic, n_records_late=late, n_records_failed=failed))
+    assert harm_of(failure) == (Harm("clicks", 1, 2), Harm("orders", 7, 0))
+    assert severity_of(failure) == "error"
+
+
+def test_what_a_stall_and_a_recovery_show_of_one_writer_may_be_the_same_records(
+    failure: Failure, stall: MakeStall, recovery: MakeRow
+) -> None:
+    refused = {"first_api_key": 0, "outcome": "fatal"}
+    failure.stalls.append(stall("produce", 21, 2, 5, 8, n_records_failed=5))
+    failure.take_recovery(recovery("TOPIC_AUTHORIZATION_FAILED", 21, 2, 5, None, n_errors=3, **refused))
+    failure.take_recovery(recovery("TOPIC_AUTHORIZATION_FAILED", 22, 2, 5, None, n_errors=4, **refused))
+    assert harm_of(failure) == (Harm("orders", 0, 9),)
+
+
+def test_reads_that_are_refused_harm_no_records(failure: Failure, recovery: MakeRow) -> None:
+    failure.take_recovery(recovery("TOPIC_AUTHORIZATION_FAILED", 21, 2, 5, None, n_errors=3, first_api_key=FETCH))
+    assert harm_of(failure) == ()
