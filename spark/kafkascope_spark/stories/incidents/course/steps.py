@@ -89,8 +89,8 @@ def has_course(failure: Failure) -> bool:
 
 def _next_starts(failures: Iterable[Failure]) -> dict[Failure, int]:
     """When the next broker failed after each failure; FOREVER where none did."""
-    starts = sorted(failure.start_ns for failure in failures if failure.states)
-    return {f: next(iter(starts[bisect_right(starts, f.start_ns) :]), FOREVER) for f in failures}
+    starts = [*sorted(failure.start_ns for failure in failures if failure.states), FOREVER]
+    return {failure: starts[bisect_right(starts, failure.start_ns)] for failure in failures}
 
 
 def _add_replicas(takeover: _Takeover, failure: Failure, replicas: Replicas, next_ns: int) -> None:
