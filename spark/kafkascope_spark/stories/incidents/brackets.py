@@ -1,8 +1,13 @@
 """`fault_of`: when what failed began and ended, by the packets that show it."""
 
-from kafkascope_spark.stories.incidents.failure import Failure
+from dataclasses import replace
+
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.servers.table import BrokerState
+
+NOTICED_NS = SECOND
+"""A broker that shuts down in order hands over what it leads before clients notice: at their next request."""
 
 
 def fault_of(failure: Failure) -> Fault:
@@ -16,7 +21,10 @@ def fault_of(failure: Failure) -> Fault:
         return Fault(start_ns=next((step.ts_ns for step in failure.course if step.step == "detected"), None))
     if not failure.states:
         return Fault()
-    return _of_states(failure.states)
+    fault = _of_states(failure.states)
+    if failure.closed_ns is None:
+        return fault
+    return replace(fault, start_after_ns=failure.start_ns - NOTICED_NS, start_ns=failure.start_ns)
 
 
 def _of_states(states: list[BrokerState]) -> Fault:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.cluster_down import CLUSTER_DOWN
@@ -53,13 +54,13 @@ def _of_parts(parts: Sequence[Failure]) -> Failure:
     return cluster
 
 
-def _fault(parts: Iterable[Failure]) -> Fault:
+def _fault(parts: Sequence[Failure]) -> Fault:
     """It began between the last packet that shows that no broker had failed and the first that shows that all had, and
     ended between the last that shows that all still had and the first that shows that all work again."""
     rows = [[row for row in part.states if row.host_kind == "client"] or part.states for part in parts]
     over = [[row.after_ns for row in of_part if row.after_ns is not None] for of_part in rows]
     return Fault(
-        min(row.before_ns for of_part in rows for row in of_part),
+        min(start_ns for part in parts if (start_ns := fault_of(part).start_after_ns) is not None),
         max(min(row.shown_from_ns for row in of_part) for of_part in rows),
         min(max(row.shown_to_ns for row in of_part) for of_part in rows),
         max(min(ends) for ends in over) if all(over) else None,
