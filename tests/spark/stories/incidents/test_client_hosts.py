@@ -1,0 +1,91 @@
+"""Places by contrast: one host at all brokers, all brokers at one time, hosts that are turned away; made by hand."""
+
+from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
+
+from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
+from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, give_harm
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.incident_rows import severity_of
+from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
+from kafkascope_spark.stories.servers.table import BrokerState
+
+
+def grid(state: MakeState, bad: dict[tuple[int, int], tuple[str, float, float]]) -> list[BrokerState]:
+    """Three brokers and two hosts for a minute; bad: by broker and host, a state with its begin and end."""
+    rows = []
+    for node in (1, 2, 3):
+        for host in (21, 22):
+            if (node, host) not in bad:
+                rows.append(state(node, host, "serving", 0, 60))
+                continue
+            name, start, end = bad[node, host]
+            rows += [
+                state(node, host, "serving", 0, start),
+                state(node, host, name, start, end),
+                state(node, host, "serving", end, 60),
+            ]
+    return rows
+
+
+def placed(rows: list[BrokerState]) -> list[tuple[str, int | None, set[str]]]:
+    failures = with_cut_hosts(broker_failures(rows), rows)
+    return [(f.kind.name, f.node_id, set(f.hosts)) for f in [*failures, *unreachable_hosts(rows)]]
+
+
+def test_a_host_that_no_broker_reaches_is_the_place_and_not_the_way_to_each_broker(state: MakeState) -> None:
+    bad = {(1, 21): ("silent", 10, 30), (2, 21): ("silent", 10.5, 26), (3, 21): ("silent", 11, 31)}
+    assert placed(grid(state, bad)) == [("client_host", None, {"10.0.0.21"})]
+
+
+def test_where_one_broker_reaches_it_the_ways_to_the_others_failed(state: MakeState) -> None:
+    bad = {(1, 21): ("silent", 10.0, 30.0), (2, 21): ("silent", 10.5, 26.0)}
+    assert placed(grid(state, bad)) == [("path", 1, {"10.0.0.21"}), ("path", 2, {"10.0.0.21"})]
+
+
+def test_ways_that_failed_one_after_the_other_are_no_failure_of_the_host(state: MakeState) -> None:
+    bad = {(1, 21): ("silent", 10.0, 15.0), (2, 21): ("silent", 20.0, 26.0), (3, 21): ("silent", 30.0, 36.0)}
+    assert [kind for kind, _, _ in placed(grid(state, bad))] == ["path", "path", "path"]
+
+
+def test_a_host_that_sends_nothing_to_anybody_is_unreachable_whichever_broker_shows_it(state: MakeState) -> None:
+    rows = grid(state, {(2, 21): ("host_silent", 10, 25)})
+    assert placed(rows) == [("client_host", None, {"10.0.0.21"})]
+    (failure,) = unreachable_hosts(rows)
+    assert failure.served_meanwhile == {"10.0.0.22"}
+
+
+def test_hosts_that_fall_silent_and_come_back_together_are_one_failure(state: MakeState) -> None:
+    rows = grid(state, {(2, 21): ("host_silent", 10, 25), (3, 22): ("host_silent", 10.4, 25.3)})
+    (failure,) = unreachable_hosts(rows)
+    assert (failure.hosts, failure.served_meanwhile) == ({"10.0.0.21", "10.0.0.22"}, frozenset())
+
+
+def all_down(state: MakeState) -> tuple[list[BrokerState], list[Failure]]:
+    begins = {1: 10.0, 2: 11.0, 3: 12.0}
+    rows = grid(state, {(n, host): ("down", at, 30 + n) for n, at in begins.items() for host in (21, 22)})
+    return rows, broker_failures(rows)
+
+
+def test_all_brokers_down_at_one_time_are_one_failure_with_the_harm_of_all(state: MakeState, stall: MakeStall) -> None:
+    rows, failures = all_down(state)
+    failures[0].stalls.append(stall("produce", 21, 1, 11, 32))
+    (cluster,) = cluster_failures(failures, rows)
+    assert {part.root for part in failures} == {cluster}
+    give_harm(cluster, failures)
+    assert (severity_of(cluster), [severity_of(part) for part in failures]) == ("error", ["info"] * 3)
+    fault = fault_of(cluster)
+    assert (fault.start_after_ns, fault.start_ns, fault.end_ns) == (10 * NS, 12 * NS, 33 * NS)
+
+
+def test_brokers_that_restart_in_turn_are_no_failure_of_the_cluster(state: MakeState) -> None:
+    rows = grid(state, {(n, host): ("down", 10.0 * n, 10.0 * n + 5) for n in (1, 2, 3) for host in (21, 22)})
+    assert not list(cluster_failures(broker_failures(rows), rows))
+
+
+def test_hosts_that_brokers_turn_away_are_one_failure_until_the_first_is_served(state: MakeState) -> None:
+    rows = grid(state, {(1, 21): ("turned_away", 10, 14), (2, 21): ("turned_away", 12, 30)})
+    (failure,) = turned_away_hosts(rows, [])
+    assert (failure.hosts, failure.end_ns, failure.waited_ms) == ({"10.0.0.21"}, 30 * NS, 18_000)
+    assert severity_of(failure) == "error"

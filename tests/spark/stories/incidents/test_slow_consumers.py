@@ -1,0 +1,58 @@
+"""Consumers that leave their group because nobody polls them, from rebalances made by hand."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.spark.stories.incidents.conftest import NS, MakeRow, row_of
+
+from kafkascope_spark.stories.groups.table import DepartedMember, GroupMember, RebalanceRow
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
+
+MakeRebalance = Callable[..., RebalanceRow]
+TIMEOUT = "consumer poll timeout has expired."
+
+
+@pytest.fixture
+def turns(rebalance: MakeRebalance) -> Callable[..., list[RebalanceRow]]:
+    """Rebalances in which the client at host 21 leaves, and joins again a second later."""
+
+    def make(*leaves: float, why: str | None = None, again: bool = True) -> list[RebalanceRow]:
+        gone = row_of(DepartedMember, client_id="client-21", client_instance_id="ci-21", how="left", why=why)
+        rows = []
+        for at in leaves:
+            rows.append(replace(rebalance(at, at + 1), departed=(gone,)))
+            if again:
+                joined = row_of(GroupMember, client_instance_id="ci-21", is_new=True, joined_ns=int((at + 1) * NS))
+                rows.append(replace(rebalance(at + 1, at + 2), members=(joined,)))
+        return rows
+
+    return make
+
+
+@pytest.fixture
+def known(client: MakeRow) -> dict[str, AffectedClient]:
+    return {"ci-21": client(21, rebalance_timeout_ms=6_000)}
+
+
+def test_a_client_that_says_so_was_slow_since_its_last_poll(
+    turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient]
+) -> None:
+    (failure,) = slow_consumers(turns(20, 32, 44, why=TIMEOUT), known)
+    assert (failure.subject, failure.client_instance_ids) == ("client-21 (10.0.0.21)", {"ci-21"})
+    assert (failure.start_ns, failure.end_ns, len(failure.rebalances)) == (14 * NS, 45 * NS, 3)
+
+
+def test_one_that_leaves_and_joins_again_several_times_does_the_same(
+    turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient]
+) -> None:
+    assert len(list(slow_consumers(turns(20, 32), known))) == 1
+    assert not list(slow_consumers(turns(20), known))
+    assert not list(slow_consumers(turns(20, 32, again=False), known))
+
+
+def test_one_that_leaves_for_another_reason_is_none(
+    turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient]
+) -> None:
+    assert not list(slow_consumers(turns(20, 32, 44, why="the consumer is being closed"), known))
