@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.spark.in_process import write_stories_in_process
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
@@ -43,11 +44,12 @@ def every_rule() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def dataset_of(
-    request: Any, shared_folder: pathlib.Path, ingested: Callable[..., pathlib.Path], every_rule: tuple[str, ...]
+    request: Any, shared_folder: pathlib.Path, ingested: Callable[..., pathlib.Path]
 ) -> Callable[..., pathlib.Path]:
     """The dataset of a fixture capture, with its stories; made once, by that process which asks first.
 
-    `findings=True` where a test reads the table findings: without it, the dataset may have none.
+    `findings=True` where a test reads the table findings: without it, the dataset may have none, and Spark has no part
+    in it.
     """
     from kafkascope_spark.write_stories import write_stories
 
@@ -62,8 +64,11 @@ def dataset_of(
                 place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
                 shutil.copytree(ingested(place), dataset)
             if not done.exists() or (findings and not complete.exists()):
-                request.getfixturevalue("spark")  # only here: the cluster needs none of its own
-                write_stories(dataset, ignored=() if findings else every_rule)
+                if findings:
+                    request.getfixturevalue("spark")  # only here: the cluster needs none of its own
+                    write_stories(dataset)
+                else:
+                    write_stories_in_process(dataset)
                 done.touch()
                 if findings:
                     complete.touch()

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.in_process import write_stories_in_process
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
@@ -20,6 +21,7 @@ from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.tables import CLIENT_TABLES, STARTUPS, STORY_TABLES
+from kafkascope_spark.story_job import TABLES
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.write_stories import write_stories
 
@@ -339,3 +341,14 @@ def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tm
 def test_what_is_no_dataset_is_said(tmp_path: pathlib.Path) -> None:
     with pytest.raises(UsageError, match="not a kafkascope dataset"):
         write_stories(tmp_path)
+
+
+def test_the_stages_give_the_same_rows_without_spark(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
+    again = tmp_path / "again.kscope"
+    shutil.copytree(dataset_of("leader_move"), again)
+    write_stories_in_process(again)
+    for table in TABLES:
+        of_spark, here = (Dataset.open(place).table(table.name) for place in (dataset_of("leader_move"), again))
+        assert of_spark.num_rows == here.num_rows
+        order = [(name, "ascending") for name in table.sorted_by]
+        assert of_spark.sort_by(order).equals(here.sort_by(order)), table.name

@@ -1,0 +1,46 @@
+"""The stages of the story job one after the other in this process, sorted as its exchanges sort: the same rows, without
+a JVM. test_stories.py compares them with Spark's."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_spark.client_stage import SHARED, client_stage
+from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
+from kafkascope_spark.exchange import Batches, Exchange
+from kafkascope_spark.incident_stage import FOUND, incident_stage
+from kafkascope_spark.shared_stage import shared_stage
+from kafkascope_spark.story_job import BY_CLIENT, BY_KEY, TABLES, TO_ONE
+from kafkascope_spark.story_writer import StoryRun
+from kafkascope_spark.task_reports import REPORTS, failed_parts_of, listed, reports_of
+
+BATCH_ROWS = 10_000
+
+
+def write_stories_in_process(place: Path) -> None:
+    """Write the story tables of a dataset, but for the findings."""
+    with NewDataset(Dataset.open(place).storage) as new:
+        dataset = new.former
+        run = StoryRun(
+            dataset, dataset.capture_span or (0, 0), "stage1", has_several_clusters=len(dataset.clusters) > 1
+        )
+        splits = splits_of(dataset)
+        numbers = iter([pa.RecordBatch.from_pydict({"id": list(range(len(splits)))})])
+        events = _sorted(event_reader(dataset, splits)(numbers), EVENT_ROWS, BY_CLIENT)
+        clients = _sorted(client_stage(run)(events), SHARED, BY_KEY)
+        found = _sorted(shared_stage(replace(run, run_id="stage2"))(clients), FOUND, TO_ONE)
+        made = pa.Table.from_batches(list(incident_stage(replace(run, run_id="stage3"))(found)), REPORTS)
+        reports = reports_of(made)
+        files = listed(dataset, run.run_id, reports, TABLES)
+        new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed_parts_of(reports)))
+
+
+def _sorted(batches: Iterator[pa.RecordBatch], schema: pa.Schema, exchange: Exchange) -> Batches:
+    table = pa.Table.from_batches([batch for batch in batches if batch.num_rows], schema)
+    ordered = table.sort_by([(name, "ascending") for name in exchange.order])
+    return iter(ordered.combine_chunks().to_batches(max_chunksize=BATCH_ROWS))

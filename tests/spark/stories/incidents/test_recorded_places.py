@@ -1,0 +1,57 @@
+"""Faults that lie at a client host, a name server, a connection limit or a consumer, against what the lab did."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"
+NEAR_NS = 500_000_000
+Row = dict[str, Any]
+
+
+def told(dataset: Path) -> Row:
+    """The only incident at warning or above that followed from no other."""
+    rows: list[Row] = pq.read_table(dataset / "stories" / "incidents").to_pylist()
+    (row,) = (row for row in rows if row["severity"] != "info" and row["root_incident_id"] is None)
+    return row
+
+
+def fault(name: str) -> tuple[dict[str, Any], int, int]:
+    """What was done to what, from when to when."""
+    begin, end = json.loads((PIECES / f"{name}.truth.json").read_text())["events"]
+    return begin["detail"], begin["ts_ns"], end["ts_ns"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place"),
+    [("client_host_cut", "client_host", "client_host"), ("dns_stopped", "dns", "name_server")],
+)
+def test_the_fault_is_at_its_place_within_its_brackets(
+    dataset_of: Callable[..., Path], name: str, kind: str, place: str
+) -> None:
+    row, (detail, begin_ns, end_ns) = told(dataset_of(name)), fault(name)
+    assert (row["kind"], row["place"], row["node_id"]) == (kind, place, None)
+    assert (detail.get("ip") or detail["server"].partition(":")[0]) in row["subject"]
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_connections_are_turned_away_while_the_limit_is_there(dataset_of: Callable[..., Path]) -> None:
+    row, (detail, begin_ns, end_ns) = told(dataset_of("connection_limit")), fault("connection_limit")
+    assert (row["kind"], row["hosts"], row["severity"]) == ("connection_limit", [detail["ip"]], "error")
+    assert begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
+
+
+def test_a_consumer_is_too_slow_from_its_first_long_poll_on(dataset_of: Callable[..., Path]) -> None:
+    row, (_, begin_ns, end_ns) = told(dataset_of("slow_consumer")), fault("slow_consumer")
+    assert (row["kind"], row["place"]) == ("slow_consumer", "client")
+    assert row["subject"] == "worker-6 (10.77.0.104)"
+    assert begin_ns - NEAR_NS <= row["start_ns"] <= begin_ns + 5 * 1_000_000_000
+    assert row["end_ns"] > end_ns
+    assert "left group search-indexer-slow_c664 3 times" in row["sentence"]
