@@ -416,6 +416,20 @@ def test_the_table_of_incidents_says_between_which_packets_the_fault_began(datas
         assert flat(page).count("04:28:12.800") == 1
 
 
+def test_the_course_of_an_incident_has_a_line_a_step_with_its_packet(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    rows = small.incident_rows("")["incidents"]
+    steps = [("failed", 4900, 12, "node 1"), ("failed_over", 6000, None, "node 2 serves svc: clicks-0")]
+    course = [{"step": step, "ts_ns": small.at(ms), "packet_no": no, "what": what} for step, ms, no, what in steps]
+    small.write_table(place, small.TABLES["incidents"], [rows[0] | {"course": course}, *rows[1:]])
+    report = report_model(Dataset.open(place))
+    first, second = report.incidents.listed[0].course
+    assert (first.step, first.at, first.of_day, first.packet_no) == ("failed", "00:04.900", "04:28:12.900", 12)
+    assert (second.step, second.what) == ("failed over", "node 2 serves svc: clicks-0")
+    assert "failed over 00:06.000 node 2 serves svc: clicks-0" in flat(text_of(report))
+    assert "| failed over | 00:06.000 (04:28:14.000 UTC) | node 2 serves svc: clicks-0 |  |" in to_markdown(report)
+
+
 def test_older_stories_say_what_is_missing_and_still_what_is_wrong(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     for name in ("incidents", "stalls"):

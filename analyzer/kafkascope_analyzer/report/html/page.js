@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 17aa9be712043c98dae9ca65c8295d36c17024fb727b7b793b7d3c84dbbe0011; lines below: sha256 b83b76148334bb33cd71ccd86d0763dd920907054fa1cd951bbe8d1098a76a8c
+// Made by `make page`. Sources: sha256 af87abab422b1d3e7ec6dce749fa53062d1639e8d11087f230b83924c0226a40; lines below: sha256 89f552d1522b1334cf80ed76af538d0e94075db9d1fec4fb78083265a9261b0e
 "use strict";
 (() => {
   // facts/data.ts
@@ -3287,7 +3287,9 @@
     frozen: "cross",
     down: "solid",
     silent: "falling",
+    host_silent: "dots",
     refusing: "rising",
+    turned_away: "upright",
     unknown: "none"
   };
   function stateGrid(show) {
@@ -3493,6 +3495,7 @@
       { class: "body" },
       el("p", {}, incident.sentence),
       incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+      courseTable(incident),
       incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
       followedBlock(incident),
       incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
@@ -3547,6 +3550,11 @@
       table("Who stalled", columns, first),
       others.length ? details(`… and ${grouped(n - first.length)} more`, false, table("Who stalled too", columns, others), left2) : null
     ];
+  }
+  function courseTable({ course }) {
+    const rows = course.map((one) => [one.step, one.at, one.of_day, one.what, one.packet_no ?? ""]);
+    const columns = [["Step"], ["At", "num"], ["UTC", "num"], ["What"], ["Packet", "num"]];
+    return rows.length ? table("Its course", columns, rows) : null;
   }
   function followedBlock(incident) {
     if (!incident.followed.length) return null;

@@ -9,8 +9,10 @@ from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import (
     FIRST_FINDINGS,
     FIRST_INCIDENTS,
+    FIRST_STEPS,
     FIRST_WAITS,
     TABLE_INCIDENTS,
+    CourseLine,
     Incident,
     Wait,
 )
@@ -80,6 +82,7 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
     if incident.waits:
         yield ""
         yield from _waits(incident.waits, incident.n_waits)
+    yield from _course(incident.course)
     yield ""
     yield from (f"- restart: {prose(restart)}" for restart in incident.restarts)
     if incident.followed_text:
@@ -93,6 +96,18 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
     for finding in under[:FIRST_FINDINGS]:
         yield from _finding(finding)
     yield from more(len(incident.finding_ids) - len(under[:FIRST_FINDINGS]), "finding")
+
+
+def _course(course: Sequence[CourseLine]) -> Iterator[str]:
+    """The steps from the failure until the last client was served, each with its packet."""
+    if not course:
+        return
+    shown = course[:FIRST_STEPS]
+    packets = ("" if row.packet_no is None else str(row.packet_no) for row in shown)
+    cells = ((row.step, f"{row.at} ({row.of_day} UTC)", prose(row.what)) for row in shown)
+    rows = [(*cell, packet) for cell, packet in zip(cells, packets, strict=True)]
+    yield from ("", *table((("course", ""), ("at", "r"), ("what", ""), ("packet", "r")), rows))
+    yield from more(len(course) - len(shown), "step")
 
 
 def _proof(packets: str, identity: str) -> str:

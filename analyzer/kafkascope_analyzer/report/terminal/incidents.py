@@ -12,9 +12,11 @@ from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import (
     FIRST_FINDINGS,
     FIRST_INCIDENTS,
+    FIRST_STEPS,
     FIRST_WAITS,
     TABLE_INCIDENTS,
     Commands,
+    CourseLine,
     Incident,
     Wait,
 )
@@ -69,7 +71,7 @@ def render_incidents(model: Report, *, everything: bool = False) -> Iterator[Ren
 def _table(incidents: Sequence[Incident], n: int, *, everything: bool) -> Iterator[RenderableType]:
     """A row an incident: what and where, when, who, and whether it is over. Times stand above their times of day."""
     listed = incidents if everything else incidents[:TABLE_INCIDENTS]
-    columns = (("what and where", "w"), ("fault from", "n"), ("to", "n"), ("served\nagain after", ""))
+    columns = (("what and where", "w"), ("fault from", "n"), ("to", "n"), ("served\nafter", ""))
     table = grid(*columns, ("who stalled", "n"), ("over", "n"))
     for row in listed:
         style = "" if row.over else "bold yellow"
@@ -96,6 +98,7 @@ def incident_lines(
     yield labelled((severity, STYLE[severity]), INDENT, (incident.title, "bold"))
     yield line(sentence(incident.sentence), indent=INDENT)
     yield from waits_table(incident.waits, incident.n_waits, everything=everything)
+    yield from _course(incident.course, everything=everything)
     for restart in incident.restarts:
         yield line(("restart: ", "bold"), restart, indent=INDENT)
     if incident.followed_text:
@@ -112,6 +115,19 @@ def incident_lines(
         yield from finding_lines(row, INDENT)
     where = "report.json" if everything else SEE_ALL
     yield from more(len(incident.finding_ids) - len(shown), "finding", where, INDENT)
+
+
+def _course(course: Sequence[CourseLine], *, everything: bool) -> Iterator[RenderableType]:
+    """The steps from the failure until the last client was served, each with its packet."""
+    if not course:
+        return
+    table = grid(("course", "n"), ("at", "n"), ("", "w"), ("packet", "rn"))
+    shown = course if everything else course[:FIRST_STEPS]
+    for row in shown:
+        packet = "" if row.packet_no is None else str(row.packet_no)
+        table.add_row(row.step, f"{row.at}\n{row.of_day}", Text(row.what), packet)
+    yield indented(table, INDENT)
+    yield from more(len(course) - len(shown), "step", SEE_ALL, INDENT)
 
 
 def waits_table(waits: Sequence[Wait], n_waits: int, *, everything: bool = False) -> Iterator[RenderableType]:

@@ -7,8 +7,11 @@ from kafkascope_analyzer.report.model.incidents.families import Family
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.waits import stalled_names
 from kafkascope_analyzer.report.model.moments import Moment, moment_of
+from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
+
+_MOVES = names_of(lambda kind: kind.is_move)
 
 
 def fault_start(root: IncidentRow, start_ns: int) -> Moment:
@@ -20,7 +23,10 @@ def fault_start(root: IncidentRow, start_ns: int) -> Moment:
 
 
 def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
-    """When the fault itself was over; where the capture does not show when it began either, when the incident was."""
+    """When the fault itself was over; where the capture does not show when it began either, when the incident was. A
+    move is over when it has happened."""
+    if root.kind in _MOVES:
+        return fault_start(root, start_ns)
     if root.fault_start_ns is None:
         return None if root.end_ns is None else moment_of(None, root.end_ns, start_ns)
     return None if root.fault_end_ns is None else moment_of(root.fault_end_after_ns, root.fault_end_ns, start_ns)

@@ -23,6 +23,8 @@ FIRST_INCIDENTS = 5
 """Incidents that the first screen tells below their table."""
 FIRST_WAITS = 5
 """Lines of who stalled that an incident has there."""
+FIRST_STEPS = 8
+"""Steps of an incident's course there."""
 FIRST_FINDINGS = 3
 """Findings that stand under an incident there."""
 ALONE_FINDINGS = 8
@@ -97,6 +99,18 @@ class Consequence:
 
 
 @dataclass(frozen=True, slots=True)
+class CourseLine:
+    """A step in the course of a failure, with the packet that shows it."""
+
+    step: Annotated[str, "the step, as in table incidents, in words"]
+    at: Annotated[str, "when, after the capture's start"]
+    of_day: Annotated[str, "the same as time of day (UTC)"]
+    ts_ns: Annotated[int, "the same"]
+    packet_no: Annotated[int | None, "the packet; null where the capture does not show which"]
+    what: Annotated[str, "who did what"]
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
     """One thing that failed, with who stalled because of it and what followed."""
 
@@ -128,6 +142,7 @@ class Incident:
     n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
     n_waits: Annotated[int, "lines in the table of who stalled"]
     waits: Annotated[tuple[Wait, ...], "who stalled: the first 50 lines, those not over first, then the longest"]
+    course: Annotated[tuple[CourseLine, ...], "its course in order of time; empty where nobody took over"]
     restarts: Annotated[tuple[str, ...], "restarts of the broker that it is, in words: when, how long, which release"]
     followed: Annotated[tuple[Consequence, ...], "what followed from it"]
     followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]

@@ -19,7 +19,8 @@ MOST_SERVERS = 12
 MOST_HOSTS = 8
 MOST_STRETCHES = 60
 """Limits of the picture: servers, hosts of a server, stretches of a host. Those that did not serve longest are kept."""
-_WORDS = {"serving": "served", "refusing": "turned away", "flow_dead": "dead flow"}
+_WORDS = {"serving": "served", "refusing": "refused", "turned_away": "turned away", "flow_dead": "dead flow"}
+_WORDS |= {"host_silent": "host silent"}
 _NO_NODE = 1 << 40
 """Sorts addresses whose node is not known after all nodes."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.report.commands import cut_command, explain_command, report_command, wireshark_command
-from kafkascope_analyzer.report.formatting import count, list_of, safe, visible
+from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, time_of_day, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
@@ -15,7 +15,15 @@ from kafkascope_analyzer.report.model.incidents.families import Family, every_in
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
 from kafkascope_analyzer.report.model.incidents.impact import fault_end, fault_start, served_after_text, who_text
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
-from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, Commands, Incident, Incidents, Summary
+from kafkascope_analyzer.report.model.incidents.model import (
+    ERROR,
+    INFO,
+    Commands,
+    CourseLine,
+    Incident,
+    Incidents,
+    Summary,
+)
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.moments import at_text, from_to_text
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
@@ -160,6 +168,7 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         n_stalls=len(family.stalls),
         n_waits=len(waits),
         waits=waits[:MOST_WAITS],
+        course=tuple(_course(root, facts)),
         restarts=tuple(restart.in_short for restart in restarts),
         followed=followed,
         followed_text=", ".join(part.text for part in followed),
@@ -171,6 +180,13 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         wireshark=wireshark_command(root.incident_id, [proof.server_port for proof in proofs]),
         explain=explain_command(root.incident_id),
     )
+
+
+def _course(root: IncidentRow, facts: Facts) -> Iterator[CourseLine]:
+    """The steps of the incident's course as lines."""
+    for step in root.course:
+        at, of_day = clock(step.ts_ns - facts.start_ns), time_of_day(step.ts_ns)
+        yield CourseLine(step.step.replace("_", " "), at, of_day, step.ts_ns, step.packet_no, visible(step.what or ""))
 
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:

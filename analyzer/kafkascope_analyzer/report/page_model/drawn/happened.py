@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.model import Commands, Consequence, Headline, Incident, Incidents, Wait
+from kafkascope_analyzer.report.model.incidents.model import (
+    Commands,
+    Consequence,
+    CourseLine,
+    Headline,
+    Incident,
+    Incidents,
+    Wait,
+)
 from kafkascope_analyzer.report.model.incidents.state_grid import GridHost, GridServer, GridStretch, StateGrid
 from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.proofs import Proof
@@ -71,6 +79,18 @@ class PageMoment(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class PageCourseLine(Part):
+    """A step in the course of a failure, with the packet that shows it."""
+
+    SOURCE: ClassVar[type] = CourseLine
+    step: str
+    at: str
+    of_day: str
+    packet_no: int | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageIncident(Part):
     """One thing that failed, with who stalled because of it and what followed."""
 
@@ -92,6 +112,7 @@ class PageIncident(Part):
     who: str
     n_waits: int
     waits: tuple[PageWait, ...]
+    course: tuple[PageCourseLine, ...]
     restarts: tuple[str, ...]
     followed: tuple[PageConsequence, ...]
     followed_text: str

@@ -20,7 +20,9 @@ const PATTERNS: Record<string, string> = {
   frozen: "cross",
   down: "solid",
   silent: "falling",
+  host_silent: "dots",
   refusing: "rising",
+  turned_away: "upright",
   unknown: "none",
 };
 

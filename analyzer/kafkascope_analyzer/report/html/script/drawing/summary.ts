@@ -102,6 +102,7 @@ function incidentBody(incident: Incident) {
     { class: "body" },
     el("p", {}, incident.sentence),
     incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+    courseTable(incident),
     incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
     followedBlock(incident),
     incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
@@ -160,6 +161,13 @@ function waitTable(waits: Wait[], n: number) {
       ? details(`… and ${grouped(n - first.length)} more`, false, table("Who stalled too", columns, others), left)
       : null,
   ];
+}
+
+// From the failure until the last client was served, each step with its packet.
+function courseTable({ course }: Incident) {
+  const rows = course.map((one) => [one.step, one.at, one.of_day, one.what, one.packet_no ?? ""]);
+  const columns = [["Step"], ["At", "num"], ["UTC", "num"], ["What"], ["Packet", "num"]];
+  return rows.length ? table("Its course", columns, rows) : null;
 }
 
 function followedBlock(incident: Incident) {

@@ -98,6 +98,8 @@ export interface Incident {
   n_waits: number;
   /** who stalled: the first 50 lines, those not over first, then the longest */
   waits: Wait[];
+  /** its course in order of time; empty where nobody took over */
+  course: CourseLine[];
   /** restarts of the broker that it is, in words: when, how long, which release */
   restarts: string[];
   /** what followed from it */
@@ -148,6 +150,20 @@ export interface Wait {
   outcome: "still_open" | "gave_up" | "not_captured" | "served";
   /** errors that they got */
   error_names: string[];
+}
+
+/** a step in the course of a failure, with the packet that shows it */
+export interface CourseLine {
+  /** the step, as in table incidents, in words */
+  step: string;
+  /** when, after the capture's start */
+  at: string;
+  /** the same as time of day (UTC) */
+  of_day: string;
+  /** the packet; null where the capture does not show which */
+  packet_no: number | null;
+  /** who did what */
+  what: string;
 }
 
 /** what followed from an incident, counted */
