@@ -91,6 +91,8 @@ class Connection:
     """Of the answers to ConsumerGroupHeartbeat and its like."""
     max_wait_ms: int | None = None
     """Longest wait that its Fetch requests allow."""
+    has_left: bool = False
+    """Whether a request left a group on it."""
     cadences: list[LoopStatistics] = field(default_factory=list)
     silences: list[Silence] = field(default_factory=list)
     """In order of time."""

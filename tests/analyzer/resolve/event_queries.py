@@ -19,7 +19,9 @@ select conn_id, client_id, api_key, api_version, group_id, member_id, group_inst
     coordinator_type, coordinator_key, software_name, software_version, status, coalesce(replica_id, -1) >= 0, failed,
     coalesce(n_records, 0) > 0 and not failed, coalesce(n_records, 0) + coalesce(record_bytes, 0) > 0,
     coalesce(acks = 0, false), coalesce(sum(n_records), 0), coalesce(sum(record_bytes), 0),
-    coalesce(sum(n_partitions), 0), count(*) filter (fetch_session_epoch = 0), min(max_wait_ms), min(min_bytes),
+    coalesce(sum(n_partitions), 0), count(*) filter (fetch_session_epoch = 0),
+    count(*) filter (api_key = 13 or (api_key in (68, 76, 88) and generation_or_epoch < 0)),
+    min(max_wait_ms), min(min_bytes),
     min(generation_or_epoch) filter (generation_or_epoch > 0),
     max(generation_or_epoch) filter (generation_or_epoch > 0),
     count(*), min(number), max(ts_ns), max(max_wait_ms), max(correlation_id) filter (correlation_id < 2147483640),
@@ -31,7 +33,7 @@ USAGE_EVENTS = """
 select conn_id, u.client_id, u.api_key, u.api_version, u.group_id, u.member_id, u.group_instance_id, u.transactional_id,
     u.coordinator_type, u.coordinator_key, u.software_name, u.software_version, u.status, u.is_replica, u.failed,
     u.returned_records, u.has_records, u.is_unacknowledged, u.total_records, u.total_record_bytes, u.total_partitions,
-    u.n_new_fetch_sessions, u.least_wait_ms, u.least_min_bytes, u.lowest_generation, u.highest_generation,
+    u.n_new_fetch_sessions, u.n_leaves, u.least_wait_ms, u.least_min_bytes, u.lowest_generation, u.highest_generation,
     u.n, u.first_number, u.last_ns, u.max_wait_ms, u.last_correlation_id, u.producer_id, u.latency_us, u.ts_ns,
     u.last_answered_ns
 from (select conn_id, usage as u from events where kind = 'usage')

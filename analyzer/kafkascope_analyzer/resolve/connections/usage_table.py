@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.distinct_rows import group_codes
 from kafkascope_analyzer.scan.apis import int_column
-from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
+from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID, GROUP_HEARTBEATS, LEAVE_GROUP
 
 _KEYS = (
     "client_id",
@@ -48,7 +48,7 @@ _KEPT = ["conn", *_TEXT_KEYS, *_FIRST]
 _REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partitions", "fetch_session_epoch")
 USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]
 """The columns of `requests` that are needed, conn and number among them."""
-_SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions")
+_SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions", "n_leaves")
 _LARGEST = ("last_ns", "last_answered_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
 _LEAST = ("least_wait_ms", "least_min_bytes", "lowest_generation")
 """What is kept of all requests of a kind besides the first: sums, largest and least values. A least value is kept
@@ -124,6 +124,7 @@ def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
         "total_record_bytes": int_column(requests, "record_bytes", 0),
         "total_partitions": int_column(requests, "n_partitions", 0),
         "n_new_fetch_sessions": (int_column(requests, "fetch_session_epoch", -1) == 0).astype(np.int64),
+        "n_leaves": _leaves(requests, generation).astype(np.int64),
         "last_ns": int_column(requests, "ts_ns", 0),
         "last_answered_ns": int_column(requests, "response_last_ns", _UNKNOWN),
         "max_wait_ms": int_column(requests, "max_wait_ms", _UNKNOWN),
@@ -134,6 +135,12 @@ def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
         "least_min_bytes": _negated(int_column(requests, "min_bytes", _UNKNOWN)),
         "lowest_generation": np.where(generation > 0, -generation, _UNKNOWN),
     }
+
+
+def _leaves(requests: pa.Table, epoch: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each request leaves a group: LeaveGroup, or a heartbeat with an epoch below 0 (KIP-848)."""
+    api_key = int_column(requests, "api_key", -1)
+    return np.asarray((api_key == LEAVE_GROUP) | (np.isin(api_key, list(GROUP_HEARTBEATS)) & (epoch < 0)))
 
 
 def _negated(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -105,6 +105,7 @@ def _add_api(connection: Connection, row: Usage) -> None:
     connection.versions.setdefault(key, version)
     connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)
     connection.is_replica = connection.is_replica or row.is_replica
+    connection.has_left = connection.has_left or row.n_leaves > 0
 
 
 def _add_names(connection: Connection, row: Usage) -> None:

@@ -1,22 +1,31 @@
 """Clients whose processes ended without a clean close, from what is known of each client."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 TOGETHER_NS = SECOND
 """Clients of one host that end within so much of each other are told together: one process may have several."""
 
 
-def died_clients(clients: Iterable[AffectedClient], failures: Iterable[Failure]) -> Iterator[Failure]:
+def died_clients(
+    clients: Iterable[AffectedClient], failures: Iterable[Failure], transactions: Iterable[TransactionRow] = ()
+) -> Iterator[Failure]:
     """The failures, in order of time. failures: all others; a client is left out where its group went on without it, as
-    the failure of that group names it."""
+    the failure of that group names it. transactions: those that clients left open when they went away show that they
+    did not close."""
+    left_open = {row.client_instance_id: row for row in transactions if row.left_ns is not None}
     told = {member.client_instance_id for f in failures for row in f.rebalances for member in row.lost}
     last_of: dict[str, Failure] = {}
-    died = ((row.died_ns, row) for row in clients if row.died_ns is not None and row.client_instance_id not in told)
+    died = (
+        (died_ns, row)
+        for row in clients
+        if row.client_instance_id not in told and (died_ns := _died_ns(row, left_open)) is not None
+    )
     names: dict[Failure, set[str]] = {}
     for died_ns, row in sorted(died, key=lambda each: (each[0], each[1].client_instance_id)):
         failure = last_of.get(row.client_ip)
@@ -25,6 +34,23 @@ def died_clients(clients: Iterable[AffectedClient], failures: Iterable[Failure])
             failure.hosts = frozenset({row.client_ip})
             names[failure] = set()
         failure.client_instance_ids.add(row.client_instance_id)
+        if row.client_instance_id in left_open:
+            _leave_open(failure, left_open[row.client_instance_id])
         names[failure].add(client(row.client_id, row.client_ip))
         failure.subject = listed(sorted(names[failure]))
     yield from names
+
+
+def _leave_open(failure: Failure, transaction: TransactionRow) -> None:
+    """Adds a transaction that a client left open, and for how long that held back who reads committed records."""
+    failure.left_open.append(transaction)
+    for reader in transaction.held_back:
+        if reader.until_ns - reader.from_ns >= SECOND:
+            failure.waited_ms = max(failure.waited_ms, (reader.until_ns - reader.from_ns) // 1_000_000)
+            failure.end_ns = max(failure.end_ns or 0, reader.until_ns)
+
+
+def _died_ns(client: AffectedClient, left_open: Mapping[str | None, TransactionRow]) -> int | None:
+    """When the client ended without a clean close; None where it did not."""
+    transaction = left_open.get(client.client_instance_id)
+    return client.died_ns if client.died_ns is not None or transaction is None else transaction.left_ns

@@ -17,6 +17,7 @@ from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
+from kafkascope_spark.stories.transactions.table import TransactionRow
 
 SECOND = 1_000_000_000
 FOLLOWS_NS = 15 * SECOND
@@ -145,6 +146,8 @@ class Failure:
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
     rebalances: list[RebalanceRow] = field(default_factory=list)
+    left_open: list[TransactionRow] = field(default_factory=list)
+    """Of clients that died: the transactions that they left open."""
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)

@@ -152,6 +152,7 @@ class Incidents:
         named |= {stall.client_instance_id for stall in self._stalls}
         named |= {silent.client_instance_id for silent in self._silent}
         named |= {start.client_instance_id for start in self._starts}
+        named |= {transaction.client_instance_id for transaction in self._transactions}
         named |= {recovery.client_instance_id for recovery in self._recoveries}
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
@@ -218,7 +219,9 @@ class Incidents:
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
         others = [*of_brokers, *of_clients, *of_members, *unexplained, *errors, *lost]
-        died = self._found("clients that died", lambda: died_clients(self._clients.values(), others))
+        died = self._found(
+            "clients that died", lambda: died_clients(self._clients.values(), others, self._transactions)
+        )
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
+from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.transactions.table import BlockedConsumer, TransactionRow
+
+from .conftest import row_of
 
 NS = 1_000_000_000
 MakeClient = Callable[..., AffectedClient]
@@ -30,6 +35,22 @@ def test_clients_of_one_host_that_end_together_are_told_together(client: MakeCli
         (9 * NS, "c (10.0.0.21)", ["ci-c"]),
     ]
     assert {f.kind.name for f in found} == {"client_died"}
+
+
+def test_a_producer_that_leaves_a_transaction_open_did_not_close(client: MakeClient) -> None:
+    """Its kernel closes its connections in order; a consumer could not read past the transaction for 9 s."""
+    reader = row_of(BlockedConsumer, client_instance_id="ci-22", from_ns=5 * NS, until_ns=14 * NS)
+    left = row_of(
+        TransactionRow, client_instance_id="ci-21", transactional_id="tx", left_ns=4 * NS, held_back=(reader,)
+    )
+    closed = row_of(TransactionRow, client_instance_id="ci-22", transactional_id="ty")
+    clients = [client(21, end_state="closed"), client(22, end_state="closed")]
+    (failure,) = died_clients(clients, [], [left, closed])
+    assert (failure.start_ns, failure.end_ns, failure.waited_ms) == (4 * NS, 14 * NS, 9_000)
+    assert "while the transaction of tx was open, which held back 1 consumer for 9.00 s" in sentence_of(
+        failure, None, 0
+    )
+    assert severity_of(failure) == "warning"
 
 
 def test_a_client_whose_group_went_on_without_it_is_told_there(

@@ -89,6 +89,7 @@ class Usage(ClientEvent):
     total_record_bytes: Annotated[int, "bytes of the record batches that they moved"]
     total_partitions: Annotated[int, "topic-partitions that they named"]
     n_new_fetch_sessions: Annotated[int, "how many asked for a new fetch session (epoch 0)"]
+    n_leaves: Annotated[int, "how many left a group: LeaveGroup, or a group heartbeat with an epoch below 0"]
     least_wait_ms: Annotated[int | None, I32, "shortest wait that a Fetch allowed"]
     least_min_bytes: Annotated[int | None, I32, "least min_bytes of a Fetch"]
     lowest_generation: Annotated[int | None, I32, "lowest generation or member epoch above 0"]

@@ -76,13 +76,16 @@ def _end(connections: list[Connection], evicted_ns: int, instance: Instance, cap
 
 
 def _fell_silent(instance: Instance, opened: list[Connection]) -> bool:
-    """Whether the client ended without a clean close: it reset all its last connections, or it was a dynamic member of
-    a classic group and sent no LeaveGroup. Kafka Streams never leaves (internal.leave.group.on.close)."""
+    """Whether the client ended without a clean close: it reset all its last connections, or it was a member of a group
+    that it did not leave, and closed them at once. A static member of a classic group does not leave, and Kafka Streams
+    never does (internal.leave.group.on.close)."""
     last_ns = max(end_of(c) for c in opened)
     last = [c for c in opened if last_ns - end_of(c) <= TOGETHER_NS]
     if all(c.close_kind == "rst_client" for c in last):
         return True
     apis: set[int] = set().union(*(c.apis for c in opened))
-    dynamic = api_keys.HEARTBEAT in apis and not any(c.group_instances for c in opened)
+    is_classic = api_keys.HEARTBEAT in apis and not any(c.group_instances for c in opened)
+    is_member = is_classic or not apis.isdisjoint(api_keys.GROUP_HEARTBEATS)
     streams = "-StreamThread-" in (instance.client_id or "")
-    return dynamic and not streams and api_keys.LEAVE_GROUP not in apis and all(closed_by_client(c) for c in last)
+    has_left = any(c.has_left for c in opened)
+    return is_member and not streams and not has_left and all(closed_by_client(c) for c in last)

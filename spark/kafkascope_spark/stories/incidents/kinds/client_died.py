@@ -7,6 +7,7 @@ with a host that was switched off only where its connections were closed all the
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -17,7 +18,20 @@ def _sentence(failure: Failure, times: Times) -> str:
     several = len(failure.client_instance_ids) > 1
     ended = f"{failure.subject} ended without a clean close at {times.with_time_of_day(failure.start_ns)}"
     closed = "all connections were closed at once"
-    return f"Client{'s' if several else ''} {ended}: {closed}, without a request to leave or before responses were read"
+    how = "without a request to leave or before responses were read"
+    if failure.left_open:
+        ids = listed(sorted({str(row.transactional_id) for row in failure.left_open}))
+        how = f"while {'transactions' if len(failure.left_open) > 1 else 'the transaction'} of {ids} {_held(failure)}"
+    return f"Client{'s' if several else ''} {ended}: {closed}, {how}"
+
+
+def _held(failure: Failure) -> str:
+    """That transactions were open, and whom they held back."""
+    consumers = {reader.client_instance_id for row in failure.left_open for reader in row.held_back}
+    verb = "were" if len(failure.left_open) > 1 else "was"
+    held = f", which held back {counted(len(consumers), 'consumer')}" if consumers else ""
+    held += f" for {duration(failure.waited_ms * 1_000_000)}" if held and failure.waited_ms else ""
+    return f"{verb} open{held}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
@@ -25,10 +39,20 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         f"Find out what ended {failure.subject}: a crash, SIGKILL, an out-of-memory kill (dmesg), an orchestrator that "
         "did not wait (terminationGracePeriodSeconds)."
     )
+    for row in failure.left_open[:1]:
+        yield (
+            "Who reads committed records waits until the coordinator aborts such a transaction"
+            f"{_after(row.transaction_timeout_ms)}: a lower transaction.timeout.ms of its producer ends that sooner."
+        )
     if any(client.session_timeout_ms for client in observed.clients):
         yield "Until the session of such a member times out, nobody reads its partitions: let consumers close()."
         others = settings(("instance_id",), observed.libraries)
         yield f"With {others} one that starts again within its session gets its partitions back." if others else ""
+
+
+def _after(timeout_ms: int | None) -> str:
+    """When the coordinator aborts a transaction."""
+    return "" if timeout_ms is None else f" ({timeout_ms} ms after it began)"
 
 
 CLIENT_DIED = Kind(

@@ -16,7 +16,11 @@ MEMBER = {api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT, api_keys
     ("changes", "end"),
     [
         ({"apis": {api_keys.PRODUCE}}, "closed"),
-        ({"apis": MEMBER | {api_keys.LEAVE_GROUP}}, "closed"),
+        ({"apis": MEMBER | {api_keys.LEAVE_GROUP}, "has_left": True}, "closed"),
+        ({"apis": {api_keys.SHARE_GROUP_HEARTBEAT, api_keys.SHARE_FETCH}}, "died"),
+        ({"apis": {api_keys.CONSUMER_GROUP_HEARTBEAT, api_keys.FETCH}}, "died"),
+        ({"apis": {api_keys.CONSUMER_GROUP_HEARTBEAT, api_keys.FETCH}, "has_left": True}, "closed"),
+        ({"apis": {api_keys.CONSUMER_GROUP_HEARTBEAT}, "close_kind": "fin_server"}, "closed"),
         ({"apis": MEMBER}, "died"),
         ({"apis": MEMBER, "group_instances": {"static-1"}}, "closed"),
         ({"apis": {api_keys.PRODUCE}, "close_kind": "rst_client"}, "died"),
