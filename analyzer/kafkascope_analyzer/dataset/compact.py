@@ -7,7 +7,7 @@ with the table.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +61,12 @@ def compact(dataset: Dataset, new: NewDataset, groups: Sequence[Joined]) -> Data
     return new.put_tables(dataset.manifest, kept)
 
 
-def _join(dataset: Dataset, target: Path, files: Iterable[DatasetFile]) -> None:
+def _join(dataset: Dataset, target: Path, files: Sequence[DatasetFile]) -> None:
+    made_of = dict.fromkeys(key for file in files for key in file.made_of)
     writer: TableWriter | None = None
     for file in files:
         with open_parquet(dataset.storage, file) as parquet:
-            writer = writer or TableWriter(target, parquet.schema_arrow)
+            writer = writer or TableWriter(target, parquet.schema_arrow, made_of=list(made_of))
             for number in range(parquet.num_row_groups):
                 writer.write(parquet.read_row_group(number))
     if writer is not None:

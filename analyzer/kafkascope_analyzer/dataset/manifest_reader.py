@@ -109,6 +109,7 @@ def _file(table: str, entry: object) -> DatasetFile:
         _number(entry.get("rows"), f"rows of a {what}", _COUNT),
         _number(entry.get("bytes"), f"bytes of a {what}", _COUNT),
         None if crc32 is None else _number(crc32, f"footer_crc32 of a {what}", range(1 << 32)),
+        tuple(_text(key, f"made_of of a {what}") for key in _list(entry.get("made_of", []), f"made_of of a {what}")),
     )
 
 

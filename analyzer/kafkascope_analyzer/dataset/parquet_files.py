@@ -6,6 +6,7 @@ Each page of a column has a checksum of its own in the file, which every reader 
 """
 
 import errno
+import json
 import os
 import stat
 import zlib
@@ -23,6 +24,8 @@ from kafkascope_parsers.errors import DamagedDatasetError
 
 RESTORE = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 BATCH_ROWS = 65_536
+MADE_OF = b"kafkascope.made_of"
+"""The key in a file's footer under which DatasetFile.made_of stands, as JSON."""
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 64 << 10
 """Read at once from the end of a file: most footers are shorter."""
@@ -35,12 +38,13 @@ _MARKERS = ("parquet", "crc", "thrift", "zstd", "corrupt", "unexpected end", "pa
 @dataclass(frozen=True, slots=True)
 class DatasetFile:
     """A Parquet file of a table. path: relative to the dataset; footer_crc32: of the footer and the eight bytes behind
-    it; None where it is not known."""
+    it; None where it is not known; made_of: what its rows were made of, where a later run may keep the file."""
 
     path: str
     rows: int
     bytes: int
     footer_crc32: int | None = None
+    made_of: tuple[str, ...] = ()
 
 
 def footer_crc32(end: bytes) -> int | None:
@@ -60,9 +64,10 @@ def written_file(local: Path, relative: str) -> DatasetFile:
     """The entry of a local file that was just written. Raises OSError, pyarrow's exceptions."""
     import pyarrow.parquet as pq
 
-    rows, n_bytes = pq.read_metadata(local).num_rows, local.stat().st_size
+    footer, n_bytes = pq.read_metadata(local), local.stat().st_size
+    made_of = tuple(json.loads((footer.metadata or {}).get(MADE_OF, b"[]")))
     with local.open("rb") as file:
-        return DatasetFile(relative, rows, n_bytes, _footer_of(file, n_bytes))
+        return DatasetFile(relative, footer.num_rows, n_bytes, _footer_of(file, n_bytes), made_of)
 
 
 def _footer_of(file: Any, n_bytes: int) -> int | None:

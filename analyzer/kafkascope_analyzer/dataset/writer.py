@@ -1,5 +1,7 @@
 """Writes the tables of a dataset as Parquet, checked against the contract."""
 
+import json
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafkascope_analyzer.dataset.parquet_files import WRITE_OPTIONS
+from kafkascope_analyzer.dataset.parquet_files import MADE_OF, WRITE_OPTIONS
 
 ROW_GROUP_ROWS = 250_000
 """Most rows in a row group: what a reader has to hold at once."""
@@ -39,15 +41,23 @@ _WHOLE_GROUPS = RowGroup()
 
 
 class TableWriter:
-    """One Parquet file of a table; rows are gathered into row groups. The file appears with the first row.
+    """One Parquet file of a table; rows are gathered into row groups. The file appears with the first row. made_of: as
+    of DatasetFile.
 
     Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
     """
 
     def __init__(
-        self, path: Path, schema: pa.Schema, *, sort_by: tuple[str, ...] = (), group: RowGroup = _WHOLE_GROUPS
+        self,
+        path: Path,
+        schema: pa.Schema,
+        *,
+        sort_by: tuple[str, ...] = (),
+        group: RowGroup = _WHOLE_GROUPS,
+        made_of: Sequence[str] = (),
     ) -> None:
         self._path, self._schema, self._sort_by, self._group = path, schema, sort_by, group
+        self._made_of = list(made_of)
         self._pending: list[pa.Table] = []
         self._pending_rows = self.pending_bytes = 0
         self._writer: pq.ParquetWriter | None = None
@@ -103,6 +113,8 @@ class TableWriter:
         """Writes what is pending and ends the file."""
         self.flush()
         if self._writer is not None:
+            if self._made_of:
+                self._writer.add_key_value_metadata({MADE_OF: json.dumps(self._made_of).encode()})
             self._writer.close()
             self._writer = None
 

@@ -108,13 +108,13 @@ def _bucket_of(file: str) -> int | None:
 class Plan:
     """What a run reads, and what it takes over from the dataset that is there.
 
-    n_buckets: of the saved scans that it goes on with; settled: files of messages that stay as they are; saved: the
-    saved scans. All three are None where it begins anew.
+    n_buckets, saved: the saved scans that it goes on with, None where it begins anew; earlier: files of tables that may
+    stay as they are, None where captures are not appended.
     """
 
     to_read: Inputs
     n_buckets: int | None = None
-    settled: EarlierFiles | None = None
+    earlier: EarlierFiles | None = None
     saved: SavedScans | None = None
 
 
@@ -143,16 +143,21 @@ def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: Ingest
     if former is None:
         for place in places:
             _identity(place)
-        return Plan(ToRead(in_time_order(places)))
+        return _anew(new, places)
     had, wanted = former.manifest.options.get("records"), options.detail.name.lower()
     if had != wanted:
         raise UsageError(f"{former} was made with records: {had}, and not {wanted}: append with the same options")
     ordered = in_time_order(places)
     if not _goes_on(former.manifest, ordered):
-        return Plan(ToRead(in_time_order(_all_captures(former, ordered))))
+        return _anew(new, _all_captures(former, ordered))
     saved = SavedScans(former.storage, former.manifest.saved_scan)
     to_read = ToRead(ordered, saved.fetch_reading(new.spill))
-    return Plan(to_read, int(former.manifest.options["buckets"]), _settled_messages(former), saved)
+    return Plan(to_read, int(former.manifest.options["buckets"]), _earlier_files(former), saved)
+
+
+def _anew(new: NewDataset, places: Sequence[CapturePlace]) -> Plan:
+    """The plan of a run that reads all captures, to which later ones may be appended."""
+    return Plan(ToRead(in_time_order(places)), earlier=EarlierFiles(new.storage, {}))
 
 
 def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
@@ -181,14 +186,17 @@ def _all_captures(former: Dataset, places: Sequence[CapturePlace]) -> list[Captu
     return [*known, *places]
 
 
-def _settled_messages(former: Dataset) -> EarlierFiles:
-    """The files of messages that no later capture changes."""
+def _earlier_files(former: Dataset) -> EarlierFiles:
+    """The files of messages that no later capture changes, and those of tables that say what they are made of."""
     files = {
-        table: tuple(file for file in listed if f"/{OPEN_PART}" not in file.path)
+        table: tuple(file for file in listed if file.made_of or _is_settled_message(table, file.path))
         for table, listed in former.manifest.files.items()
-        if table.startswith(f"{MESSAGES}/")
     }
     return EarlierFiles(former.storage, files)
+
+
+def _is_settled_message(table: str, path: str) -> bool:
+    return table.startswith(f"{MESSAGES}/") and f"/{OPEN_PART}" not in path
 
 
 def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:

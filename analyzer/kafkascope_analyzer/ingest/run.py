@@ -34,7 +34,7 @@ from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.cluster.clusters_table import clusters_table
 from kafkascope_analyzer.resolve.learned import Learned, learn
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles
 from kafkascope_analyzer.workers.engine import Engine, NotWrittenError, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes
@@ -57,19 +57,19 @@ BYTES_PER_WORKER = 64 << 20
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One run: the dataset being written, how many buckets, what was asked, what a process may hold at a time, and the
-    messages of earlier runs where captures are appended."""
+    files of earlier runs where captures are appended."""
 
     new: NewDataset
     n_buckets: int
     options: IngestOptions
     limits: Limits
-    settled: EarlierFiles | None = None
+    earlier: EarlierFiles | None = None
 
     def bucket(self, number: int) -> Bucket:
         part = f"part-0{self.new.file_suffix}"
         if self.n_buckets > 1:
             part = f"bucket={number}/{part}"
-        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.settled)
+        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.earlier)
 
     def only_file(self, table: str) -> Path:
         """The file of a table that is not divided into buckets."""
@@ -112,11 +112,11 @@ def write_tables(
     try:
         plan = _plan(places, new, options)
         with engine_of(plan) if engine_of is not None else _local_engine(plan, new, options) as at_work:
-            run = _Run(new, at_work.n_buckets, options, limits, plan.settled)
+            run = _Run(new, at_work.n_buckets, options, limits, plan.earlier)
             manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
         if options.append:
             manifest = replace(manifest, saved_scan=put_saved_scan(new, plan))
-        return new.put_tables(manifest, joined_files([put_files, plan.settled.files if plan.settled else {}]))
+        return new.put_tables(manifest, joined_files([put_files, plan.earlier.messages if plan.earlier else {}]))
     except (OSError, NotWrittenError) as error:  # what concerns a capture is a CaptureError by now
         why = NotWrittenError.of(error) if isinstance(error, OSError) else error
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error

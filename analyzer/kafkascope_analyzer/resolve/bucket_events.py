@@ -59,9 +59,14 @@ class BucketEvents:
         """Takes a batch of `requests`; all batches of `errors` came before."""
         self._write(events for source in self._sources for events in source.take_requests(rows))
 
+    def want_partitions(self, api_key: int, direction: str) -> bool:
+        """Whether any source needs the partitions of a message. All batches of `requests` came before."""
+        return any(source.wants_partitions(api_key, direction) for source in self._sources)
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Takes a batch of `partitions` of one message; all batches of `requests` came before."""
-        self._write(events for source in self._sources for events in source.take_partitions(rows, api_key, direction))
+        """Takes a batch of `partitions` of one message."""
+        wanting = [source for source in self._sources if source.wants_partitions(api_key, direction)]
+        self._write(events for source in wanting for events in source.take_partitions(rows, api_key, direction))
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> None:
         """Writes the events that need all rows."""

@@ -38,8 +38,12 @@ class EventSource:
         REQUEST_STATUSES."""
         return iter(())
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """Whether `take_partitions` needs the rows of that message; asked when all requests were taken."""
+        return False
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `partitions`, all of one message."""
+        """Events from a batch of finished rows of `partitions`, all of one message that it wants."""
         return iter(())
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:

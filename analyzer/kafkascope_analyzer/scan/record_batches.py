@@ -105,9 +105,9 @@ def spill_record_sets(spill: Spill, sets: pa.Table, batches: NDArray[np.void]) -
 _RAW = pa.binary(BATCH.itemsize)
 
 
-def read_record_sets(directory: Path) -> Iterator[RecordSets]:
-    """What spill_record_sets wrote, piece by piece."""
-    pieces = zip(*(read_spill(directory, name) for name in RECORD_SETS), strict=True)
+def read_record_sets(directory: Path, part: int | None = None) -> Iterator[RecordSets]:
+    """What spill_record_sets wrote, piece by piece. part: as of read_spill."""
+    pieces = zip(*(read_spill(directory, name, part=part) for name in RECORD_SETS), strict=True)
     for sets, raw in pieces:
         data = raw["batch"].combine_chunks().buffers()[1]
         yield sets, np.frombuffer(data, BATCH, raw.num_rows)

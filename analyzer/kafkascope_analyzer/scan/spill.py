@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-_END = 999_999
+END = 999_999
 """The number of the part that a scan's end spills."""
 GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
@@ -69,18 +69,20 @@ class Spill:
     def begin_end(self) -> None:
         """Ends all files; what follows is what the scan spills when it ends."""
         self.close()
-        self._part = _END
+        self._part = END
 
 
 def _file(directory: Path, name: str, part: int) -> Path:
     return directory / f"{name}.{part:06}.arrow"
 
 
-def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+def read_spill(
+    directory: Path, name: str, columns: list[str] | None = None, part: int | None = None
+) -> Iterator[pa.Table]:
     """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
-    where not given; others are not read.
+    where not given; others are not read. part: of one part; of all where it is not given.
     """
-    for path in _files(directory, name):
+    for path in _files(directory, name) if part is None else _file_if_there(directory, name, part):
         with pa.OSFile(str(path)) as source:
             options = _only(source, columns)
         with (
@@ -97,6 +99,11 @@ def _files(directory: Path, name: str) -> list[Path]:
     return sorted(path for path in directory.glob(f"{name}.*.arrow") if pattern.fullmatch(path.name))
 
 
+def _file_if_there(directory: Path, name: str, part: int) -> list[Path]:
+    path = _file(directory, name, part)
+    return [path] if path.exists() else []
+
+
 def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
     """Options that read those columns, in the file's order."""
     if columns is None:
@@ -110,6 +117,11 @@ def is_spilled(directory: Path, name: str) -> bool:
     return bool(_files(directory, name))
 
 
+def spilled_parts(directory: Path, name: str) -> list[int]:
+    """The parts of a spilled table, in the order written."""
+    return [_part_of(path) for path in _files(directory, name)]
+
+
 def spilled_tables(directory: Path) -> list[str]:
     """Names of the tables of a bucket."""
     return sorted({path.name.rsplit(".", 2)[0] for path in directory.glob("*.arrow")})
@@ -117,7 +129,7 @@ def spilled_tables(directory: Path) -> list[str]:
 
 def settled_files(directory: Path) -> list[Path]:
     """The files of all parts but the one that the scan's end has spilled."""
-    return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != _END)
+    return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != END)
 
 
 def next_part(directory: Path) -> int:

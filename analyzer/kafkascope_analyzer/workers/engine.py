@@ -7,17 +7,17 @@ or at its place, and are then reported as `put_files`.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.points.merging import PointsReading
 from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.resolve.learned import Learned
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 
 Progress = Callable[[int, int], None]
@@ -44,15 +44,6 @@ class Scanned:
     limits_hit: dict[str, int]
     results: Sequence[BucketResult]
     network_times: pa.Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What the second pass wrote: rows per table, and the files that are at the dataset's place already, of both
-    passes; other files lie in the folder of the new dataset."""
-
-    rows: dict[str, int]
-    put_files: Files = field(default_factory=dict)
 
 
 class Engine(Protocol):

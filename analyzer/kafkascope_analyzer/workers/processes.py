@@ -24,8 +24,9 @@ from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.learned import Learned
 from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
-from kafkascope_analyzer.workers.engine import Finished, NotWrittenError, Progress, Scanned, push_all
-from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.workers.engine import NotWrittenError, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
@@ -145,14 +146,14 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
-    def finished(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> list[dict[str, int]]:
+    def finished(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> list[Finished]:
         """Has all buckets finished, each by its worker, and calls `meanwhile`. learned: what is known of all buckets.
-        Returns rows per table, of each worker."""
+        Returns what each worker has finished."""
         for pipe in self._pipes:
             self._send(pipe, learned)
         if meanwhile is not None:
             meanwhile()
-        return [cast(dict[str, int], self._answer(pipe)) for pipe in self._pipes]
+        return [cast(Finished, self._answer(pipe)) for pipe in self._pipes]
 
     def stop(self) -> None:
         """Ends the processes, whatever they do."""
@@ -254,7 +255,7 @@ class Processes:
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""
         assert self._pool is not None  # `scan` comes first
-        return Finished(added_counts(self._pool.finished(learned, meanwhile)))
+        return Finished.joined(self._pool.finished(learned, meanwhile))
 
 
 def _can_fork() -> bool:
@@ -281,11 +282,11 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         pipe.send(result)
         scans.close()  # while the reader learns the cluster
         learned = cast(Learned, pipe.recv())
-        rows = added_counts(finish_bucket(bucket, learned) for bucket in result.buckets)
+        finished = Finished.joined(finish_bucket(bucket, learned) for bucket in result.buckets)
         for bucket in result.buckets if not job.keeps_state else ():
             for spill in (bucket.spill, *learned.parts_of(bucket.spill)):
                 shutil.rmtree(spill, ignore_errors=True)  # here, where others are at work meanwhile
-        pipe.send(rows)
+        pipe.send(finished)
     except EOFError:
         return  # the reader has ended, and with it the run
     except OSError as error:  # no room for files: the reader says so

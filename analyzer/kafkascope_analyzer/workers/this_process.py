@@ -6,9 +6,11 @@ from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.learned import Learned
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
-from kafkascope_analyzer.workers.engine import Finished, Progress, Scanned, push_all
-from kafkascope_analyzer.workers.worker import BucketScans, ScanJob, added_counts
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
+from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.workers.engine import Progress, Scanned, push_all
+from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 
 
 class ThisProcess:
@@ -38,4 +40,4 @@ class ThisProcess:
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""
-        return Finished(added_counts(finish_bucket(bucket, learned) for bucket in self._buckets))
+        return Finished.joined(finish_bucket(bucket, learned) for bucket in self._buckets)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
 from kafkascope_analyzer.read.reading import ReadBlock
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
 from kafkascope_analyzer.scan.bucket_scan import BucketScan
 from kafkascope_analyzer.scan.messages import MessageWriters

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
-from kafkascope_analyzer.dataset.manifest import joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.run_marks import mark_of
 from kafkascope_analyzer.dataset.tables import DNS
@@ -24,8 +23,9 @@ from kafkascope_analyzer.read.reading import EarlierSeries, ToRead, limits_hit_b
 from kafkascope_analyzer.read.source import BLOCK_BYTES, CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.learned import Learned
-from kafkascope_analyzer.workers.engine import Finished, Progress, Scanned
-from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.workers.engine import Progress, Scanned
+from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.failures import spark_failures
 from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, remove_blocks
@@ -142,8 +142,7 @@ class SparkEngine:
         file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
         finished: list[Finished] = self._reported(len(jobs), finish_stage(self._run, jobs, file))
         keep_class_archive()
-        files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
-        return Finished(added_counts(each.rows for each in finished), files)
+        return Finished.joined([*finished, *(Finished({}, report.files) for report in self._reports)])
 
     def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
         """The job with what learning has spilled, also anew what an earlier run has spilled under the same name."""

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.resolve.learned import Learned
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket, finish_bucket
-from kafkascope_analyzer.workers.engine import Finished
-from kafkascope_analyzer.workers.worker import added_counts
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
+from kafkascope_analyzer.resolve.tables.bucket_tables import finish_bucket
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
@@ -77,14 +77,14 @@ def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
         fetch(run.storage, ((place, name) for name, place in job.spill.items()), spill)
         fetch(run.storage, ((place, name) for name, place in job.messages.items()), tables)
         fetched = set(job.messages)
-        rows = []
+        finished = []
         for bucket in job.buckets:
             here = replace(bucket, spill=spill / bucket.spill.name, dataset=tables)
             here.spill.mkdir(parents=True, exist_ok=True)
-            rows.append(finish_bucket(here, learned.with_spill_at(bucket.spill, here.spill)))
+            finished.append(finish_bucket(here, learned.with_spill_at(bucket.spill, here.spill)))
         for name in fetched:
             (tables / name).unlink()
-        return Finished(added_counts(rows), move_tables(run, tables))
+        return Finished.joined([*finished, Finished({}, move_tables(run, tables))])
 
 
 def message_names(files: Files, run_id: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.leftovers import spill_folder
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
 from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, Spans, read_blocks

@@ -92,7 +92,7 @@ DAMAGES = [cut, empty, flipped, Path.unlink, pipe, folder, loop, other_schema]
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_table_is_named(place: Path, damage: Callable[[Path], None]) -> None:
-    (file,) = (place / "requests").rglob("*.parquet")
+    file = min((place / "requests").rglob("*.parquet"))
     damage(file)
     code, said = run("sql", place, "select count(*) from requests")
     assert code == 3, said
@@ -184,7 +184,7 @@ def test_no_flipped_bit_becomes_a_value(place: Path, flips: int) -> None:
 
 def test_rows_that_pyarrow_leaves_out_are_missed(place: Path) -> None:
     """It ends a column at a page whose type it does not know, and gives no rows then."""
-    (file,) = (place / "requests").rglob("*.parquet")
+    file = min((place / "requests").rglob("*.parquet"))
     with pq.ParquetFile(file) as whole:
         first = min(whole.metadata.row_group(0).column(n).data_page_offset for n in range(whole.metadata.num_columns))
     flip(file, first + 1, 4)

@@ -111,6 +111,31 @@ def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path)
     assert first.items() < second.items() < third.items()
 
 
+def kept_files(before: Dataset, after: Dataset, table: str) -> set[str]:
+    """The files of a table that say what they are made of, and that a later run has kept."""
+    first, second = ({file.path for file in each.manifest.files[table] if file.made_of} for each in (before, after))
+    return first & second
+
+
+def test_files_whose_rows_stay_are_not_written_again(pieces: list[Path], tmp_path: Path) -> None:
+    """What the third file shows changes nothing that is known of the connections of the second one."""
+    out = tmp_path / "grown.kscope"
+    runs = []
+    for piece in pieces:
+        assert append(out, piece).exit_code == 0
+        runs.append(Dataset.open(out))
+    for table in ("requests", "partitions", "tcp_events"):
+        assert kept_files(runs[-2], runs[-1], table), table
+    assert run("compact", out).exit_code == 0
+    joined = Dataset.open(out)
+    (made_of,) = (file.made_of for file in joined.manifest.files["partitions"] if file.made_of)
+    assert set(made_of) == {key for file in runs[-1].manifest.files["partitions"] for key in file.made_of}
+    later = in_pieces(CAPTURES / "pieces" / "path_cut.pcap.zst", tmp_path, 1)[0]
+    assert append(out, later).exit_code == 0
+    assert kept_files(joined, Dataset.open(out), "partitions")
+    assert contents(out) == contents(at_once([*pieces, later], tmp_path))
+
+
 def test_a_file_counts_once(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     assert append(out, *pieces[:2]).exit_code == 0

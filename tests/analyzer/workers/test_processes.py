@@ -13,7 +13,7 @@ import pytest
 
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.read.reading import Reading, ToRead
-from kafkascope_analyzer.resolve.tables.bucket_tables import Bucket
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.workers.engine import NotWrittenError, push_all
 from kafkascope_analyzer.workers.processes import WorkerDiedError, Workers, workers
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob

@@ -35,10 +35,12 @@ class ServiceEvents(EventSource):
         self._clients = self._failures.clients(context.connections["client_ip"])
         self._counter = FollowCounter(len(self._failures.starts), 1)
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """Responses to Produce, where some failed."""
+        return (api_key, direction) == (PRODUCE, "response") and len(self._failures) > 0
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """The first batch of a topic-partition that is accepted after each failure there of the same client."""
-        if (api_key, direction) != (PRODUCE, "response") or not len(self._failures):
-            return
         rows = rows.filter(pa.array(int_column(rows, "error_code", -1) == 0))
         conn, ts_ns = int_column(rows, "conn", 0), int_column(rows, "ts_ns", 0)
         subjects = self._failures.subjects(self._clients[conn], [rows["topic"], rows["partition"]])

@@ -48,12 +48,15 @@ class CommitEvents(EventSource):
         self._accepted, self._groups = _accepted(context.spill)
         self._commits = _NO_COMMITS
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """What members of groups commit, where some of it is accepted."""
+        return api_key in _COMMITS and direction == "request" and len(self._accepted) > 0
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Notes the last accepted commit of each topic-partition in each slice."""
-        if api_key in _COMMITS and direction == "request" and len(self._accepted):
-            chosen = is_one_of(request_numbers(rows), self._accepted) & (int_column(rows, "partition_offset", -1) >= 0)
-            commits = self._of_slices(rows.filter(pa.array(chosen)))
-            self._commits = _last_of_slices(pa.concat_tables([self._commits, commits]))
+        chosen = is_one_of(request_numbers(rows), self._accepted) & (int_column(rows, "partition_offset", -1) >= 0)
+        commits = self._of_slices(rows.filter(pa.array(chosen)))
+        self._commits = _last_of_slices(pa.concat_tables([self._commits, commits]))
         yield from ()
 
     def _of_slices(self, rows: pa.Table) -> pa.Table:

@@ -51,10 +51,13 @@ class ErrorEvents(EventSource):
             self._requests.append(self._first_ones(rows))
         yield from ()
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """All answers, where there are runs."""
+        return len(self._runs) > 0 and direction == "response"
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Notes the leaders that the answers name."""
-        if len(self._runs) and direction == "response":
-            self._hints.add(rows)
+        self._hints.add(rows)
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:

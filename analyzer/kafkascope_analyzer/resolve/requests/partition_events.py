@@ -77,10 +77,12 @@ class PartitionEvents(EventSource):
             self._waiting.append(pa.table(unanswered.columns, UNANSWERED_COLUMNS).cast(_NO_UNANSWERED.schema))
         yield from ()
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """Messages that clients send again after an error, where something failed."""
+        return self._is_needed and api_key in PARTITION_APIS
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """The rows that follow an error closely."""
-        if not self._is_needed or api_key not in PARTITION_APIS:
-            return
         if self._message != (api_key, direction):
             self._message = (api_key, direction)
             self._counters = [

@@ -1,9 +1,6 @@
 """Second pass over a bucket: reads its spill and writes the contract's tables."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,32 +23,26 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.dataset.tables.events import ORDER_IN_FILE
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.memory.free_memory import stay_below
-from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents, of_cluster
 from kafkascope_analyzer.resolve.cluster.membership import Membership
 from kafkascope_analyzer.resolve.cluster.partition_answers import COUNTS, FollowerFetches, with_topics
-from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill
 from kafkascope_analyzer.resolve.connections.events import lookup_events
-from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers, without_unknown_idle
+from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
 from kafkascope_analyzer.resolve.learned import ClusterFacts, Learned
 from kafkascope_analyzer.resolve.requests.error_runs import find_error_runs
 from kafkascope_analyzer.resolve.tables import contract_rows
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
-from kafkascope_analyzer.resolve.tables.finished_files import ClusterPart, EarlierFiles, FinishedFiles
+from kafkascope_analyzer.resolve.tables.finished_files import Finished
+from kafkascope_analyzer.resolve.tables.parted_table import PartedTable, RowFacts
 from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
-from kafkascope_analyzer.scan.record_batches import read_record_sets
+from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets
 from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
 
-_SORT = {
-    "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
-    "topology": ("ts_ns",),
-    "tcp_events": ("ts_ns",),
-}
 _LONG_LISTS = ("api_versions_offered", "api_versions_used")
 """Columns of `connections` that no event needs."""
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
@@ -61,44 +52,6 @@ _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, what may
-    be held at a time, and the messages of earlier runs where captures are appended.
-    """
-
-    spill: Path
-    dataset: Path
-    part: str
-    limits: Limits = field(default_factory=Limits)
-    earlier: EarlierFiles | None = None
-    whole: "Bucket | None" = None
-    """The bucket that this one is a part of, where it is divided by cluster."""
-
-    def finished(self, conn_ids: pa.ChunkedArray) -> FinishedFiles:
-        """What was written of the bucket. conn_ids: of its connections."""
-        if self.whole is None:
-            return FinishedFiles(self.dataset, self.part, self.earlier)
-        return FinishedFiles(self.dataset, self.whole.part, self.earlier, ClusterPart(self.part, conn_ids))
-
-    def of_cluster(self, number: int) -> "Bucket":
-        """The part of the bucket that is of the cluster of that number."""
-        return replace(
-            self,
-            spill=cluster_spill(self.spill, number),
-            part=self.part.replace("part-", f"part-c{number}-", 1),
-            whole=self,
-        )
-
-    def of_series(self, n_series: int) -> "list[Bucket]":
-        """The bucket of each series of files: this one for the first, one beside it for each further one."""
-        return [self, *(self._beside(number) for number in range(1, n_series))]
-
-    def _beside(self, number: int) -> "Bucket":
-        spill, part = self.spill.with_name(f"{self.spill.name}-{number}"), self.part.replace("part-0", f"part-{number}")
-        return replace(self, spill=spill, part=part)
-
-
 class BucketTables:
     """Writes one bucket's tables."""
 
@@ -106,25 +59,25 @@ class BucketTables:
         self._bucket = bucket
         cluster, shared, name = facts.cluster, facts.shared, facts.named.name
         self._cluster = cluster
-        self._uncovered = shared.uncovered
         raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
         self._facts = ConnectionFacts(raw, cluster, shared.network_times)
         self._names = Names(self._facts.names(), cluster.topics, name)
+        self._row_facts = RowFacts(self._names, self._facts.raw["close_ns"], shared.uncovered)
         self._finished = bucket.finished(raw["conn_id"])
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         runs = find_error_runs(bucket.spill)
         context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._finished)
         self._events = BucketEvents(context, name, events)
         self._roles = RoleCounts()
-        self.rows: dict[str, int] = {}
+        self._rows: dict[str, int] = {}
 
-    def write(self) -> dict[str, int]:
-        """Writes all tables of the bucket. Returns rows per table."""
+    def write(self) -> Finished:
+        """Writes all tables of the bucket."""
         for table, make in _PLAIN:
-            with self._writer(table) as writer:
-                for batch in self._batches(table.name):
-                    writer.write(make(batch, self._names))
-            self.rows[table.name] = writer.n_rows
+            with self._parted(table, [table.name]) as parted:
+                for part, batch in parted.batches(table.name, all_parts=False):
+                    parted.write(part, make(batch, self._names))
+            self._note(table, parted)
         self._write(TOPOLOGY, contract_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._undecoded()
         self._errors()
@@ -136,7 +89,7 @@ class BucketTables:
         roles = self._roles.total()
         self._write_all(ROLE_ROWS, (contract_rows.role_rows(part, self._names) for part in _parts(roles)))
         self._connections(roles)
-        return self.rows
+        return Finished(self._rows, self._finished.kept)
 
     def _batches(self, name: str) -> Iterator[pa.Table]:
         """The rows of a spilled table, batch by batch."""
@@ -150,48 +103,48 @@ class BucketTables:
             for batch in self._batches(UNDECODED.name):
                 writer.write(contract_rows.undecoded_rows(stretches.take(batch), self._names))
             writer.write(contract_rows.undecoded_rows(stretches.rest(), self._names))
-        self.rows[UNDECODED.name] = writer.n_rows
+        self._rows[UNDECODED.name] = writer.n_rows
 
     def _errors(self) -> None:
-        with self._writer(ERRORS) as writer:
-            for batch in self._batches(ERRORS.name):
+        with self._parted(ERRORS, [ERRORS.name]) as parted:
+            for part, batch in parted.batches(ERRORS.name):
                 rows = contract_rows.error_table_rows(batch, self._names)
-                writer.write(rows)
+                parted.write(part, rows)
                 rows = rows.append_column("sent_ns", batch["sent_ns"])
                 self._events.take_errors(_with_numbers(rows, batch))
-        self.rows[ERRORS.name] = writer.n_rows
+        self._note(ERRORS, parted)
 
     def _requests(self) -> None:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
-        with self._writer(REQUESTS) as writer:
-            for spilled in self._batches("requests"):
-                batch = with_unknown_answers(spilled, self._facts.raw["close_ns"], self._uncovered)
+        with self._parted(REQUESTS, [REQUESTS.name]) as parted:
+            for part, spilled in parted.batches(REQUESTS.name):
+                batch = self._row_facts.with_answers(spilled)
                 rows = contract_rows.request_rows(batch, self._names)
-                writer.write(rows)
+                parted.write(part, rows)
                 rows = rows.append_column("status_code", batch["status"])
                 self._events.take_requests(_with_numbers(rows, batch))
                 self._facts.note_requests(batch)
                 self._roles.add(request_roles(batch))
-        self.rows[REQUESTS.name] = writer.n_rows
+        self._note(REQUESTS, parted)
 
     def _partitions(self) -> None:
-        with self._writer(PARTITIONS) as writer:
-            for name in spilled_tables(self._bucket.spill):
-                message = message_of_spill(name)
-                if message is None:
-                    continue
-                for batch in self._batches(name):
+        found = ((name, message_of_spill(name)) for name in spilled_tables(self._bucket.spill))
+        messages = {name: message for name, message in found if message is not None}
+        with self._parted(PARTITIONS, list(messages)) as parted:
+            for name, message in messages.items():
+                for part, batch in parted.batches(name, all_parts=self._events.want_partitions(*message)):
                     rows = contract_rows.partition_rows(batch, message, self._names)
-                    writer.write(rows)
+                    parted.write(part, rows)
                     self._events.take_partitions(_with_numbers(rows, batch), *message)
-        self.rows[PARTITIONS.name] = writer.n_rows
+        self._note(PARTITIONS, parted)
 
     def _record_batches(self) -> None:
-        with self._writer(RECORD_BATCHES) as writer:
-            for sets, batches in read_record_sets(self._bucket.spill):
-                writer.write(contract_rows.record_batch_rows(sets, batches, self._names))
-        self.rows[RECORD_BATCHES.name] = writer.n_rows
+        with self._parted(RECORD_BATCHES, RECORD_SETS[:1]) as parted:
+            for part in parted.parts:
+                for sets, batches in read_record_sets(self._bucket.spill, part) if part not in parted.is_kept else ():
+                    parted.write(part, contract_rows.record_batch_rows(sets, batches, self._names))
+        self._note(RECORD_BATCHES, parted)
 
     def _partition_roles(self) -> None:
         connections = pa.table({name: self._names.conn[name] for name in ("node_id", "client_ip")})
@@ -208,12 +161,19 @@ class BucketTables:
                 writer.write(rows)
                 kept.append(rows.drop_columns(list(_LONG_LISTS)))
                 stay_below(self._bucket.limits.kept_bytes)
-        self.rows[CONNECTIONS.name] = writer.n_rows
+        self._rows[CONNECTIONS.name] = writer.n_rows
         self._events.finish(pa.concat_tables(kept), self._finished)
 
     def _writer(self, table: Table) -> TableWriter:
-        path = self._bucket.dataset / table.name / self._bucket.part
-        return TableWriter(path, table.schema, sort_by=_SORT.get(table.name, ()), group=self._bucket.limits.row_group)
+        return self._bucket.writer(table, self._bucket.part)
+
+    def _parted(self, table: Table, spilled: Sequence[str]) -> PartedTable:
+        return PartedTable(self._bucket, table, spilled, self._row_facts)
+
+    def _note(self, table: Table, written: PartedTable) -> None:
+        """Notes what is there of a table."""
+        self._rows[table.name] = written.n_rows
+        self._finished.kept[table.name] = written.kept
 
     def _write(self, table: Table, rows: pa.Table) -> None:
         self._write_all(table, [rows])
@@ -223,7 +183,7 @@ class BucketTables:
             for rows in parts:
                 writer.write(rows)
                 stay_below(self._bucket.limits.kept_bytes)
-        self.rows[table.name] = writer.n_rows
+        self._rows[table.name] = writer.n_rows
 
 
 def _parts(roles: pa.Table) -> Iterator[pa.Table]:
@@ -237,34 +197,32 @@ def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:
     return rows.append_column("conn", spilled["conn"]).append_column("number", spilled["number"])
 
 
-def finish_bucket(bucket: Bucket, learned: Learned) -> dict[str, int]:
-    """Writes the tables of a scanned bucket. Returns rows per table."""
-    counts = Counter(_write_dns(bucket))
+def finish_bucket(bucket: Bucket, learned: Learned) -> Finished:
+    """Writes the tables of a scanned bucket."""
+    finished = [Finished({DNS.name: _write_dns(bucket)})]
     for number, facts in enumerate(learned.clusters):
         part = bucket if len(learned.clusters) == 1 else bucket.of_cluster(number)
-        counts.update(_finish_part(part, facts, _lookups(bucket, learned.membership, number)))
-    return dict(counts)
+        finished.append(_finish_part(part, facts, _lookups(bucket, learned.membership, number)))
+    return Finished.joined(finished)
 
 
-def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table]) -> dict[str, int]:
+def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table]) -> Finished:
     """Writes the tables of what is of one cluster. lookups: rows of `dns`."""
-    path, group, rows = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group, {}
-    with TableWriter(path, EVENTS.schema, sort_by=ORDER_IN_FILE, group=group) as events:
+    finished = Finished({})
+    with bucket.writer(EVENTS, bucket.part) as events:
         for batch in lookups:
             events.write(of_cluster(lookup_events(batch), facts.named.name))
-        if is_spilled(bucket.spill, "connections"):
-            rows = BucketTables(bucket, facts, events).write()
-    return rows | {EVENTS.name: events.n_rows}
+        if is_spilled(bucket.spill, CONNECTIONS.name):
+            finished = BucketTables(bucket, facts, events).write()
+    return Finished.joined([finished, Finished({EVENTS.name: events.n_rows})])
 
 
-def _write_dns(bucket: Bucket) -> dict[str, int]:
-    """Names may have been asked for where no connection is."""
-    if not is_spilled(bucket.spill, DNS.name):
-        return {}
-    with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
+def _write_dns(bucket: Bucket) -> int:
+    """Names may have been asked for where no connection is. Returns the rows."""
+    with bucket.writer(DNS, bucket.part) as writer:
         for batch in read_spill(bucket.spill, DNS.name):
             writer.write(batch)
-    return {DNS.name: writer.n_rows}
+    return writer.n_rows
 
 
 def _lookups(bucket: Bucket, membership: Membership, number: int) -> Iterator[pa.Table]:

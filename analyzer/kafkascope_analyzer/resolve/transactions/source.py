@@ -53,6 +53,10 @@ class TransactionEvents(EventSource):
             yield from _in_slices(TransactionRequest, [self._requests.take_requests(rows)], None)
             self._written.take_requests(rows)
 
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """What transactional producers write."""
+        return self._written.wants_partitions(api_key)
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Keeps what transactional producers write."""
         self._written.take_partitions(rows, api_key, direction)

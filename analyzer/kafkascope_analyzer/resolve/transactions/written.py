@@ -98,10 +98,12 @@ class WrittenStretches:
         self._is_producer[conn] = True
         self._parts.append(part)
 
+    def wants_partitions(self, api_key: int) -> bool:
+        """Whether a message has what was written in transactions."""
+        return api_key == PRODUCE and (bool(self._parts) or len(self._requests) > 0)
+
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
         """Takes a batch of `partitions`."""
-        if api_key != PRODUCE or not (self._parts or len(self._requests)):
-            return
         if self._parts:
             self._requests = np.sort(np.concatenate([self._requests, *self._parts]), order="key")
             self._parts = []

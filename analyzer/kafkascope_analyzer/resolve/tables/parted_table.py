@@ -1,0 +1,136 @@
+"""Tables whose rows are made of what was spilled, one batch after the other: which are written, and which stay.
+
+With `--append` each run spills a part. The rows of a part follow from what it holds, from columns of its connections,
+and from the names of its topics. So a file of such a table says of which parts it was made, each with a digest of these
+columns and names. A later run keeps the files whose parts would give the same rows again, and writes the others. What
+the end of the scan has spilled is spilled anew by the next run: it has a file of its own, which is never kept.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.parquet_files import DatasetFile
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.memory.free_memory import stay_below
+from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers
+from kafkascope_analyzer.resolve.tables.bucket import Bucket
+from kafkascope_analyzer.resolve.tables.contract_rows import Names
+from kafkascope_analyzer.resolve.tables.finished_files import open_part
+from kafkascope_analyzer.scan.spill import END, read_spill, spilled_parts
+
+_DIGEST_BYTES = 12
+"""Of some thousand parts two have the same digest once in 10^22 datasets."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What the rows of a bucket's parts are completed with. close_ns: end of each connection by number; uncovered: the
+    times that no file covers."""
+
+    names: Names
+    close_ns: pa.ChunkedArray
+    uncovered: Uncovered
+
+    def with_answers(self, requests: pa.Table) -> pa.Table:
+        """Spilled requests, with what is not known of their answers."""
+        return with_unknown_answers(requests, self.close_ns, self.uncovered)
+
+
+class PartedTable:
+    """Writes a table of a bucket, part by part. spilled: the tables of the spill of which it is made."""
+
+    def __init__(self, bucket: Bucket, table: Table, spilled: Sequence[str], facts: RowFacts) -> None:
+        self._bucket = bucket
+        self.parts = sorted({part for name in spilled for part in spilled_parts(bucket.spill, name)})
+        keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
+        if bucket.earlier is not None:
+            settled = (part for part in self.parts if part != END)
+            keys = {part: _key(bucket, part, _digest(bucket, table, spilled, part, facts)) for part in settled}
+            self.kept = bucket.earlier.kept(table.name, keys.values())
+        made = {key for file in self.kept for key in file.made_of}
+        self.is_kept = frozenset(part for part, key in keys.items() if key in made)
+        """The parts whose rows stay as they are."""
+        new = [key for key in keys.values() if key not in made]
+        self._settled, self._open = (
+            bucket.writer(table, bucket.part, new),
+            bucket.writer(table, open_part(bucket.part)),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table, with those that stay."""
+        return self._settled.n_rows + self._open.n_rows + sum(file.rows for file in self.kept)
+
+    def batches(self, name: str, *, all_parts: bool = True) -> Iterator[tuple[int, pa.Table]]:
+        """The part and the rows of each batch of a spilled table. all_parts: also of those that are kept."""
+        for part in self.parts:
+            if all_parts or part not in self.is_kept:
+                for batch in read_spill(self._bucket.spill, name, part=part):
+                    yield part, batch
+                    stay_below(self._bucket.limits.kept_bytes)
+
+    def write(self, part: int, rows: pa.Table) -> None:
+        """Takes rows of a part in the table's schema; those of parts that are kept are written already."""
+        if part not in self.is_kept:
+            (self._open if part == END else self._settled).write(rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for writer in (self._settled, self._open):
+            writer.__exit__(kind, error, trace)
+
+
+def _key(bucket: Bucket, part: int, digest: str) -> str:
+    return f"{bucket.name}.{part}.{digest}"
+
+
+def _digest(bucket: Bucket, table: Table, spilled: Sequence[str], part: int, facts: RowFacts) -> str:
+    """A digest of what is known of the connections and topics that a part names, and of the answers of its requests."""
+    names = facts.names
+    by_topic = "topic" in table.schema.names
+    columns = ["conn", "topic_id"] if by_topic else ["conn"]
+    columns += ["status", "request_last_ns"] if table is REQUESTS else []
+    digest = hashlib.blake2b(names.cluster.encode(), digest_size=_DIGEST_BYTES)
+    occurs, topic_ids = np.zeros(names.conn.num_rows, np.bool_), set[str | None]()
+    for name in spilled:
+        for batch in read_spill(bucket.spill, name, columns, part):
+            occurs[batch["conn"].to_numpy()] = True
+            if by_topic:
+                topic_ids.update(pc.unique(flat(batch["topic_id"])).to_pylist())
+            if table is REQUESTS and facts.uncovered:
+                digest.update(facts.with_answers(batch)["status"].to_numpy().tobytes())
+    digest.update(_connection_bytes(names, table, np.flatnonzero(occurs)))
+    digest.update(_topic_bytes(names.topics, topic_ids))
+    return digest.hexdigest()
+
+
+def _connection_bytes(names: Names, table: Table, conn: NDArray[np.int64]) -> bytes:
+    """What the rows of a table may have of those connections."""
+    chosen = [name for name in names.conn.column_names if name in table.schema.names or name == "client_side"]
+    rows = names.conn.select(chosen).take(pa.array(conn)).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _topic_bytes(topics: TopicNames, topic_ids: set[str | None]) -> bytes:
+    """The names of those topics."""
+    ids = pa.array(sorted(each for each in topic_ids if each), pa.string())
+    return repr((ids.to_pylist(), topics.by_id(ids).to_pylist())).encode()
