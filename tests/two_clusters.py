@@ -236,9 +236,8 @@ def table_rows(dataset: Path, table: str) -> list[dict[str, Any]]:
 
 def tables_of(dataset: Path) -> list[str]:
     """The names of the tables, messages among them."""
-    folders = {path.parent for path in dataset.rglob("*.parquet")}
-    named = {folder.parent if folder.name.startswith("bucket=") else folder for folder in folders}
-    return sorted(folder.relative_to(dataset).as_posix() for folder in named)
+    folders = {path.parent.relative_to(dataset) for path in dataset.rglob("*.parquet")}
+    return sorted({"/".join(name for name in folder.parts if "=" not in name) for folder in folders})
 
 
 def differences(original: Path, pair: Path, cluster_ids: Sequence[str], tables: Sequence[str] = ()) -> list[str]:

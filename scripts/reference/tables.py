@@ -20,6 +20,13 @@ Query them with `kafkascope sql`, or with anything that reads Parquet:
     kafkascope sql OUT.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'OUT.kscope/requests/**/*.parquet' group by all"
 
+Files lie by the day (UTC) of their rows' own times, and by bucket below that where ingest had several:
+`requests/date=2026-11-21/bucket=3/part-0-RUN.parquet`. DuckDB and Spark make a column `date` of it, and read the files
+of a day alone where a query asks for it. `connections`, `roles`, `captures` and the stories, which are of no one day,
+lie in no such folder.
+
+    duckdb -c "select api_name, count(*) from 'OUT.kscope/errors/**/*.parquet' where date = '2026-11-21' group by 1"
+
 `kafkascope sql --list` lists saved questions, as who stalled, slow producers, lag by partition; `--run NAME` asks
 one, and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
 

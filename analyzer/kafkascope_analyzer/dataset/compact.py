@@ -9,12 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile, Files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.parquet_files import open_parquet
+from kafkascope_analyzer.dataset.table_place import TablePlace, without_day
 from kafkascope_analyzer.dataset.writer import TableWriter
 
 SMALL_BYTES = 64 << 20
@@ -52,7 +52,7 @@ def compact(dataset: Dataset, new: NewDataset, groups: Sequence[Joined]) -> Data
     """Writes the joined files of a dataset to its place. Returns the dataset with them; it is not committed. Raises
     UsageError, DamagedDatasetError."""
     for group in groups:
-        _join(dataset, new.folder / f"{group.path}{new.file_suffix}", group.files)
+        _join(dataset, _place_of(group, new), group.files)
     gone = {file.path for group in groups for file in group.files}
     kept = {
         table: tuple(file for file in listed if file.path not in gone)
@@ -61,12 +61,17 @@ def compact(dataset: Dataset, new: NewDataset, groups: Sequence[Joined]) -> Data
     return new.put_tables(dataset.manifest, kept)
 
 
-def _join(dataset: Dataset, target: Path, files: Sequence[DatasetFile]) -> None:
+def _place_of(group: Joined, new: NewDataset) -> TablePlace:
+    part = without_day(group.path).removeprefix(f"{group.table}/")
+    return TablePlace(new.folder / group.table, f"{part}{new.file_suffix}", not group.table.startswith(f"{STORIES}/"))
+
+
+def _join(dataset: Dataset, place: TablePlace, files: Sequence[DatasetFile]) -> None:
     made_of = dict.fromkeys(key for file in files for key in file.made_of)
     writer: TableWriter | None = None
     for file in files:
         with open_parquet(dataset.storage, file) as parquet:
-            writer = writer or TableWriter(target, parquet.schema_arrow, made_of=list(made_of))
+            writer = writer or TableWriter(place, parquet.schema_arrow, made_of=list(made_of))
             for number in range(parquet.num_row_groups):
                 writer.write(parquet.read_row_group(number))
     if writer is not None:

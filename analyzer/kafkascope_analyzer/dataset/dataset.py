@@ -11,7 +11,7 @@ run that dies before that leaves the former stories as they were (new_dataset).
 import io
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -29,13 +29,13 @@ from kafkascope_analyzer.dataset.parquet_files import (
     RESTORE,
     WRITE_OPTIONS,
     DatasetFile,
+    arrow_dataset,
     batches_of,
     check_file,
     check_pages,
     footer_crc32,
     is_damage,
     open_parquet,
-    parquet_format,
 )
 from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
@@ -208,12 +208,9 @@ class Dataset:
         with self._reading(name):
             if checked:
                 self.check(name)
-            paths = [self.storage.inside(path) for path in self.files(name)]
-            if not paths:
+            if not self.files(name):
                 return ds.dataset((schema or pa.schema([])).empty_table())
-            found = ds.dataset(
-                paths, schema=schema, format=parquet_format(), filesystem=self.filesystem, exclude_invalid_files=False
-            )
+            found = arrow_dataset(self.storage, self.manifest.files[name], schema)
             only = self.selection(name)
             return found if only is None else found.filter(only)
 
@@ -224,16 +221,25 @@ class Dataset:
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
         """The batches of a table in file order, read on one thread, with these columns (all: None; names with pyarrow
-        expressions: what these give), of the rows that the filter (a pyarrow expression) lets through. A table that the
-        dataset lacks has no batches; a column that a file lacks is null. Raises UsageError where a file cannot be read.
+        expressions: what these give), of the rows that the filter (a pyarrow expression) lets through. Files whose
+        times the filter excludes are not opened. A table that the dataset lacks has no batches; a column that a file
+        lacks is null. Raises UsageError where a file cannot be read.
         """
-        if not self.has(_name_of(table)):
+        name = _name_of(table)
+        if not self.has(name):
             return
-        source = self.arrow(table)
-        with self._reading(_name_of(table)):
+        source = self.arrow(table, checked=False)
+        with self._reading(name):
+            self._check(self._read_of(name, source, filter))
             wanted = columns if columns is None or isinstance(columns, Mapping) else list(columns)
             options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
             yield from source.to_batches(columns=wanted, filter=filter, **options)
+
+    def _read_of(self, name: str, source: Any, only: Any) -> list[DatasetFile]:
+        """The files of a table that a pyarrow dataset of it opens for a filter."""
+        files = self.manifest.files[name]
+        paths = {fragment.path for fragment in source.get_fragments(only)} if files else set()
+        return [file for file in files if self.storage.inside(file.path) in paths]
 
     def read(
         self,
@@ -242,7 +248,7 @@ class Dataset:
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> pa.Table:
         """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
-        source = self.arrow(table)
+        source = self.arrow(table, checked=False)
         schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
         return pa.Table.from_batches(self.batches(table, columns, filter), schema)
 
@@ -309,8 +315,11 @@ class Dataset:
     def check(self, name: str) -> None:
         """Compares the files of a table with their entries in the manifest, each once. Raises DamagedDatasetError,
         UsageError."""
+        self._check(self.manifest.files.get(name, ()))
+
+    def _check(self, files: Iterable[DatasetFile]) -> None:
         with self._unless_replaced():
-            for file in self.manifest.files.get(name, ()):
+            for file in files:
                 if file.path not in self._checked:
                     check_file(self.storage, file)
                     self._checked.add(file.path)

@@ -38,7 +38,8 @@ _TABLES = "|".join(
         rf"{MESSAGES}/\w+/(?:request|response)",
     )
 )
-_TABLE_FILE = re.compile(rf"(?:{_TABLES})/(?:bucket=\d+/)?\.?part-[^/]*\.parquet(?:\.\d+)?(?:\.partial)?")
+_FOLDERS = r"(?:date=[^/]+/)?(?:bucket=\d+/)?"
+_TABLE_FILE = re.compile(rf"(?:{_TABLES})/{_FOLDERS}\.?part-[^/]*\.parquet(?:\.\d+)?(?:\.partial)?")
 _SAVED_FILE = re.compile(rf"{SAVED_SCAN_FOLDER}/(?:[\d-]+/)?[0-9a-f]{{12}}-[^/]+")
 _TOP_FOLDERS = frozenset({STORIES, MESSAGES, SAVED_SCAN_FOLDER, *(table.name for table in INGEST_TABLES)})
 

@@ -103,14 +103,23 @@ def _file(table: str, entry: object) -> DatasetFile:
     what = f"file of {table}"
     if not isinstance(entry, dict):
         raise _WrongError(f"it does not list the files of {table}")
-    crc32 = entry.get("footer_crc32")
+    crc32, times = entry.get("footer_crc32"), entry.get("times")
     return DatasetFile(
         _path_in(table, entry.get("path")),
         _number(entry.get("rows"), f"rows of a {what}", _COUNT),
         _number(entry.get("bytes"), f"bytes of a {what}", _COUNT),
         None if crc32 is None else _number(crc32, f"footer_crc32 of a {what}", range(1 << 32)),
         tuple(_text(key, f"made_of of a {what}") for key in _list(entry.get("made_of", []), f"made_of of a {what}")),
+        None if times is None else _times(times, f"times of a {what}"),
     )
+
+
+def _times(value: object, what: str) -> tuple[int, int]:
+    """A first and a last time."""
+    edges = _numbers(value, what)
+    if len(edges) != len(("first", "last")) or edges != sorted(edges):
+        raise _WrongError(f"it has wrong {what}")
+    return edges[0], edges[1]
 
 
 def _path_in(folder: str, value: object) -> str:

@@ -24,8 +24,8 @@ from kafkascope_parsers.errors import DamagedDatasetError
 
 RESTORE = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 BATCH_ROWS = 65_536
-MADE_OF = b"kafkascope.made_of"
-"""The key in a file's footer under which DatasetFile.made_of stands, as JSON."""
+MADE_OF, TIMES = b"kafkascope.made_of", b"kafkascope.times"
+"""The keys in a file's footer under which DatasetFile.made_of and times stand, as JSON."""
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 64 << 10
 """Read at once from the end of a file: most footers are shorter."""
@@ -38,13 +38,15 @@ _MARKERS = ("parquet", "crc", "thrift", "zstd", "corrupt", "unexpected end", "pa
 @dataclass(frozen=True, slots=True)
 class DatasetFile:
     """A Parquet file of a table. path: relative to the dataset; footer_crc32: of the footer and the eight bytes behind
-    it; None where it is not known; made_of: what its rows were made of, where a later run may keep the file."""
+    it; None where it is not known; made_of: what its rows were made of, where a later run may keep the file; times: the
+    first and the last ts_ns, None where a row has none."""
 
     path: str
     rows: int
     bytes: int
     footer_crc32: int | None = None
     made_of: tuple[str, ...] = ()
+    times: tuple[int, int] | None = None
 
 
 def footer_crc32(end: bytes) -> int | None:
@@ -65,9 +67,9 @@ def written_file(local: Path, relative: str) -> DatasetFile:
     import pyarrow.parquet as pq
 
     footer, n_bytes = pq.read_metadata(local), local.stat().st_size
-    made_of = tuple(json.loads((footer.metadata or {}).get(MADE_OF, b"[]")))
+    made_of, times = (tuple(json.loads((footer.metadata or {}).get(key, b"[]"))) for key in (MADE_OF, TIMES))
     with local.open("rb") as file:
-        return DatasetFile(relative, footer.num_rows, n_bytes, _footer_of(file, n_bytes), made_of)
+        return DatasetFile(relative, footer.num_rows, n_bytes, _footer_of(file, n_bytes), made_of, times or None)
 
 
 def _footer_of(file: Any, n_bytes: int) -> int | None:
@@ -175,12 +177,40 @@ def is_damage(storage: Storage, error: Exception) -> bool:
 
 
 @cache
-def parquet_format() -> Any:
+def _parquet_format() -> Any:
     """pyarrow.dataset's format of our files: its readers compare the checksums of the pages."""
     import pyarrow.dataset as ds
 
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     return ds.ParquetFileFormat(default_fragment_scan_options=options)
+
+
+def arrow_dataset(storage: Storage, files: Sequence[DatasetFile], schema: pa.Schema | None) -> Any:
+    """Files, one or more, as a pyarrow dataset. Where a filter on `ts` or `ts_ns` lets through no row of the times of a
+    file, the file is not opened. schema: that of the first file where it is None. Raises OSError, pyarrow's exceptions.
+    """
+    import pyarrow.dataset as ds
+
+    paths = [storage.inside(file.path) for file in files]
+    form, system = _parquet_format(), storage.filesystem
+    schema = schema or form.inspect(paths[0], system)
+    times = [_times_of(schema, file) for file in files]
+    fragments = [form.make_fragment(path, system, each) for path, each in zip(paths, times, strict=True)]
+    return ds.FileSystemDataset(fragments, schema, form, system)
+
+
+def _times_of(schema: pa.Schema, file: DatasetFile) -> Any:
+    """What is true of the times of all rows of a file, as a pyarrow expression."""
+    import pyarrow.dataset as ds
+
+    if file.times is None:
+        return None
+    first, last = file.times
+    known = (ds.field("ts_ns") >= first) & (ds.field("ts_ns") <= last)
+    if "ts" not in schema.names:
+        return known
+    first_us, last_us = (pa.scalar(time // 1000, pa.int64()).cast(schema.field("ts").type) for time in file.times)
+    return known & (ds.field("ts") >= first_us) & (ds.field("ts") <= last_us)
 
 
 def batches_of(

@@ -1,7 +1,9 @@
 """Writes the tables of a dataset as Parquet, checked against the contract."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
@@ -11,12 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafkascope_analyzer.dataset.parquet_files import MADE_OF, WRITE_OPTIONS
+from kafkascope_analyzer.dataset.parquet_files import MADE_OF, TIMES, WRITE_OPTIONS
+from kafkascope_analyzer.dataset.table_place import UNDATED, TablePlace, rows_by_day
 
 ROW_GROUP_ROWS = 250_000
 """Most rows in a row group: what a reader has to hold at once."""
 ROW_GROUP_BYTES = 32 << 20
 """Most bytes gathered for a row group: there is a writer per API and direction, and all of them are open at once."""
+MOST_OPEN = 16
+"""Files of a table that are open at a time, each for a day: rows come in the order of time, but for a few."""
+MOST_DAYS = 4096
+"""Days that have a folder: captures are no longer than ten years, but packets may be recorded with any time."""
 _STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
 """Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
 _FEW_VALUES = ("n_batches", "n_records")
@@ -41,82 +48,72 @@ _WHOLE_GROUPS = RowGroup()
 
 
 class TableWriter:
-    """One Parquet file of a table; rows are gathered into row groups. The file appears with the first row. made_of: as
-    of DatasetFile.
+    """The files of a table that one bucket has: one for each day of the rows' own times (ts_ns), or one where the table
+    has none. Rows are gathered into row groups. A file appears with its first row. made_of: as of DatasetFile.
 
     Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
     """
 
     def __init__(
         self,
-        path: Path,
+        place: TablePlace,
         schema: pa.Schema,
         *,
         sort_by: tuple[str, ...] = (),
         group: RowGroup = _WHOLE_GROUPS,
         made_of: Sequence[str] = (),
     ) -> None:
-        self._path, self._schema, self._sort_by, self._group = path, schema, sort_by, group
-        self._made_of = list(made_of)
-        self._pending: list[pa.Table] = []
-        self._pending_rows = self.pending_bytes = 0
-        self._writer: pq.ParquetWriter | None = None
+        self._place, self._schema, self._group = place, schema, group
+        self._options = _FileOptions(sort_by, group, list(made_of))
+        self._is_by_day = place.by_day and "ts_ns" in schema.names
+        self._files: dict[str, _DayFile] = {}
+        self._n_begun = Counter[str]()
+        self.pending_bytes = 0
         self.n_rows = 0
-
-    @property
-    def n_taken(self) -> int:
-        """Rows that were given, whether they are in the file yet or not."""
-        return self.n_rows + self._pending_rows
+        """Rows that were given, whether they are in a file yet or not."""
 
     def write(self, table: pa.Table) -> None:
         """Takes rows in the table's schema; texts may be coded by a dictionary, the same ones in all batches."""
         plain = _plain(table.schema)
         if not plain.equals(self._schema):
             wrong = _differences(plain, self._schema)
-            raise ValueError(f"{self._path.parent.name}: rows do not have the contract's columns: {wrong}")
+            raise ValueError(f"{self._place.folder.name}: rows do not have the contract's columns: {wrong}")
         for start in range(0, table.num_rows, self._group.rows):
             self._gather(table.slice(start, self._group.rows))
 
     def _gather(self, table: pa.Table) -> None:
         """Takes at most as many rows as a row group has."""
-        self._pending.append(table)
-        self._pending_rows += table.num_rows
+        for day, rows in rows_by_day(table) if self._is_by_day else [("", table)]:
+            self._file_of(day).gather(rows)
+        self.n_rows += table.num_rows
         self.pending_bytes += table.get_total_buffer_size()
-        if self._pending_rows >= self._group.rows or self.pending_bytes >= self._group.bytes:
+        n_pending = sum(file.n_pending for file in self._files.values())
+        if n_pending >= self._group.rows or self.pending_bytes >= self._group.bytes:
             self.flush()
 
+    def _file_of(self, day: str) -> "_DayFile":
+        """The open file of a day; where there are MOST_OPEN, the one that was used longest ago is ended."""
+        if len(self._n_begun) >= MOST_DAYS and day not in self._n_begun:
+            day = UNDATED
+        if day not in self._files:
+            if len(self._files) == MOST_OPEN:
+                self._files.pop(next(iter(self._files))).close()
+            self._files[day] = _DayFile(self._place.file(day, self._n_begun[day]), self._options)
+            self._n_begun[day] += 1
+        self._files[day] = self._files.pop(day)  # the last one
+        return self._files[day]
+
     def flush(self) -> None:
-        """Writes what was gathered as a row group."""
-        if not self._pending_rows:
-            return
-        table = pa.concat_tables(self._pending)
-        self._pending, self._pending_rows, self.pending_bytes = [], 0, 0
-        table = table.unify_dictionaries()
-        if self._sort_by:
-            table = _sorted(table, self._sort_by)
-        if self._writer is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(
-                self._path,
-                table.schema,
-                compression_level=_COMPRESSION_LEVEL,
-                use_dictionary=_repeating(table.schema),
-                write_statistics=[name for name in self._schema.names if name in _STATISTICS],
-                write_batch_size=_BATCH_ROWS,
-                **WRITE_OPTIONS,
-                **_LONG_PAGES,
-            )
-        self._writer.write_table(table, row_group_size=self._group.rows)
-        self.n_rows += table.num_rows
+        """Writes what was gathered, as a row group of each file."""
+        for file in self._files.values():
+            file.flush()
+        self.pending_bytes = 0
 
     def close(self) -> None:
-        """Writes what is pending and ends the file."""
-        self.flush()
-        if self._writer is not None:
-            if self._made_of:
-                self._writer.add_key_value_metadata({MADE_OF: json.dumps(self._made_of).encode()})
-            self._writer.close()
-            self._writer = None
+        """Writes what is pending and ends the files."""
+        for file in self._files.values():
+            file.close()
+        self._files = {}
 
     def __enter__(self) -> Self:
         return self
@@ -126,8 +123,79 @@ class TableWriter:
     ) -> None:
         if kind is None:
             self.close()
-        elif self._writer is not None:
+        for file in self._files.values():
+            file.abort()
+
+
+@dataclass(frozen=True, slots=True)
+class _FileOptions:
+    """What all files of a table have in common."""
+
+    sort_by: tuple[str, ...]
+    group: RowGroup
+    made_of: list[str]
+
+
+class _DayFile:
+    """One file."""
+
+    def __init__(self, path: Path, options: _FileOptions) -> None:
+        self._path, self._options = path, options
+        self._pending: list[pa.Table] = []
+        self._times: tuple[int, int] | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self.n_pending = 0
+
+    def gather(self, rows: pa.Table) -> None:
+        """Takes rows."""
+        self._pending.append(rows)
+        self.n_pending += rows.num_rows
+
+    def flush(self) -> None:
+        """Writes what was gathered as a row group."""
+        if not self.n_pending:
+            return
+        table = pa.concat_tables(self._pending).unify_dictionaries()
+        self._pending, self.n_pending = [], 0
+        if self._options.sort_by:
+            table = _sorted(table, self._options.sort_by)
+        if self._writer is None:
+            self._writer = self._begun(table.schema)
+        self._writer.write_table(table, row_group_size=self._options.group.rows)
+        self._note_times(table)
+
+    def _begun(self, schema: pa.Schema) -> pq.ParquetWriter:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return pq.ParquetWriter(
+            self._path,
+            schema.remove_metadata(),  # rows of a file that is joined with others have its notes
+            compression_level=_COMPRESSION_LEVEL,
+            use_dictionary=_repeating(schema),
+            write_statistics=[name for name in schema.names if name in _STATISTICS],
+            write_batch_size=_BATCH_ROWS,
+            **WRITE_OPTIONS,
+            **_LONG_PAGES,
+        )
+
+    def _note_times(self, table: pa.Table) -> None:
+        if "ts_ns" in table.schema.names and not table["ts_ns"].null_count:
+            ends = pc.min_max(table["ts_ns"])
+            known = self._times or (ends["min"].as_py(), ends["max"].as_py())
+            self._times = min(known[0], ends["min"].as_py()), max(known[1], ends["max"].as_py())
+
+    def close(self) -> None:
+        """Writes what is pending and ends the file."""
+        self.flush()
+        if self._writer is not None:
+            notes = {MADE_OF: self._options.made_of, TIMES: self._times}
+            self._writer.add_key_value_metadata({key: json.dumps(note).encode() for key, note in notes.items() if note})
+        self.abort()
+
+    def abort(self) -> None:
+        """Ends the file as it is."""
+        if self._writer is not None:
             self._writer.close()
+            self._writer = None
 
 
 def _sorted(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
@@ -151,8 +219,9 @@ def _repeating(schema: pa.Schema) -> list[str]:
     return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
 
 
-def write_empty(path: Path, schema: pa.Schema) -> None:
+def write_empty(place: TablePlace, schema: pa.Schema) -> None:
     """Writes a file without rows, so that a table that nothing fell into can still be read."""
+    path = place.file("")
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(schema.empty_table(), path, **WRITE_OPTIONS)
 

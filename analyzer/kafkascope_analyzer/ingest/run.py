@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import Files, Manifest, joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import CAPTURES, CLUSTERS, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
@@ -71,9 +72,9 @@ class _Run:
             part = f"bucket={number}/{part}"
         return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.earlier)
 
-    def only_file(self, table: str) -> Path:
-        """The file of a table that is not divided into buckets."""
-        return self.new.folder / table / f"part-0{self.new.file_suffix}"
+    def undivided(self, table: str) -> TablePlace:
+        """The place of a table that is not divided into buckets."""
+        return TablePlace(self.new.folder / table, f"part-0{self.new.file_suffix}")
 
 
 def ingest(
@@ -172,7 +173,7 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
     rows |= {table.name: _write(run, table, content) for table, content in tables}
     for table in INGEST_TABLES:
         if not rows.get(table.name):
-            write_empty(run.only_file(table.name), table.schema)
+            write_empty(run.undivided(table.name), table.schema)
     return _manifest(run, scanned, learned), finished.put_files
 
 
@@ -205,6 +206,6 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:
     """Writes a table that is not divided into buckets. Returns its rows."""
-    with TableWriter(run.only_file(table.name), table.schema) as writer:
+    with TableWriter(run.undivided(table.name), table.schema) as writer:
         writer.write(content)
     return writer.n_rows

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS
 from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_analyzer.dataset.writer import TableWriter
@@ -16,8 +17,8 @@ KEY_SCHEMA = pa.schema([c.field for c in MESSAGE_KEYS])
 
 
 class MessageWriters:
-    """One Parquet file per API and direction, opened with its first message. `part` is the file's place below the
-    table's directory. All together gather at most limits.pending_bytes: then the largest is written.
+    """A table per API and direction, which begins with its first message. `part` is as of TablePlace. All together
+    gather at most limits.pending_bytes: then the largest is written.
     """
 
     def __init__(self, root: Path, part: str, limits: Limits) -> None:
@@ -36,15 +37,15 @@ class MessageWriters:
         table = pa.Table.from_arrays([*heads, *body.columns], schema=schema)
         place = (api_name(api_key), direction)
         if place not in self._writers:
-            path = self._root / place[0] / direction / self._part
-            self._writers[place] = TableWriter(path, schema, group=self._limits.row_group)
+            files = TablePlace(self._root / place[0] / direction, self._part)
+            self._writers[place] = TableWriter(files, schema, group=self._limits.row_group)
         self._writers[place].write(table)
         if sum(writer.pending_bytes for writer in self._writers.values()) > self._limits.pending_bytes:
             max(self._writers.values(), key=lambda writer: writer.pending_bytes).flush()
 
     def rows(self) -> dict[str, int]:
         """Rows taken so far per table, as messages/<Api>/<direction>."""
-        return {f"messages/{api}/{direction}": writer.n_taken for (api, direction), writer in self._writers.items()}
+        return {f"messages/{api}/{direction}": writer.n_rows for (api, direction), writer in self._writers.items()}
 
     def close(self) -> None:
         """Ends all files."""

@@ -3,7 +3,9 @@
 import json
 import pickle
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -11,11 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, story_file
-from kafkascope_analyzer.dataset.manifest import CHECKSUM, MANIFEST, written_files
+from kafkascope_analyzer.dataset.manifest import CHECKSUM, MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.table_place import TablePlace
+from kafkascope_analyzer.dataset.tables import DNS
+from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 from kafkascope_spark.stories.tables import CLIENTS
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
@@ -57,6 +62,32 @@ def test_files_in_buckets_belong_to_their_table(tmp_path: Path) -> None:
         ("messages/Fetch/request", [("messages/Fetch/request/p.parquet", 2)]),
         ("requests", [("requests/bucket=0/part-0.parquet", 2), ("requests/bucket=1/part-0.parquet", 2)]),
     ]
+
+
+def of_two_days(place: Path) -> Dataset:
+    """A dataset with one look-up on the first and one on the second day."""
+    day_ns = 86_400_000_000_000
+    with TableWriter(TablePlace(place / "dns", "part-0-a.parquet"), DNS.schema) as writer:
+        for day in range(2):
+            row = {"name": str(day), "ts_ns": day * day_ns, "ts": datetime.fromtimestamp(day * 86_400, UTC)}
+            writer.write(pa.Table.from_pylist([row], schema=DNS.schema))
+    (place / MANIFEST).write_text(Manifest(written_files(place), {}).to_json())
+    return Dataset.open(place)
+
+
+@pytest.mark.parametrize(
+    "first_day",
+    [ds.field("ts_ns") < 1_000_000_000, ds.field("ts") < pa.scalar(datetime(1970, 1, 1, 1, tzinfo=UTC))],
+)
+def test_a_reader_of_a_day_opens_the_files_of_that_day(tmp_path: Path, first_day: Any) -> None:
+    dataset = of_two_days(tmp_path)
+    assert [file.times for file in dataset.manifest.files["dns"]] == [(0, 0), (86_400_000_000_000,) * 2]
+    assert dataset.read("dns", ["name"])["name"].to_pylist() == ["0", "1"]
+    (tmp_path / dataset.files("dns")[1]).unlink()
+    again = Dataset.open(tmp_path)
+    assert again.read("dns", ["name"], first_day)["name"].to_pylist() == ["0"]
+    with pytest.raises(DamagedDatasetError, match="date=1970-01-02"):
+        again.read("dns", ["name"])
 
 
 def test_a_table_is_read_as_arrow_reads_its_files(leader_move: Path) -> None:

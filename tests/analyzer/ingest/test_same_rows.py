@@ -57,12 +57,11 @@ SHARED_OUT_OF = {
 
 def rows_of(place):
     """Every table's rows, sorted; the ledger, and how many rows the manifest says there are."""
-    tables = {path.parent for path in place.rglob("*.parquet") if not path.parent.name.startswith("bucket=")}
-    tables |= {path.parent.parent for path in place.rglob("bucket=*/*.parquet")}
+    folders = {path.parent.relative_to(place) for path in place.rglob("*.parquet")}
     rows = {}
-    for table in sorted(tables):
-        found = pq.read_table(table, partitioning=None).to_pylist()
-        rows[str(table.relative_to(place))] = sorted(map(repr, found))
+    for table in sorted({"/".join(name for name in folder.parts if "=" not in name) for folder in folders}):
+        found = pq.read_table(place / table, partitioning=None).to_pylist()
+        rows[table] = sorted(map(repr, found))
     manifest = json.loads((place / "_dataset.json").read_text())
     counts = {name: sum(file["rows"] for file in files) for name, files in manifest["files"].items()}
     return rows, manifest["ledger"], counts

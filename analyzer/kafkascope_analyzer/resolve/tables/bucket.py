@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import DNS, EVENTS, REQUESTS, TCP_EVENTS, TOPOLOGY
 from kafkascope_analyzer.dataset.tables.events import ORDER_IN_FILE
 from kafkascope_analyzer.dataset.writer import TableWriter
@@ -44,10 +45,9 @@ class Bucket:
         return self.spill.name if self.whole is None else self.whole.name
 
     def writer(self, table: Table, part: str, made_of: Sequence[str] = ()) -> TableWriter:
-        """Writes a file of a table. part: its place below the table's directory; made_of: as of DatasetFile."""
-        path = self.dataset / table.name / part
-        sort_by = _SORT.get(table.name, ())
-        return TableWriter(path, table.schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
+        """Writes rows of a table. part: as of TablePlace; made_of: as of DatasetFile."""
+        place, sort_by = TablePlace(self.dataset / table.name, part), _SORT.get(table.name, ())
+        return TableWriter(place, table.schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
 
     def finished(self, conn_ids: pa.ChunkedArray) -> FinishedFiles:
         """What was written of the bucket. conn_ids: of its connections."""

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from kafkascope_analyzer.dataset.manifest import MESSAGES, DatasetFile, Files, joined_files
 from kafkascope_analyzer.dataset.parquet_files import batches_of, open_parquet
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.table_place import TablePlace, without_day
 from kafkascope_analyzer.resolve.tables.checked_messages import checked_batch
 
 OPEN_PART = "part-open-"
@@ -69,7 +70,7 @@ class EarlierFiles:
         """The rows of the files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
         UsageError."""
         beginning = f"{table}/{part.rpartition('-')[0]}-"
-        files = (file for file in self.files.get(table, ()) if file.path.startswith(beginning))
+        files = (file for file in self.files.get(table, ()) if without_day(file.path).startswith(beginning))
         yield from _of_earlier(self.storage, files, columns)
 
 
@@ -95,7 +96,7 @@ class FinishedFiles:
             part = self._part if self._of_cluster is None else self._of_cluster.part
             if self._earlier is not None:
                 yield from _of_earlier(self._earlier.storage, self.kept.get(name, ()), columns)
-            yield from _batches_of([self._dataset / name / each for each in (part, open_part(part))], columns)
+            yield from self._batches_of(name, part, columns)
             return
         messages = self._messages(f"{MESSAGES}/{name}", list(dict.fromkeys([*columns, "conn_id"])))
         for batch in messages:
@@ -107,7 +108,14 @@ class FinishedFiles:
     def _messages(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._earlier is not None:
             yield from self._earlier.batches(table, self._part, columns)
-        yield from _batches_of([self._dataset / table / part for part in (self._part, open_part(self._part))], columns)
+        yield from self._batches_of(table, self._part, columns)
+
+    def _batches_of(self, table: str, part: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the files of this run."""
+        for each in (part, open_part(part)):
+            for path in TablePlace(self._dataset / table, each).files():
+                with pq.ParquetFile(path) as file:
+                    yield from batches_of(file, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +131,3 @@ def _of_earlier(storage: Storage, files: Iterable[DatasetFile], columns: list[st
     for file in files:
         with open_parquet(storage, file) as opened:
             yield from batches_of(opened, columns)
-
-
-def _batches_of(paths: list[Path], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    for path in paths:
-        if path.exists():
-            with pq.ParquetFile(path) as file:
-                yield from batches_of(file, columns)

@@ -83,7 +83,7 @@ def test_each_request_to_a_coordinator_is_an_event(dataset: Dataset) -> None:
 def test_requests_say_what_their_messages_do(dataset: Dataset) -> None:
     added = dataset.rows(
         """SELECT request_id, v3_and_below_producer_id, v3_and_below_producer_epoch, list_sort(list(t.name || '-' || p))
-           FROM '{messages}/AddPartitionsToTxn/request/*.parquet', unnest(v3_and_below_topics) u(t),
+           FROM '{messages}/AddPartitionsToTxn/request/**/*.parquet', unnest(v3_and_below_topics) u(t),
                unnest(t.partitions) v(p)
            WHERE api_version < 4 GROUP BY ALL ORDER BY ALL"""
     )
@@ -96,11 +96,11 @@ def test_requests_say_what_their_messages_do(dataset: Dataset) -> None:
     begun = dataset.events("request", "s.request_id, s.timeout_ms, s.asked_producer_id")
     assert [row for row in begun if row[1] is not None] == dataset.rows(
         """SELECT request_id, transaction_timeout_ms, producer_id
-           FROM '{messages}/InitProducerId/request/*.parquet' WHERE transactional_id IS NOT NULL ORDER BY ALL"""
+           FROM '{messages}/InitProducerId/request/**/*.parquet' WHERE transactional_id IS NOT NULL ORDER BY ALL"""
     )
     ended = dataset.events("request", "s.request_id, s.answer_producer_id, s.answer_producer_epoch")
     assert [row for row in ended if row[1] is not None] == dataset.rows(
-        "SELECT request_id, producer_id, producer_epoch FROM '{messages}/EndTxn/response/*.parquet' "
+        "SELECT request_id, producer_id, producer_epoch FROM '{messages}/EndTxn/response/**/*.parquet' "
         "WHERE producer_id IS NOT NULL ORDER BY ALL"
     )
 
@@ -109,7 +109,7 @@ def test_markers_and_questions_of_leaders_are_those_of_their_producers(dataset: 
     seen = dataset.events("seen", "key, s.request_id, s.producer_id, s.producer_epoch, list_sort(s.partitions)")
     assert seen == dataset.rows(
         """SELECT a.transactional_id, request_id, a.producer_id, a.producer_epoch, list_sort(list(t.name || '-' || p))
-           FROM '{messages}/AddPartitionsToTxn/request/*.parquet', unnest(transactions) u(a), unnest(a.topics) v(t),
+           FROM '{messages}/AddPartitionsToTxn/request/**/*.parquet', unnest(transactions) u(a), unnest(a.topics) v(t),
                unnest(t.partitions) w(p)
            WHERE t.name != '__consumer_offsets' GROUP BY ALL ORDER BY ALL"""
     )
@@ -117,8 +117,8 @@ def test_markers_and_questions_of_leaders_are_those_of_their_producers(dataset: 
     assert marked == dataset.rows(
         """SELECT q.request_id, m.producer_id, m.transaction_result,
                len(flatten([[p FOR p IN t.partitions IF p.error_code = 0] FOR t IN n.topics])), a.ts_ns
-           FROM '{messages}/WriteTxnMarkers/request/*.parquet' q, unnest(q.markers) u(m),
-               '{messages}/WriteTxnMarkers/response/*.parquet' a, unnest(a.markers) v(n)
+           FROM '{messages}/WriteTxnMarkers/request/**/*.parquet' q, unnest(q.markers) u(m),
+               '{messages}/WriteTxnMarkers/response/**/*.parquet' a, unnest(a.markers) v(n)
            WHERE a.request_id = q.request_id AND n.producer_id = m.producer_id ORDER BY ALL"""
     )
     of_markers = dict(dataset.events("markers", "DISTINCT s.producer_id, key"))
