@@ -15,8 +15,7 @@ from kafkascope_analyzer.dataset.tables.events import OF_ONE_CLUSTER, RANKS
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
-"""Takes a message (`JoinGroup/request`) or a table that is finished (`partitions`), and columns; gives the bucket's
-rows of it, batch by batch."""
+"""Takes a message (`JoinGroup/request`) and columns; gives the bucket's rows of it, batch by batch."""
 
 
 class EventSource:

@@ -6,7 +6,7 @@ when it ends is a part of its own, the last one, which is made anew when further
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,8 +68,12 @@ class Spill:
 
     def begin_end(self) -> None:
         """Ends all files; what follows is what the scan spills when it ends."""
+        self.begin_part(END)
+
+    def begin_part(self, part: int) -> None:
+        """Ends all files; what follows is of that part."""
         self.close()
-        self._part = END
+        self._part = part
 
 
 def _file(directory: Path, name: str, part: int) -> Path:
@@ -117,9 +121,9 @@ def is_spilled(directory: Path, name: str) -> bool:
     return bool(_files(directory, name))
 
 
-def spilled_parts(directory: Path, name: str) -> list[int]:
-    """The parts of a spilled table, in the order written."""
-    return [_part_of(path) for path in _files(directory, name)]
+def spilled_parts(directory: Path, names: Collection[str]) -> list[int]:
+    """The parts of some spilled tables, in the order written."""
+    return sorted({_part_of(path) for name in names for path in _files(directory, name)})
 
 
 def spilled_tables(directory: Path) -> list[str]:

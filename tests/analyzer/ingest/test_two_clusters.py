@@ -58,10 +58,12 @@ def test_captures_of_two_clusters_are_appended(t: ModuleType, ingested: Callable
     """The first half shows the cluster ids of some addresses only."""
     capture = FIXTURES / "frozen_broker.pcap.zst"
     ids = t.cluster_ids_of(ingested(capture))
-    halves = t.cut_in_two(t.write_pair(capture, tmp_path / "pair.pcap", ids), tmp_path)
-    for half in halves:
-        ingest([half], tmp_path / "appended.kscope", IngestOptions(jobs=1, append=True))
-    ingest(halves, tmp_path / "once.kscope", IngestOptions(jobs=1))
+    first, second = t.cut_in_two(t.write_pair(capture, tmp_path / "pair.pcap", ids), tmp_path)
+    (tmp_path / "second").mkdir()
+    pieces = [first, *t.cut_in_two(second, tmp_path / "second")]
+    for piece in pieces:
+        ingest([piece], tmp_path / "appended.kscope", IngestOptions(jobs=1, append=True))
+    ingest(pieces, tmp_path / "once.kscope", IngestOptions(jobs=1))
     once, appended = (tmp_path / f"{name}.kscope" for name in ("once", "appended"))
     for table in t.tables_of(once):
         rows = [sorted(map(repr, t.table_rows(place, table))) for place in (once, appended)]

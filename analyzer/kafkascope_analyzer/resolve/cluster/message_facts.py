@@ -1,12 +1,16 @@
 """What the messages and records of each connection show of its client and its group."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.scan.block_ends import SENT
+from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.group_protocols import PROTOCOLS
 
 TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
@@ -20,13 +24,16 @@ _TERMS_IN: Mapping[str, tuple[str, ...]] = {
     },
 }
 """Messages that name terms of a group, and the fields that do."""
+ConnectionValues = tuple[pa.Array, pa.Array]
+"""Ids of connections, and a value of each."""
 
 
-def learned_rows(read_messages: MessageReader) -> pa.Table:
+def learned_rows(read_messages: MessageReader, producer_ids: Iterable[ConnectionValues]) -> pa.Table:
     """One row per connection of which something was learned: conn_id; servers, the `host:port` of the brokers that
-    Metadata named; producer_ids of the records written on it; the longest of each of TERMS."""
+    Metadata named; producer_ids of the records written on it; the longest of each of TERMS. producer_ids: as of
+    spilled_ids."""
     servers = _distinct(_servers(read_messages), pa.string())
-    producers = _distinct(_producers(read_messages), pa.int64())
+    producers = _distinct(producer_ids, pa.int64())
     terms = _terms(read_messages)
     conn_ids = pc.unique(pa.concat_arrays([servers["conn_id"], producers["conn_id"], terms["conn_id"]]))
     at = pc.index_in(conn_ids, terms["conn_id"])
@@ -40,7 +47,7 @@ def learned_rows(read_messages: MessageReader) -> pa.Table:
     )
 
 
-def _servers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _servers(read_messages: MessageReader) -> Iterator[ConnectionValues]:
     """Connections and `host:port` of brokers that Metadata names."""
     for batch in read_messages("Metadata/response", ["conn_id", "brokers"]):
         brokers = batch.column("brokers")
@@ -50,14 +57,15 @@ def _servers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]
         yield batch.column("conn_id").take(pc.list_parent_indices(brokers)), server
 
 
-def _producers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Connections and producer ids of the records that their requests carry."""
-    for batch in read_messages("partitions", ["conn_id", "producer_id"]):
-        rows = batch.filter(pc.is_valid(batch.column("producer_id")))
-        yield rows.column("conn_id"), rows.column("producer_id")
+def spilled_ids(spill: Path, conn_ids: pa.Array) -> Iterator[ConnectionValues]:
+    """Connections and producer ids of the records that their requests carry. conn_ids: by number of the connection."""
+    for batch in read_spill(spill, SENT, ["conn", "producer_id"]):
+        rows = batch.filter(pc.is_valid(batch["producer_id"])).group_by(batch.column_names, use_threads=False)
+        distinct = rows.aggregate([]).combine_chunks()
+        yield conn_ids.take(flat(distinct["conn"])), flat(distinct["producer_id"])
 
 
-def _distinct(pairs: Iterator[tuple[pa.Array, pa.Array]], kind: pa.DataType) -> dict[str, pa.Array]:
+def _distinct(pairs: Iterable[ConnectionValues], kind: pa.DataType) -> dict[str, pa.Array]:
     """The distinct pairs (conn_id, value), sorted; without nulls."""
     found = pa.table([pa.array([], pa.string()), pa.array([], kind)], ["conn_id", "value"])
     for conn_id, value in pairs:

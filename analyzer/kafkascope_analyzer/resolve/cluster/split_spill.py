@@ -1,8 +1,9 @@
 """Divides what a bucket has spilled by cluster, so that everything that is learned and written is of one cluster.
 
-A capture of one cluster is not divided. Connections get numbers anew in each part, in their order.
+A capture of one cluster is not divided. Connections get numbers anew in each cluster, in their order.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, SERVED
 from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets, spill_record_sets
-from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_tables
+from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_parts, spilled_tables
 
 Ints = NDArray[np.int64]
 _NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, *RECORD_SETS})
@@ -33,16 +34,19 @@ def split_spill(directory: Path, of_connection: Ints) -> dict[int, Path]:
 
 
 class _Split:
-    """The parts of a bucket's spill, by cluster."""
+    """The spills of the clusters, which have the parts that the bucket's own has."""
 
     def __init__(self, directory: Path, of_connection: Ints) -> None:
         self._directory, self._of_connection = directory, of_connection
-        self._parts = {number: Spill(cluster_spill(directory, number)) for number in np.unique(of_connection).tolist()}
+        self._spills = {number: Spill(cluster_spill(directory, number)) for number in np.unique(of_connection).tolist()}
+        self._n_read = Counter[str]()
         self._new_number = np.zeros(len(of_connection), np.int64)
-        for number in self._parts:
+        for number in self._spills:
             mine = np.flatnonzero(of_connection == number)
             self._new_number[mine] = np.arange(len(mine))
-        self._ends: dict[str, dict[int, dict[int, int]]] = {name: {0: dict.fromkeys(self._parts, 0)} for name in SERVED}
+        self._ends: dict[str, dict[int, dict[int, int]]] = {
+            name: {0: dict.fromkeys(self._spills, 0)} for name in SERVED
+        }
         """For each table of SERVED how many rows each part has, by the rows of the whole at the ends of batches."""
 
     def write(self) -> dict[int, Path]:
@@ -51,27 +55,32 @@ class _Split:
         for rows in read_spill(self._directory, "connections"):
             numbers = self._of_connection[first : first + rows.num_rows]
             first += rows.num_rows
-            for number, part in self._parts.items():
-                part.gather("connections", rows.filter(pa.array(numbers == number)))
-        for name in spilled_tables(self._directory):
-            if name != "connections" and name not in _NOT_DIVIDED:
-                self._divide(name)
-        self._divide_record_sets()
+            for number, spill in self._spills.items():
+                spill.gather("connections", rows.filter(pa.array(numbers == number)))
+        names = spilled_tables(self._directory)
+        for part in spilled_parts(self._directory, names):
+            for spill in self._spills.values():
+                spill.begin_part(part)
+            for name in names:
+                if name != "connections" and name not in _NOT_DIVIDED:
+                    self._divide(name, part)
+            self._divide_record_sets(part)
         self._divide_block_ends()
-        for part in self._parts.values():
-            part.close()
-        return {number: part.directory for number, part in self._parts.items()}
+        for spill in self._spills.values():
+            spill.close()
+        return {number: spill.directory for number, spill in self._spills.items()}
 
-    def _divide(self, name: str) -> None:
-        n_read = 0
-        for rows in read_spill(self._directory, name):
-            n_read += rows.num_rows
+    def _divide(self, name: str, part: int) -> None:
+        for rows in read_spill(self._directory, name, part=part):
+            self._n_read[name] += rows.num_rows
             for number, chosen in self._chosen(rows):
                 # What is read along with the ends of blocks lies in no batch that goes over one.
-                write = self._parts[number].write if name in SERVED else self._parts[number].gather
+                write = self._spills[number].write if name in SERVED else self._spills[number].gather
                 write(name, self._numbered_anew(rows.filter(pa.array(chosen))))
             if name in SERVED:
-                self._ends[name][n_read] = {number: part.n_rows[name] for number, part in self._parts.items()}
+                self._ends[name][self._n_read[name]] = {
+                    number: spill.n_rows[name] for number, spill in self._spills.items()
+                }
 
     def _chosen(self, rows: pa.Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """Which rows are whose."""
@@ -84,18 +93,18 @@ class _Split:
         conn = pa.array(self._new_number[rows["conn"].to_numpy()])
         return rows.set_column(at, "conn", conn.cast(rows.schema.field("conn").type)).combine_chunks()
 
-    def _divide_record_sets(self) -> None:
-        for sets, batches in read_record_sets(self._directory):
+    def _divide_record_sets(self, part: int) -> None:
+        for sets, batches in read_record_sets(self._directory, part):
             of_set = np.repeat(np.arange(sets.num_rows), sets["n_batches"].to_numpy())
             for number, chosen in self._chosen(sets):
                 mine = self._numbered_anew(sets.filter(pa.array(chosen)))
-                spill_record_sets(self._parts[number], mine, np.ascontiguousarray(batches[chosen[of_set]]))
+                spill_record_sets(self._spills[number], mine, np.ascontiguousarray(batches[chosen[of_set]]))
 
     def _divide_block_ends(self) -> None:
         for ends in read_spill(self._directory, BLOCK_ENDS):
-            for number, part in self._parts.items():
+            for number, spill in self._spills.items():
                 columns = {
                     name: pa.array([self._ends[name][end][number] for end in ends[name].to_pylist()], pa.int64())
                     for name in SERVED
                 }
-                part.gather(BLOCK_ENDS, pa.table(columns))
+                spill.gather(BLOCK_ENDS, pa.table(columns))

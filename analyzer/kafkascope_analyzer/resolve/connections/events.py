@@ -10,7 +10,7 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent, Learned, Lookup
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
-from kafkascope_analyzer.resolve.cluster.message_facts import learned_rows
+from kafkascope_analyzer.resolve.cluster.message_facts import learned_rows, spilled_ids
 from kafkascope_analyzer.resolve.connections.near_closes import with_near_closes
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 
@@ -22,12 +22,13 @@ class ConnectionEvents(EventSource):
 
     def __init__(self, context: BucketContext) -> None:
         self._closes = context.shared.near_closes
+        self._spill = context.spill
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """One row per connection, and one more for each that something was learned on."""
         rows = with_near_closes(connections, self._closes)
         yield event_table(ConnectionEvent, _whole(rows), {name: rows[name] for name in ConnectionEvent.KIND.names})
-        learned = learned_rows(read_messages)
+        learned = learned_rows(read_messages, spilled_ids(self._spill, flat(connections["conn_id"])))
         if learned.num_rows:
             at = pa.compute.index_in(flat(learned["conn_id"]), flat(connections["conn_id"]))
             about = connections.select(["client_ip", "conn_id", "first_ns"]).take(at)

@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables.events import ORDER_IN_FILE
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill
-from kafkascope_analyzer.resolve.tables.finished_files import ClusterPart, EarlierFiles, FinishedFiles
+from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles, FinishedMessages
 
 _SORT = {
     REQUESTS.name: ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -49,11 +49,11 @@ class Bucket:
         place, sort_by = TablePlace(self.dataset / table.name, part), _SORT.get(table.name, ())
         return TableWriter(place, table.schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
 
-    def finished(self, conn_ids: pa.ChunkedArray) -> FinishedFiles:
-        """What was written of the bucket. conn_ids: of its connections."""
+    def messages(self, conn_ids: pa.ChunkedArray) -> FinishedMessages:
+        """The messages of the bucket. conn_ids: of its connections."""
         if self.whole is None:
-            return FinishedFiles(self.dataset, self.part, self.earlier)
-        return FinishedFiles(self.dataset, self.whole.part, self.earlier, ClusterPart(self.part, conn_ids))
+            return FinishedMessages(self.dataset, self.part, self.earlier)
+        return FinishedMessages(self.dataset, self.whole.part, self.earlier, conn_ids)
 
     def of_cluster(self, number: int) -> "Bucket":
         """The part of the bucket that is of the cluster of that number."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
 from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
     DNS,
@@ -63,13 +64,14 @@ class BucketTables:
         self._facts = ConnectionFacts(raw, cluster, shared.network_times)
         self._names = Names(self._facts.names(), cluster.topics, name)
         self._row_facts = RowFacts(self._names, self._facts.raw["close_ns"], shared.uncovered)
-        self._finished = bucket.finished(raw["conn_id"])
+        self._messages = bucket.messages(raw["conn_id"])
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         runs = find_error_runs(bucket.spill)
-        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._finished)
+        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, self._messages)
         self._events = BucketEvents(context, name, events)
         self._roles = RoleCounts()
         self._rows: dict[str, int] = {}
+        self._kept: dict[str, tuple[DatasetFile, ...]] = {}
 
     def write(self) -> Finished:
         """Writes all tables of the bucket."""
@@ -89,7 +91,7 @@ class BucketTables:
         roles = self._roles.total()
         self._write_all(ROLE_ROWS, (contract_rows.role_rows(part, self._names) for part in _parts(roles)))
         self._connections(roles)
-        return Finished(self._rows, self._finished.kept)
+        return Finished(self._rows, self._kept)
 
     def _batches(self, name: str) -> Iterator[pa.Table]:
         """The rows of a spilled table, batch by batch."""
@@ -162,7 +164,7 @@ class BucketTables:
                 kept.append(rows.drop_columns(list(_LONG_LISTS)))
                 stay_below(self._bucket.limits.kept_bytes)
         self._rows[CONNECTIONS.name] = writer.n_rows
-        self._events.finish(pa.concat_tables(kept), self._finished)
+        self._events.finish(pa.concat_tables(kept), self._messages)
 
     def _writer(self, table: Table) -> TableWriter:
         return self._bucket.writer(table, self._bucket.part)
@@ -173,7 +175,7 @@ class BucketTables:
     def _note(self, table: Table, written: PartedTable) -> None:
         """Notes what is there of a table."""
         self._rows[table.name] = written.n_rows
-        self._finished.kept[table.name] = written.kept
+        self._kept[table.name] = written.kept
 
     def _write(self, table: Table, rows: pa.Table) -> None:
         self._write_all(table, [rows])

@@ -1,4 +1,4 @@
-"""Reads the Parquet files that a bucket has written: messages of the first pass, and tables of the second."""
+"""What a bucket has written: files of this run and of earlier ones, and the messages in them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -70,64 +70,37 @@ class EarlierFiles:
         """The rows of the files of the bucket whose file of this run is `part`. Raises DamagedDatasetError,
         UsageError."""
         beginning = f"{table}/{part.rpartition('-')[0]}-"
-        files = (file for file in self.files.get(table, ()) if without_day(file.path).startswith(beginning))
-        yield from _of_earlier(self.storage, files, columns)
+        for file in self.files.get(table, ()):
+            if without_day(file.path).startswith(beginning):
+                with open_parquet(self.storage, file) as opened:
+                    yield from batches_of(opened, columns)
 
 
-class FinishedFiles:
-    """Reads what the bucket has written, in this run and, where captures are appended, in earlier ones.
+class FinishedMessages:
+    """Reads the messages that the bucket has written, in this run and, where captures are appended, in earlier ones.
 
-    part: place of the bucket's file below a table's folder; earlier: files of earlier runs; of_cluster: the part of the
-    bucket whose rows are read, where it is divided by cluster.
+    part: place of the bucket's file below a table's folder; earlier: files of earlier runs; conn_ids: of the
+    connections whose messages are read, where the bucket is divided by cluster.
     """
 
     def __init__(
-        self, dataset: Path, part: str, earlier: EarlierFiles | None = None, of_cluster: "ClusterPart | None" = None
+        self, dataset: Path, part: str, earlier: EarlierFiles | None = None, conn_ids: pa.ChunkedArray | None = None
     ) -> None:
-        self._dataset, self._part, self._earlier, self._of_cluster = dataset, part, earlier, of_cluster
-
-        self.kept: dict[str, tuple[DatasetFile, ...]] = {}
-        """The files of earlier runs that stay, by table."""
+        self._dataset, self._part, self._earlier, self._conn_ids = dataset, part, earlier, conn_ids
 
     def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
-        batch by batch; none where there are no rows. Numbers of messages that are out of range are null."""
-        if "/" not in name:
-            part = self._part if self._of_cluster is None else self._of_cluster.part
-            if self._earlier is not None:
-                yield from _of_earlier(self._earlier.storage, self.kept.get(name, ()), columns)
-            yield from self._batches_of(name, part, columns)
-            return
-        messages = self._messages(f"{MESSAGES}/{name}", list(dict.fromkeys([*columns, "conn_id"])))
-        for batch in messages:
+        """The bucket's rows of a message (`JoinGroup/request`), batch by batch; none where there are no rows. Numbers
+        that are out of range are null."""
+        for batch in self._batches(f"{MESSAGES}/{name}", list(dict.fromkeys([*columns, "conn_id"]))):
             mine = batch
-            if self._of_cluster is not None:
-                mine = batch.filter(pc.is_in(batch.column("conn_id"), self._of_cluster.conn_ids))
+            if self._conn_ids is not None:
+                mine = batch.filter(pc.is_in(batch.column("conn_id"), self._conn_ids))
             yield checked_batch(mine.select(columns))
 
-    def _messages(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._earlier is not None:
             yield from self._earlier.batches(table, self._part, columns)
-        yield from self._batches_of(table, self._part, columns)
-
-    def _batches_of(self, table: str, part: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the files of this run."""
-        for each in (part, open_part(part)):
-            for path in TablePlace(self._dataset / table, each).files():
+        for part in (self._part, open_part(self._part)):
+            for path in TablePlace(self._dataset / table, part).files():
                 with pq.ParquetFile(path) as file:
                     yield from batches_of(file, columns)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterPart:
-    """The part of a bucket that is of one cluster. part: as of FinishedFiles, where the tables of the second pass are;
-    the messages of all clusters are in the bucket's own files. conn_ids: of its connections."""
-
-    part: str
-    conn_ids: pa.ChunkedArray
-
-
-def _of_earlier(storage: Storage, files: Iterable[DatasetFile], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        with open_parquet(storage, file) as opened:
-            yield from batches_of(opened, columns)

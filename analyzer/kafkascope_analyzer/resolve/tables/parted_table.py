@@ -53,7 +53,7 @@ class PartedTable:
 
     def __init__(self, bucket: Bucket, table: Table, spilled: Sequence[str], facts: RowFacts) -> None:
         self._bucket = bucket
-        self.parts = sorted({part for name in spilled for part in spilled_parts(bucket.spill, name)})
+        self.parts = spilled_parts(bucket.spill, spilled)
         keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
         if bucket.earlier is not None:
             settled = (part for part in self.parts if part != END)
