@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.resolve.servers.arrived_bytes import most_arrived
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import mark_unreported
 from kafkascope_analyzer.resolve.servers.run_union import Ints
@@ -47,7 +48,9 @@ class Again:
 def loss_rows(hosts: ServerHosts) -> pa.Table:
     """One row per stretch of time, host, server and direction in which packets were lost LEAST_LOSSES times or more:
     key, conn_id, host, sender, the first and the last packet that was sent again, how often that was, of how many
-    different segments, on how many connections, and the lengths of the shortest and the longest."""
+    different segments, on how many connections, the lengths of the shortest and the longest, and that of the longest
+    frame that arrived at once meanwhile (arrived_bytes): in the first half, as the last attempt may come as long after
+    the losses are over as they lasted (RFC 6298, 5.5)."""
     again = _gathered(hosts)
     n = len(again.conn)
     is_lost = np.zeros(n, np.bool_)
@@ -59,16 +62,33 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     order = np.lexsort((again.packet_no[lost], again.ts_ns[lost], subject))
     lost, subject = lost[order], subject[order]
     begins = np.append(True, (np.diff(subject) != 0) | (np.diff(again.ts_ns[lost]) > APART_NS))[: len(lost)]
+    begins &= ~_goes_on(again, lost)
     first = np.flatnonzero(begins)
     size = np.diff(np.append(first, len(lost)))
     chosen = size >= LEAST_LOSSES
     return _table(hosts, again, lost, (first[chosen], size[chosen]))
 
 
+def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:
+    """Whether a segment that had been sent again before each row was sent again by then or later: it had not arrived,
+    however long TCP waits between two attempts. Rows by subject, and in order of time within one."""
+    order = np.lexsort((np.arange(len(lost)), again.seq[lost], again.conn[lost], again.sender[lost]))
+    rows = lost[order]
+    same = np.flatnonzero(
+        np.all([np.diff(column[rows]) == 0 for column in (again.conn, again.sender, again.seq)], axis=0)
+    )
+    steps = np.zeros(len(lost) + 1, np.int64)
+    np.add.at(steps, order[same] + 1, 1)
+    np.add.at(steps, order[same + 1] + 1, -1)
+    return np.cumsum(steps[:-1]) > 0
+
+
 def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, Ints]) -> pa.Table:
     first, size = stretches
     at, until = lost[first], lost[first + size - 1]
     pair = hosts.pair[again.conn[at]]
+    half_ns = again.ts_ns[at] + (again.ts_ns[until] - again.ts_ns[at]) // 2
+    arrived = most_arrived(hosts, 2 * pair + again.sender[at], again.ts_ns[at], half_ns)
     inside = [lost[begin : begin + n] for begin, n in zip(first.tolist(), size.tolist(), strict=True)]
     return pa.table(
         {
@@ -85,6 +105,7 @@ def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, 
             "n_connections": pa.array([len(np.unique(again.conn[rows])) for rows in inside], pa.int64()),
             "least_bytes": pa.array([again.n_bytes[rows].min() for rows in inside], pa.int64()),
             "most_bytes": pa.array([again.n_bytes[rows].max() for rows in inside], pa.int64()),
+            "arrived_bytes": pa.array(arrived),
         }
     )
 

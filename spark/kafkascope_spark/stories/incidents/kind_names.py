@@ -10,6 +10,7 @@ INCIDENT_KINDS = (
     "zookeeper_session",
     "client_host",
     "path",
+    "mtu",
     "dead_flow",
     "replication",
     "listener",

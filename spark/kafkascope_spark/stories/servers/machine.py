@@ -6,6 +6,7 @@ host_silent  the host sends nothing to anybody, though the server sends again (h
 refusing   the host's connections are refused while others are served (refusing), or the process works (down)
 turned_away  the host's connections are accepted, and closed at once (turned_away)
 lossy      packets come, several of them late because they had to be sent again (lossy)
+mtu        long packets are lost, and shorter ones arrive (mtu)
 frozen     packets come, and nothing of the process, while somebody waits for it (frozen)
 flow_dead  one connection is dead, while others of the host work (dead_flow)
 slow       responses come, on several connections at once much later than usual (slow)

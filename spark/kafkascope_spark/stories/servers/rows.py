@@ -8,6 +8,7 @@ from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
@@ -30,10 +31,11 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     knows how long it was: it is left out."""
     down = down_stretches(server)
     absent = host_silent_stretches(server)
-    silent = silent_stretches(server, down)
+    mtu = mtu_stretches(server)
+    silent = list(without_mtu(silent_stretches(server, down), mtu))
     frozen = frozen_stretches(server, down + silent)
-    lossy = lossy_stretches(server, down + silent + frozen + absent)
-    bad = down + absent + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
+    lossy = lossy_stretches(server, down + silent + frozen + absent + mtu)
+    bad = down + absent + mtu + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += turned_away_stretches(server, bad)
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)

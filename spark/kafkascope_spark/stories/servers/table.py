@@ -11,6 +11,7 @@ StateName = Literal[
     "serving",
     "slow",
     "lossy",
+    "mtu",
     "flow_dead",
     "frozen",
     "down",
@@ -43,7 +44,7 @@ class BrokerState(StoryRow):
         "serving (it responds whenever it is asked), slow (for six seconds or more it took several times as long as "
         "usual for what it does by itself, while others did not; or several of its responses took ten times as long "
         "and 500 ms), lossy (packets between the two were lost several times at short intervals, and arrived when they "
-        "were sent again), "
+        "were sent again), mtu (all long packets were lost, while shorter ones arrived), "
         "flow_dead (nothing that was sent on a connection was acknowledged any more, while other connections of the "
         "two worked), "
         "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "

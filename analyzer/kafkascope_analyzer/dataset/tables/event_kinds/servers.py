@@ -77,6 +77,9 @@ class PacketLoss(Event):
     n_connections: Annotated[int, "connections on which that happened"]
     least_bytes: Annotated[int, "payload of the shortest of them"]
     most_bytes: Annotated[int, "payload of the longest of them"]
+    arrived_bytes: Annotated[
+        int, "the longest frame of the same sender that arrived at once meanwhile; 0 where fewer than three did"
+    ]
     first_ns: Annotated[int, "the first packet that was sent again"]
     first_packet_no: Annotated[int | None, "the packet of that"]
     last_ns: Annotated[int, "the last packet that was sent again"]

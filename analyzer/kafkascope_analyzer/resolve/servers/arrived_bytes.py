@@ -1,0 +1,67 @@
+"""How long the packets were that arrived between a host and a server while others were lost: where only long ones are
+lost, a link on the path takes no packets of their length (MTU)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
+from kafkascope_analyzer.resolve.servers.run_union import Ints
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.spill import read_spill
+
+PROMPT_NS = 1_000_000_000
+"""What was lost and sent again takes longer to be answered, if it was lost more than twice."""
+LEAST_ARRIVED = 3
+_COLUMNS = ["conn", "number", "ts_ns", "response_ns", "request_bytes", "response_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Frames that arrived at once: when they were sent, and how long they were. way: 2 * pair of ServerHosts, and 1
+    more for what the server sent."""
+
+    way: Ints
+    ts_ns: Ints
+    n_bytes: Ints
+
+
+def most_arrived(hosts: ServerHosts, way: Ints, first_ns: Ints, last_ns: Ints) -> Ints:
+    """Of each stretch of time on a way: the length of the longest frame that arrived at once in it; 0 where fewer than
+    LEAST_ARRIVED did."""
+    most, n = np.zeros(len(way), np.int64), np.zeros(len(way), np.int64)
+    if not len(way):
+        return most
+    for arrived in _arrived(hosts, np.isin(np.arange(2 * len(hosts.pair_server)), way)):
+        for at, (mine, begin, end) in enumerate(zip(way.tolist(), first_ns.tolist(), last_ns.tolist(), strict=True)):
+            inside = (arrived.way == mine) & (arrived.ts_ns > begin) & (arrived.ts_ns < end)
+            n[at] += np.count_nonzero(inside)
+            most[at] = max(most[at], arrived.n_bytes[inside].max(initial=0))
+    return np.where(n >= LEAST_ARRIVED, most, 0)
+
+
+def _arrived(hosts: ServerHosts, asked: NDArray[np.bool_]) -> Iterator[Arrived]:
+    """Requests that were answered at once, and responses after which the client sent its next request at once. asked:
+    of each way, whether it is asked for."""
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, "requests", _COLUMNS):
+            conn = rows["conn"].to_numpy() + first
+            sent, answered = int_column(rows, "ts_ns", 0), int_column(rows, "response_ns", 0)
+            way = 2 * hosts.pair[conn]
+            known = (way >= 0) & (answered > 0)
+            yield _taken(
+                way, sent, rows["request_bytes"].to_numpy(), known & asked[way] & (answered - sent <= PROMPT_NS)
+            )
+            order = np.lexsort((rows["number"].to_numpy(), conn))
+            following = np.zeros(len(conn), np.int64)
+            same = np.diff(conn[order]) == 0
+            following[order[:-1][same]] = sent[order[1:][same]]
+            soon = (following >= answered) & (following - answered <= PROMPT_NS)
+            size = int_column(rows, "response_bytes", 0)
+            yield _taken(way + 1, answered, size, known & asked[way + 1] & soon)
+
+
+def _taken(way: Ints, ts_ns: Ints, n_bytes: Ints, rows: NDArray[np.bool_]) -> Arrived:
+    return Arrived(way[rows], ts_ns[rows], n_bytes[rows])

@@ -1,0 +1,49 @@
+"""A path between a broker and some hosts that takes no long packets.
+
+Looks at segments that were sent again and again without an acknowledgment, all of them long, while shorter frames of
+the same sender arrived at once. Could be confused with a cut path, where nothing arrives, and with a path that loses
+packets at random, where short ones are lost too; proved by the lengths of both.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.observed import Observed, address
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return (
+        f"Long packets between {listed(sorted(failure.hosts))} and {failure.subject} were lost {times.of(failure)}, "
+        "however often they were sent again, while shorter ones arrived: a link between the two takes no packets of "
+        "that length (MTU)"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+    hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
+    server = address(failure.server).rpartition(":")[0]
+    yield (
+        f"Look for a link with a smaller MTU between {hosts} and {failure.server or failure.subject} (a tunnel, VPN or "
+        "overlay network), and for a firewall that drops ICMP `fragmentation needed`. To check, from one of the hosts: "
+        f"tracepath -n {server}"
+    )
+    yield (
+        "Let ICMP type 3 code 4 pass, or set the MTU of the interfaces, or the MSS of connections on that way, to what "
+        "the link takes; net.ipv4.tcp_mtu_probing=1 lets hosts find it by themselves."
+    )
+
+
+MTU = Kind(
+    "mtu",
+    "long packets lost on the path",
+    plural="paths that lose long packets",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="path",
+    states=frozenset({"mtu"}),
+    of_path=True,
+)
