@@ -7,6 +7,7 @@ import pytest
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
 from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
 from kafkascope_spark.stories.servers.record import ServerRecord
 from kafkascope_spark.stories.servers.stretch import Stretch
 
@@ -42,3 +43,20 @@ def test_segments_that_arrive_when_they_are_sent_again_are_lost_and_no_dead_conn
 def test_other_states_explain_more() -> None:
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1)
     assert not dead_flow_stretches(record(LOSS, others=(1, 30)), [silent])
+
+
+LONG = replace(LOSS, n_lost=9, n_segments=2, least_bytes=1_448, most_bytes=1_448, arrived_bytes=512)
+
+
+def test_where_only_long_packets_are_lost_a_link_takes_none_of_their_length() -> None:
+    (found,) = mtu_stretches(record(LONG, others=None))
+    assert (found.state, found.begin, found.end) == ("mtu", Moment(10 * S, 100), Moment(17 * S, 106))
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(12 * S, 120), True, 1)
+    assert not list(without_mtu([silent], [found]))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"arrived_bytes": 0}, {"arrived_bytes": 2_000}, {"least_bytes": 230}, {"n_segments": 5}]
+)
+def test_where_short_ones_are_lost_too_or_long_ones_arrive_it_does(changed: dict[str, int]) -> None:
+    assert not mtu_stretches(record(replace(LONG, **changed), others=None))
