@@ -22,6 +22,8 @@ def fault_of(failure: Failure) -> Fault:
     if not failure.states:
         return Fault()
     fault = _of_states(failure.states)
+    if failure.reopened_ns is not None:
+        fault = replace(fault, end_ns=failure.reopened_ns)
     if failure.closed_ns is None:
         return fault
     return replace(fault, start_after_ns=failure.start_ns - NOTICED_NS, start_ns=failure.start_ns)

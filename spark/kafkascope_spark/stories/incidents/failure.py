@@ -146,6 +146,8 @@ class Failure:
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
     rebalances: list[RebalanceRow] = field(default_factory=list)
+    reopened_ns: int | None = None
+    """Of a broker that restarted: when it opened its next ZooKeeper session, where that shows first that it is back."""
     left_open: list[TransactionRow] = field(default_factory=list)
     """Of clients that died: the transactions that they left open."""
     session: EndedSession | None = None

@@ -83,7 +83,18 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
             if first is not None:
                 given.add(first[0])
                 failure.session = first[1]
+                _end_where_reopened(failure, first[1])
     return [session for place, session in enumerate(sessions) if place not in given]
+
+
+def _end_where_reopened(failure: Failure, session: EndedSession) -> None:
+    """A broker that was down works again when it opens its next session, where nobody was refused after that: it
+    registers before it serves."""
+    back_ns = session.reopened_ns
+    if back_ns is None or not failure.kind.restarts or back_ns < max(state.shown_to_ns for state in failure.states):
+        return
+    if failure.end_ns is None or back_ns < failure.end_ns:
+        failure.end_ns = failure.reopened_ns = back_ns
 
 
 def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:

@@ -112,12 +112,12 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
-    """The first payload to anybody, or the first on any port of the process after the last connection that failed, as
-    nobody may need this port for long. Where nobody came back: the first payload of the process to another server."""
+    """The first payload to anybody; or, as nobody may need this port for long, the first that the process sends after
+    the last connection that failed: on any of its ports, or to another server, as it does when it starts."""
     failed = max(each.ended for lost in hosts.values() for each in lost)
     elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
-    served = min((moment for moment in (gap.after, elsewhere) if moment is not None), default=None)
-    return served or _process_back(server, begin, failed)
+    signs = (gap.after, elsewhere, _process_back(server, begin, failed))
+    return min((moment for moment in signs if moment is not None), default=None)
 
 
 def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:

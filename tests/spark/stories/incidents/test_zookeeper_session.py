@@ -90,6 +90,16 @@ def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[Brok
     assert incident["advice"].startswith("It shut down in order, as for a restart. Restart brokers one at a time")
 
 
+@pytest.mark.parametrize(("refused", "back"), [(12, 20), (25, 30)], ids=["no longer refused", "still refused"])
+def test_a_broker_that_opens_its_next_session_is_back(
+    killed_broker: list[BrokerState], refused: int, back: int
+) -> None:
+    states = [replace(row, shown_to_ns=refused * NS) for row in killed_broker]
+    reopened = session(2, 4, 10, reopened_ns=20 * NS)
+    (incident,) = incidents_of({"broker_state": states, "zookeeper_session": [reopened]})
+    assert (incident["fault_end_after_ns"], incident["fault_end_ns"]) == (refused * NS, back * NS)
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -69,12 +69,12 @@ def test_healthy_brokers_serve(name, states_of):
 def test_a_killed_broker_is_down_to_everybody(states_of):
     """Node 3 is killed with SIGKILL and started again; leaders return to it later."""
     rows = bad(states_of("leader_move"))
-    killed, started = times_of("leader_move", "broker_killed", "broker_started")[:2]
+    killed, starting = times_of("leader_move", "broker_killed", "broker_starting")[:2]
     assert {(row.node_id, row.server_ip, row.state) for row in rows} == {(3, "10.77.0.13", "down")}
     clients = [row for row in rows if row.server_port == 9092]
     assert {row.host_kind for row in clients} == {"client", "broker"}
     assert all(abs(row.from_ns - killed) < NEAR_NS for row in clients)
-    assert all(row.to_ns > started for row in clients)
+    assert all(row.to_ns > starting for row in clients)
     assert all(list(row.packets) == sorted(row.packets) and row.n_waiting > 0 for row in rows)
 
 
@@ -129,7 +129,7 @@ def test_a_process_that_runs_at_a_fifth_of_its_speed_is_slow_to_everybody(states
 @pytest.mark.parametrize(
     ("name", "begun", "over"),
     [
-        ("leader_move", "broker_killed", "broker_started"),
+        ("leader_move", "broker_killed", "broker_starting"),
         ("pieces/path_cut", "path_cut", "path_restored"),
         ("pieces/lossy_path", "path_lossy", "path_restored"),
         ("pieces/slow_broker", "broker_slowed", "broker_full_speed"),
