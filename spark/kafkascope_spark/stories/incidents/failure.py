@@ -82,6 +82,9 @@ class Kind:
     """Whether clients failed, and not the cluster."""
     of_members: bool = False
     """Whether members of groups failed: its errors say that they lost their place."""
+    is_replaced: bool = False
+    """Whether another process does the work of the clients that failed for good: what it cost is how long their groups
+    waited for that."""
     between_brokers: bool = False
     """Whether brokers did not reach each other: clients wait for their replicas."""
     by_session: bool = False

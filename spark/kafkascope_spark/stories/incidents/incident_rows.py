@@ -108,7 +108,8 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
-    if any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries):
+    failed_for_good = any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries)
+    if failed_for_good and not failure.kind.is_replaced:
         return "error"
     if failure.misuse is not None and failure.misuse.unserved:
         return "error"
@@ -119,7 +120,7 @@ def severity_of(failure: Failure) -> str:
     if failure.is_routine:
         return "info"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
-    is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0
+    is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0 or failed_for_good
     return "warning" if is_felt else "info"
 
 

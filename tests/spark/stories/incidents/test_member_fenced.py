@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope_spark.stories.incidents.incident_rows import advice_of
+from kafkascope_spark.stories.incidents.incident_rows import advice_of, severity_of
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.other_failures import of_errors
 from kafkascope_spark.stories.incidents.sentences import sentence_of
@@ -18,6 +18,16 @@ def test_a_fenced_static_member_is_no_slow_one(recovery, error):
     assert error in sentence
     assert "Two processes use one group.instance.id" in advice
     assert "session.timeout.ms" not in advice
+
+
+@pytest.mark.parametrize(("waited", "severity"), [(None, "warning"), (4, "warning"), (12, "error")])
+def test_a_fenced_member_costs_what_its_group_waited(recovery, stall, waited, severity):
+    """The other process with its group.instance.id reads its partitions."""
+    fenced = {"resource_kind": "group", "resource": "orders-app", "outcome": "fatal"}
+    (failure,) = of_errors([recovery("FENCED_INSTANCE_ID", 21, 1, 5, None, **fenced)])
+    if waited is not None:
+        failure.stalls.append(stall("consume", 21, 1, 5, 5 + waited, group_id="orders-app"))
+    assert severity_of(failure) == severity
 
 
 def test_a_member_that_was_removed_is_not_fenced(recovery):

@@ -50,5 +50,6 @@ MEMBER_FENCED = Kind(
     place="group",
     errors=FENCED_INSTANCE,
     of_members=True,
+    is_replaced=True,
     complete=_complete,
 )
