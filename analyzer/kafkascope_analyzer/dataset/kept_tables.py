@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 
 MOST_KEPT_ROWS = 20_000
 """Rows of a table that is kept: some 10 MB of requests, 50 MB of connections with many roles."""
@@ -34,6 +35,10 @@ class KeptTables(Dataset):
             with self._reading(name):
                 self._kept[name] = source.to_table(use_threads=False)
         return ds.dataset(self._kept[name])
+
+    def _read_of(self, name: str, source: Any, only: Any) -> list[DatasetFile]:
+        """None for a table in memory, whose files were checked when they were read."""
+        return [] if name in self._kept else Dataset._read_of(self, name, source, only)
 
 
 def kept(dataset: Dataset) -> KeptTables:
