@@ -134,6 +134,8 @@ class Failure:
     """All addresses at which it failed: of a listener one for each broker, `server` among them."""
     hosts: frozenset[str] = frozenset()
     error_names: set[str] = field(default_factory=set)
+    messages: list[str] = field(default_factory=list)
+    """What brokers wrote beside the errors of the recoveries, the most frequent first."""
     states: list[BrokerState] = field(default_factory=list)
     """Rows of broker_states that show it."""
     stalls: list[Stall] = field(default_factory=list)

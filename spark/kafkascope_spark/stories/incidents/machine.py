@@ -28,6 +28,7 @@ from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controll
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.died_clients import died_clients
+from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
@@ -224,6 +225,7 @@ class Incidents:
         )
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
+        self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))
         of_cluster = self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         for cluster in of_cluster:

@@ -3,6 +3,7 @@
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.error_messages import quoted
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.texts import expiry
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
@@ -19,7 +20,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
     impact = f"{_impact(failure, end_ns, times)}{_earlier(failure)}"
-    return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{_doubt(failure)}"
+    return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{_doubt(failure)}{quoted(failure)}"
 
 
 def how_known(failure: Failure) -> str:

@@ -21,7 +21,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
-from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
@@ -82,6 +82,15 @@ class RequestPackets(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class _Message(Row):
+    """What a broker wrote beside an error."""
+
+    TABLE: ClassVar[Table] = ERRORS
+    request_id: str
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sighting:
     """What a packet shows of the successor of a lost leader: a replica follows it, a client is told of it (named), or
     it serves a client. node_id: the successor."""
@@ -115,6 +124,17 @@ class Packets:
             return {}
         rows = read(self._dataset, RequestPackets, one_of("request_id", sorted(request_ids)))
         return {row.request_id: row for row in rows}
+
+    def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
+        """What brokers wrote beside the errors of these requests, by request. Raises UsageError where a table cannot be
+        read."""
+        found: dict[str, list[str]] = defaultdict(list)
+        if self._dataset is not None and request_ids:
+            chosen = one_of("request_id", sorted(request_ids)) & ds.field("message").is_valid()
+            for row in read(self._dataset, _Message, chosen):
+                if row.message and row.message not in found[row.request_id]:
+                    found[row.request_id].append(row.message)
+        return found
 
     def sightings(self, losses: Sequence[Loss]) -> dict[Loss, list[Sighting]]:
         """What is seen of the successors of lost leaders, in order of time. Raises UsageError where a table cannot be

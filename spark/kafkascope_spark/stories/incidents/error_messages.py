@@ -1,0 +1,30 @@
+"""What brokers wrote beside their error codes: the message of an error often names what the code does not, such as the
+error that a leader met itself when it asked another broker."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.failure import Failure
+
+MOST_MESSAGES = 2
+MOST_CHARACTERS = 200
+
+
+def give_messages(failures: Iterable[Failure], packets: Packets) -> None:
+    """Gives each failure the messages of the errors that its clients got, the most frequent first."""
+    proofs = {f: list(dict.fromkeys(i for row in f.recoveries for i in row.evidence)) for f in failures if f.recoveries}
+    found = packets.error_messages({request_id for ids in proofs.values() for request_id in ids})
+    for failure, request_ids in proofs.items():
+        counts = Counter(message for i in request_ids for message in found.get(i, ()))
+        failure.messages = sorted(counts, key=lambda message: (-counts[message], message))
+
+
+def quoted(failure: Failure) -> str:
+    """The messages as a sentence; empty where there are none."""
+    shown = [f'"{_cut(message).removesuffix(".")}"' for message in failure.messages[:MOST_MESSAGES]]
+    return f" Brokers said: {', '.join(shown)}." if shown else ""
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MOST_CHARACTERS else f"{message[:MOST_CHARACTERS]}…"

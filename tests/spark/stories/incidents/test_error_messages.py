@@ -1,0 +1,50 @@
+"""What brokers wrote beside their errors, in the sentence of the incident."""
+
+from collections.abc import Collection
+
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.error_messages import MOST_CHARACTERS, give_messages, quoted
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
+
+from .conftest import NS, MakeRow, MakeState
+
+UNVERIFIED = "Unable to verify the partition has been added to the transaction. Underlying error: NETWORK_EXCEPTION"
+
+
+class Written(Packets):
+    """Has these messages by request."""
+
+    def __init__(self, **messages: str) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
+        return {i: [self._messages[i]] for i in request_ids if i in self._messages}
+
+
+def test_a_refused_write_belongs_to_the_coordinator_that_was_away(state: MakeState, recovery: MakeRow) -> None:
+    """Node 2 coordinates the transaction and is down; node 1 cannot ask it, and refuses a write that it leads."""
+    refused = recovery("NOT_ENOUGH_REPLICAS", 21, 1, 6, 9, evidence=("produce-7",))
+    machine = Incidents(0, packets=Written(**{"produce-7": UNVERIFIED}))
+    for host in (21, 22):
+        for row in (state(2, host, "serving", 0, 5), state(2, host, "down", 5, 20), state(1, host, "serving", 0, 60)):
+            machine.take(row)
+    machine.take(refused)
+    (incident,) = (row for row in machine.finish() if isinstance(row, IncidentRow))
+    assert (incident.kind, incident.node_id) == ("broker_down", 2)
+    assert incident.sentence.endswith(f' Brokers said: "{UNVERIFIED}".')
+    assert "min.insync.replicas" not in incident.advice
+
+
+def test_the_most_frequent_messages_are_quoted(recovery: MakeRow) -> None:
+    failure = Failure(LEADER_MOVE, "orders-0", 5 * NS, 8 * NS)
+    for at, ids in enumerate((("a", "b"), ("c",), ("d",))):
+        failure.take_recovery(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, at, 9, evidence=ids))
+    give_messages([failure], Written(a="Moved.", b="x" * 300, c="Moved.", d="Rare."))
+    assert quoted(failure) == ' Brokers said: "Moved", "Rare".'
+    failure.messages = ["x" * 300]
+    assert quoted(failure) == f' Brokers said: "{"x" * MOST_CHARACTERS}…".'
+    assert quoted(Failure(LEADER_MOVE, "orders-0", 5 * NS, 8 * NS)) == ""
