@@ -40,7 +40,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "What followed: 1 incident. The leader of clicks-0 moved from node 1 to node 2 (incident-2).",
         "What followed: 4 recoveries from errors.",
         "00:05.000 svc: NOT_LEADER_OR_FOLLOWER on clicks-3, recovered after 103 ms (p1:r3).",
-        "What to change: Look at the host of node 1.",
+        "What to change, operator of the brokers: Look at the host of node 1.",
         "Shown by: no segment came.",
         "Produce to unknown node [packets 31 and 32] was answered after 10.0 ms with NOT_LEADER_OR_FOLLOWER.",
         "--incident incident-1 -o incident-1.pcapng",

@@ -320,7 +320,12 @@ def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> N
         plain = page.replace("`", "")
         for words in ("4.00 s", "5.00 s", "00:04.990", "still waiting", "svc", incident["followed_text"]):
             assert words in plain, (name, words)
-        for words in (incident["advice"], incident["packets"], incident["wireshark"], "--incident incident-1"):
+        for words in (
+            incident["actions"][0]["text"],
+            incident["packets"],
+            incident["wireshark"],
+            "--incident incident-1",
+        ):
             assert words in plain, (name, words)
 
 

@@ -29,7 +29,7 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
         sentences.append(f"It followed from {root.incident_id}: {title_of(root)}.")
     sentences += _who_stalled(incident, family, overview.facts)
     sentences += _followed(incident, overview.findings)
-    sentences += [f"What to change: {incident.advice}"] if incident.advice else []
+    sentences += [f"What to change, {action.owner}: {action.text}" for action in incident.actions]
     sentences += [f"Shown by: {incident.how_known}."] if incident.how_known else []
     many = overview.facts.n_files > 1
     sentences += proof_sentences(incident.evidence, incident.n_evidence, several_files=many)

@@ -19,7 +19,7 @@ from kafkascope_analyzer.report.formatting import LONGEST_PROSE, safe, visible
 LEVEL = 6
 _PROSE = ["sentence", "advice", "title", "trigger_why", "why_not", "details", "how_known", "sentences", "followed_text"]
 _PROSE += ["routine_text", "packets", "text", "cut", "wireshark", "explain", "ended", "in_short", "slowest_text"]
-_PROSE += ["heading", "facts", "lines", "held_back_text", "unread", "trouble"]
+_PROSE += ["heading", "facts", "lines", "held_back_text", "unread", "trouble", "owner", "what", "when"]
 _ALIGNED = 8
 """Columns begin at multiples of this, so that the page can lay typed arrays over the bytes."""
 _KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float64": "f64"}

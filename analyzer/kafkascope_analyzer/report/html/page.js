@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 af87abab422b1d3e7ec6dce749fa53062d1639e8d11087f230b83924c0226a40; lines below: sha256 89f552d1522b1334cf80ed76af538d0e94075db9d1fec4fb78083265a9261b0e
+// Made by `make page`. Sources: sha256 b1e46635a0e5fc3e52a6a679752fe5363039c6e6e0e3ec1c5d0a8877d4621859; lines below: sha256 e8e41e533428282948591763137cea985c86812af3035c3b249a66f57b19a9c8
 "use strict";
 (() => {
   // facts/data.ts
@@ -3498,7 +3498,7 @@
       courseTable(incident),
       incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
       followedBlock(incident),
-      incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
+      incident.actions.map((one) => el("p", {}, el("strong", {}, `What to do, ${one.owner}: `), one.text)),
       incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
       el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, incident.incident_id)),
       details(

@@ -87,8 +87,7 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
     yield from (f"- restart: {prose(restart)}" for restart in incident.restarts)
     if incident.followed_text:
         yield f"- what followed: {prose(incident.followed_text)}"
-    if incident.advice:
-        yield f"- do: {prose(sentence(incident.advice))}"
+    yield from (f"- {prose(action.owner)}: {prose(sentence(action.text))}" for action in incident.actions)
     if incident.how_known:
         yield f"- shown by: {prose(sentence(incident.how_known))}"
     yield f"- {_proof(incident.packets, incident.incident_id)}"

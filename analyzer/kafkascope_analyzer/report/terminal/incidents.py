@@ -103,8 +103,8 @@ def incident_lines(
         yield line(("restart: ", "bold"), restart, indent=INDENT)
     if incident.followed_text:
         yield line(("what followed: ", "bold"), incident.followed_text, indent=INDENT)
-    if incident.advice:
-        yield line(("do: ", "bold"), sentence(incident.advice), indent=INDENT)
+    for action in incident.actions:
+        yield line((f"{action.owner}: ", "bold"), sentence(action.text), indent=INDENT)
     if incident.how_known:
         yield line((f"shown by: {sentence(incident.how_known)}", "dim"), indent=INDENT)
     packets = f"{incident.packets} · " if incident.packets else ""

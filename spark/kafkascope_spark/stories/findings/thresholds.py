@@ -79,3 +79,8 @@ LATE_COMMIT_MS = 5_000
 """auto.commit.interval.ms (default 5 s): a consumer that keeps up commits what it has fetched within it."""
 LATE_COMMITS = 3
 """Slices of time with such commits: one or two follow each rebalance and each pause."""
+BEHIND_POLL_MS = 100
+"""A request that waits so long for another one's response is slow by that alone: brokers answer commits and heartbeats
+within some milliseconds."""
+BEHIND_POLLS = 20
+"""Fewer such requests show no habit: some come together in each rebalance and each move of a leader."""

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
+from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
@@ -58,7 +59,7 @@ class Kind:
     """What they call several of them, where that is something else."""
     sentence: "Callable[[Failure, Times], str]"
     """What failed, from when to when."""
-    advice: "Callable[[Failure, Observed], Iterable[str]]"
+    advice: "Callable[[Failure, Observed], Iterable[Action]]"
     """What to change, in parts."""
     known: str
     """What in the capture shows it."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
+from kafkascope_spark.stories.incidents.actions import Action, as_text, one_for_each_owner
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.harm import harm_of
@@ -51,6 +52,7 @@ def incident_row(
         family_severity=severity,
         sentence=sentence_of(failure, end_ns(failure), start_ns),
         advice=advice_of(failure, observed),
+        actions=actions_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
@@ -63,9 +65,14 @@ def incident_row(
     )
 
 
+def actions_of(failure: Failure, observed: Observed) -> tuple[Action, ...]:
+    """What each owner should do."""
+    return tuple(one_for_each_owner(failure.kind.advice(failure, observed)))
+
+
 def advice_of(failure: Failure, observed: Observed) -> str:
     """What to change."""
-    return " ".join(part for part in failure.kind.advice(failure, observed) if part)
+    return as_text(actions_of(failure, observed))
 
 
 def client_fault(failure: Failure) -> str | None:

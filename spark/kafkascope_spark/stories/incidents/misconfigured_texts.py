@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
@@ -48,7 +49,7 @@ def misuse_known(misuse: Misuse) -> str:
     return "connections that brokers closed without serving them, and those that they served at the same address"
 
 
-def what_fits(misuse: Misuse, observed: Observed) -> Iterable[str]:
+def what_fits(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     """What to change."""
     yield from _ADVICE[misuse.cause](misuse, observed)
 
@@ -57,21 +58,23 @@ def _mechanisms(misuse: Misuse) -> list[str]:
     return sorted({use.outcome.mechanism for use in misuse.uses if use.outcome.mechanism is not None})
 
 
-def _http(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
-    yield (
+def _http(_misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+    yield clients(
         "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; to "
         "check a port of Kafka use a TCP check."
     )
 
 
-def _protocol(misuse: Misuse, observed: Observed) -> Iterable[str]:
+def _protocol(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     """The security protocol that the listener takes; or another listener."""
     names = f"{setting('security', observed.libraries)} to {' or '.join(_fitting(misuse))}"
     more = ""
     if misuse.cause == "without_sasl":
         others = f" (others use {listed(misuse.mechanisms)} there)" if misuse.mechanisms else ""
         more = f", and {settings(('mechanism', 'credentials'), observed.libraries)}{others}"
-    yield f"In these clients set {names}, which {place_of(misuse)} takes{more}; {_or_elsewhere(misuse, observed)}"
+    yield clients(
+        f"In these clients set {names}, which {place_of(misuse)} takes{more}; {_or_elsewhere(misuse, observed)}"
+    )
 
 
 def _fitting(misuse: Misuse) -> list[str]:
@@ -95,52 +98,54 @@ def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
     return f"or give them a listener for {spoken} ({bootstrap}); the capture shows none that serves clients."
 
 
-def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[str]:
+def _mechanism(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     others = f", as {listed(misuse.mechanisms)}, which others use there," if misuse.mechanisms else ""
-    yield (
+    yield clients(
         f"Set {setting('mechanism', observed.libraries)} of these clients (now {listed(_mechanisms(misuse))}) to one "
         f"that the listener has{others} or add theirs to sasl.enabled.mechanisms of the brokers."
     )
 
 
-def _credentials(misuse: Misuse, observed: Observed) -> Iterable[str]:
+def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     mechanisms = _mechanisms(misuse)
     users = sorted({client.principal for client in observed.clients if client.principal})
     who = f" of {listed(users)}" if users else ""
-    yield (
+    yield clients(
         f"Correct user name and password{who} in these clients: {setting('credentials', observed.libraries)}; or let "
         f"the brokers know them (mechanism {listed(mechanisms)})."
     )
     scram = [mechanism for mechanism in mechanisms if mechanism.startswith("SCRAM")]
     if scram:
-        yield f"Users that they know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users."
+        yield clients(
+            f"Users that they know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users."
+        )
         commands = [
             f"kafka-configs.sh {observed.tool} --alter --add-config '{mechanism}=[password=PASSWORD]' "
             f"--entity-type users --entity-name {shlex.quote(user.removeprefix('User:'))}"
             for user in users
             for mechanism in scram
         ]
-        yield f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else ""
+        yield clients(f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else "")
 
 
-def _before_login(misuse: Misuse, observed: Observed) -> Iterable[str]:
+def _before_login(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     users = sorted({client.principal for client in observed.clients if client.principal})
     as_whom = f" as {listed(users)}" if users else ""
-    yield (
+    yield clients(
         f"No setting is missing: on other connections {clients_of(misuse)} authenticates{as_whom}, and is served. To "
         "send requests on a new connection before that is a bug of the client: update its library, or report it to "
         "those who make it."
     )
 
 
-def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[str]:
-    yield (
+def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+    yield clients(
         "Upgrade these clients to a release that authenticates again as brokers ask for it (KIP-368), or set "
         "connections.max.reauth.ms of the brokers to 0."
     )
 
 
-_ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[str]]] = {
+_ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "http": _http,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
     "before_login": _before_login,

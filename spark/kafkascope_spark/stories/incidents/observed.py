@@ -76,6 +76,10 @@ class Observed:
             return f"--bootstrap-server {plain or _first(self._serving, self._failure.servers) or NO_SERVER}"
         return f"--bootstrap-server {secured} --command-config CLIENT.properties"
 
+    def names_of_library(self, library: str) -> list[str]:
+        """What the clients of the library are called."""
+        return names_of((row.client_id, row.client_ip) for row in self.clients if row.library == library)
+
     def given_up_ms(self, library: str) -> int | None:
         """The longest time after which clients of the library gave up a request without a response."""
         mine = {client.client_instance_id for client in self.clients if client.library == library}

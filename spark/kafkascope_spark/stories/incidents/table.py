@@ -5,6 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from kafkascope_analyzer.dataset.row_types import I32, NS, TIME, StoryRow, declares
 from kafkascope_spark.stories.findings.table import SEVERITIES
+from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
 
 Place = Literal[
@@ -116,7 +117,8 @@ class IncidentRow(StoryRow):
         "from that one",
     ]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
-    advice: Annotated[str, "what to change, with the values that were seen"]
+    advice: Annotated[str, "what to change, with the values that were seen: the actions as one text"]
+    actions: Annotated[tuple[Action, ...], "what each owner should do, one for each, the first the most important"]
     clients: Annotated[tuple[str, ...], "client instances that stalled or had to recover, sorted"]
     n_stalls: Annotated[int, "stalls that belong to it"]
     earlier_stalls: Annotated[

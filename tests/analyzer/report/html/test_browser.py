@@ -38,7 +38,7 @@ def test_opens_and_answers_what_failed_who_stalled_and_for_how_long(opened, real
     )
     assert output[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 04:28:47.270 3.90 s ✓ over")
     body = incident.first.inner_text()
-    assert "What to do: Look at the log of node 3 (10.77.0.13:9092)" in body
+    assert "What to do, operator of the brokers: Look at the log of node 3 (10.77.0.13:9092)" in body
     commands = page.locator(".commands").inner_text()
     cut = re.search(r"kafkascope cut leader_move.kscope --incident (incident-[0-9a-f]{16}) -o \1.pcapng", commands)
     assert cut

@@ -45,6 +45,22 @@ def answered(packet_no: int, *, late: bool = False) -> dict[str, Any]:
     return {"response_packet_no": packet_no, "response_ns": 20 * S + packet_no, "out_of_order": late, "capture_id": 0}
 
 
+def behind_polls(n: int, *, queued_ms: int, own_ms: int = 1) -> dict[str, Any]:
+    """A consumer that sends a commit behind each Fetch, which waits for records for up to 500 ms."""
+    rows = []
+    for i in range(n):
+        begin, fetched = (i + 1) * 10 * S, (i + 1) * 10 * S + (queued_ms + 5) * MS
+        poll = {"api_name": "Fetch", "ts_ns": begin, "response_ns": fetched, "latency_us": (queued_ms + 5) * 1_000}
+        poll |= {"max_wait_ms": 500, "queued_us": 0, "broker_us": (queued_ms + 5) * 1_000}
+        commit = {"api_name": "OffsetCommit", "ts_ns": begin + 5 * MS, "response_ns": fetched + own_ms * MS}
+        commit |= {"queued_us": queued_ms * 1_000, "broker_us": own_ms * 1_000}
+        commit |= {"latency_us": (queued_ms + own_ms) * 1_000}
+        for k, row in enumerate((poll, commit)):
+            packets = {"request_packet_no": 10 * i + k + 1, "response_packet_no": 10 * i + k + 3}
+            rows.append({**row, **packets, "request_id": f"c1-{2 * i + k}", "conn_id": "c1"})
+    return {"clients": [{**ONE, "kind": "consumer"}], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
 def broken(**changes: Any) -> dict[str, Any]:
     episode = {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3", "c2"], **changes}
     return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
@@ -311,6 +327,10 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"responses_out_of_order"},
     ),
+    "commits behind a long poll": (behind_polls(20, queued_ms=495), {"behind_long_poll"}),
+    "few commits behind a long poll": (behind_polls(19, queued_ms=495), set()),
+    "commits that wait for a broker that was late": (behind_polls(20, queued_ms=3_000), set()),
+    "commits that the broker itself takes long for": (behind_polls(20, queued_ms=200, own_ms=300), set()),
     "answered in order": (
         {
             "clients": [ONE],

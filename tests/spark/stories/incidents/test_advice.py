@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_spark.stories.incidents.actions import as_text, brokers, clients, network, one_for_each_owner
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import advice_of
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
@@ -69,8 +70,8 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
 def test_each_library_of_several_is_named(silent_broker: list[BrokerState], stall: MakeStall, client: MakeRow) -> None:
     stalls = [stall("produce", 21, 2, 5, 14), stall("produce", 22, 2, 5, 14)]
     text = advice(silent_broker, stalls, clients=[client(21), client(22, "kafkajs")])
-    assert "request.timeout.ms (Java, default 30000), requestTimeout (kafkajs, default 30000)" in text
-    assert "connectionTimeout (kafkajs, default 1000)" in text
+    assert "request.timeout.ms (default 30000)" in text
+    assert "requestTimeout (kafkajs, default 30000) and connectionTimeout (kafkajs, default 1000)" in text
 
 
 def test_java_names_stand_where_the_library_is_unknown(
@@ -98,7 +99,24 @@ def test_how_long_requests_were_waited_for_is_named(
     given_up = recovery("REQUEST_UNANSWERED", 21, 2, 15.5, 21, failing_ns=6_000_000_000, resource_kind="connection")
     text = advice(silent_broker, [], [given_up], clients=[client(21, "sarama")])
     assert "Net.ReadTimeout (sarama, default 30 s)" in text
-    assert "given up by sarama clients after 9.50 s" in text
+    assert "now they gave up a request after 9.50 s" in text
+
+
+def test_each_owner_has_one_action_and_clients_one_for_each_library() -> None:
+    parts = [
+        brokers("Look."),
+        clients("Lower a.", "Java: x"),
+        brokers("Wait."),
+        clients("Lower b.", "Java: x"),
+        network(""),
+    ]
+    actions = list(one_for_each_owner([*parts, clients("Lower c.", "sarama: y")]))
+    assert [(one.owner, one.who, one.text) for one in actions] == [
+        ("brokers", None, "Look. Wait."),
+        ("clients", "Java: x", "Lower a. Lower b."),
+        ("clients", "sarama: y", "Lower c."),
+    ]
+    assert as_text(actions) == "Look. Wait. Lower a. Lower b. Lower c."
 
 
 def test_a_member_that_died_and_one_that_paused_need_other_timeouts(

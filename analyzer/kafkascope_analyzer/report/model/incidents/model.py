@@ -99,6 +99,14 @@ class Consequence:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerAction:
+    """What one owner should do."""
+
+    owner: Annotated[str, "who: operator of the brokers, operator of the network, owner of clients of a library"]
+    text: Annotated[str, "what to do, with the values that were seen"]
+
+
+@dataclass(frozen=True, slots=True)
 class CourseLine:
     """A step in the course of a failure, with the packet that shows it."""
 
@@ -121,7 +129,7 @@ class Incident:
     hosts: Annotated[tuple[str, ...], "hosts that were cut from the broker; empty where everybody was"]
     title: Annotated[str, "what failed, in a few words"]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
-    advice: Annotated[str, "what to change"]
+    actions: Annotated[tuple[OwnerAction, ...], "what each owner should do, one for each"]
     how_known: Annotated[str, "what in the capture shows it"]
     start_ns: Annotated[int, "when it failed"]
     end_ns: Annotated[

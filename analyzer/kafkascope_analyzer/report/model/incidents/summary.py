@@ -22,12 +22,14 @@ from kafkascope_analyzer.report.model.incidents.model import (
     CourseLine,
     Incident,
     Incidents,
+    OwnerAction,
     Summary,
 )
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
 from kafkascope_analyzer.report.model.moments import at_text, from_to_text
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
+from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS
 from kafkascope_spark.stories.incidents.kinds import words_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -152,7 +154,7 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         hosts=root.hosts,
         title=title_of(root),
         sentence=visible(root.sentence),
-        advice=visible(root.advice),
+        actions=actions_of(root),
         how_known=visible(root.how_known),
         start_ns=family.start_ns,
         end_ns=family.end_ns,
@@ -187,6 +189,23 @@ def _course(root: IncidentRow, facts: Facts) -> Iterator[CourseLine]:
     for step in root.course:
         at, of_day = clock(step.ts_ns - facts.start_ns), time_of_day(step.ts_ns)
         yield CourseLine(step.step.replace("_", " "), at, of_day, step.ts_ns, step.packet_no, visible(step.what or ""))
+
+
+_OWNERS = {
+    "brokers": "operator of the brokers",
+    "network": "operator of the network",
+    "clients": "owner of the clients",
+}
+
+
+def actions_of(incident: IncidentRow) -> tuple[OwnerAction, ...]:
+    """What each owner should do, with the owner in words."""
+    return tuple(OwnerAction(_owner(action), visible(action.text)) for action in incident.actions)
+
+
+def _owner(action: Action) -> str:
+    """`operator of the brokers`, `owner of the clients (librdkafka: worker-3)`."""
+    return _OWNERS[action.owner] + (f" ({safe(action.who)})" if action.who else "")
 
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:

@@ -11,6 +11,7 @@ from kafkascope_analyzer.report.model.incidents.model import (
     Headline,
     Incident,
     Incidents,
+    OwnerAction,
     Wait,
 )
 from kafkascope_analyzer.report.model.incidents.state_grid import GridHost, GridServer, GridStretch, StateGrid
@@ -79,6 +80,15 @@ class PageMoment(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class PageOwnerAction(Part):
+    """What one owner should do."""
+
+    SOURCE: ClassVar[type] = OwnerAction
+    owner: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageCourseLine(Part):
     """A step in the course of a failure, with the packet that shows it."""
 
@@ -99,7 +109,7 @@ class PageIncident(Part):
     severity: str
     title: str
     sentence: str
-    advice: str
+    actions: tuple[PageOwnerAction, ...]
     how_known: str
     start_ns: int
     end_ns: int | None

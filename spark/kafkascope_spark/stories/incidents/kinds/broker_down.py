@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import (
     BY_STATES,
@@ -26,21 +27,21 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     session = failure.session
     wait = f"and wait until no partition is under-replicated: {under_replicated(observed)}."
     if failure.closed_ns is not None or (session is not None and session.is_closed):
-        yield f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}"
+        yield brokers(f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}")
     else:
-        yield f"Look at the log of {failure.subject} and at its host for that time."
-        yield "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
-        yield wait
+        yield brokers(f"Look at the log of {failure.subject} and at its host for that time.")
+        yield brokers(
+            "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
+        )
+        yield brokers(wait)
     is_lost = session is not None and not session.is_closed
     is_fenced = failure.closed_ns is None and reaction(failure) is not None
     by_cluster = (sooner_fenced(failure),) if is_lost or is_fenced else ()
-    yield from sooner(
-        failure, by_cluster, (lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back"),)
-    )
+    yield from sooner(failure, by_cluster, lower(("reconnect_backoff", "metadata_age"), observed, "come back"))
 
 
 BROKER_DOWN = Kind(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import (
     BY_STATES,
@@ -23,12 +24,12 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(
         f"Look at the process of {failure.subject} for that time: a long garbage collection (-Xlog:gc*), a disk that "
         "does not respond (iostat -x 1), swapping, a stopped container or virtual machine."
     )
-    yield from sooner(failure, [sooner_fenced(failure)] if reaction(failure) is not None else [], [faster(observed)])
+    yield from sooner(failure, [sooner_fenced(failure)] if reaction(failure) is not None else [], faster(observed))
 
 
 BROKER_FROZEN = Kind(

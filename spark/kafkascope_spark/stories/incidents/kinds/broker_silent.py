@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import (
     BY_STATES,
@@ -19,12 +20,14 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{named(failure)} was silent {times.of(failure)}: no packet came from it while {hosts_waiting(failure)}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
+    )
     replicas = (
         "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner."
     )
-    yield from sooner(failure, (replicas, sooner_fenced(failure)), (faster(observed),))
+    yield from sooner(failure, (replicas, sooner_fenced(failure)), faster(observed))
 
 
 BROKER_SILENT = Kind(

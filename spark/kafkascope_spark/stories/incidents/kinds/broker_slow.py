@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -17,8 +18,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{was_slow}: {took}, while other brokers were as quick as ever"
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield brokers(
         f"Look at the load of {failure.subject} for that time: disk (iostat -x 1), request queue and handler threads "
         "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."
     )

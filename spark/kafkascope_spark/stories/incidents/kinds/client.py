@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
@@ -38,12 +39,12 @@ def _removed(failure: Failure) -> str:
     return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     return _what_stops_clients(failure, observed) if failure.misuse is None else what_fits(failure.misuse, observed)
 
 
-def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield (
+def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
         f"Look at the process and the host of {failure.subject} for that time: a long garbage collection (Java: "
         "-Xlog:gc*), a stopped process, container or virtual machine (SIGSTOP, a debugger, a snapshot), a CPU limit "
         "(cpu.stat: nr_throttled), swapping; in a client with one event loop, a handler that does not return."
@@ -58,9 +59,10 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[str]:
         groups[protocol if protocol in BROKER_SESSIONS else None].update(silence.groups)
     for protocol in sorted(groups, key=str):
         if protocol is None:
-            yield session_of_client(observed, silent_ms, ran_on=True)
+            yield clients(session_of_client(observed, silent_ms, ran_on=True))
         else:
-            yield from session_of_broker(groups[protocol], observed, silent_ms, protocol=protocol, ran_on=True)
+            settings = session_of_broker(groups[protocol], observed, silent_ms, protocol=protocol, ran_on=True)
+            yield from map(brokers, settings)
 
 
 CLIENT = Kind(

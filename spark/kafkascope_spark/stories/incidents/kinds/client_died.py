@@ -8,6 +8,7 @@ with a host that was switched off only where its connections were closed all the
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -34,20 +35,24 @@ def _held(failure: Failure) -> str:
     return f"{verb} open{held}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
         f"Find out what ended {failure.subject}: a crash, SIGKILL, an out-of-memory kill (dmesg), an orchestrator that "
         "did not wait (terminationGracePeriodSeconds)."
     )
     for row in failure.left_open[:1]:
-        yield (
+        yield clients(
             "Who reads committed records waits until the coordinator aborts such a transaction"
             f"{_after(row.transaction_timeout_ms)}: a lower transaction.timeout.ms of its producer ends that sooner."
         )
     if any(client.session_timeout_ms for client in observed.clients):
-        yield "Until the session of such a member times out, nobody reads its partitions: let consumers close()."
+        yield clients(
+            "Until the session of such a member times out, nobody reads its partitions: let consumers close()."
+        )
         others = settings(("instance_id",), observed.libraries)
-        yield f"With {others} one that starts again within its session gets its partitions back." if others else ""
+        yield clients(
+            f"With {others} one that starts again within its session gets its partitions back." if others else ""
+        )
 
 
 def _after(timeout_ms: int | None) -> str:

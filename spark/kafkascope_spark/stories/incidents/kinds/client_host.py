@@ -9,6 +9,7 @@ that were served meanwhile.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS, lower
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -30,16 +31,14 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{who} {times.of(failure)}: {what}, {contrast}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
-    yield (
+    yield clients(
         f"Look at {hosts} for that time: its network interface and the switch port (ip -s link, dmesg), a migration or "
         "pause of the virtual machine, a restart."
     )
-    yield "The brokers worked."
-    yield lower(
-        ("session_timeout",), observed.libraries, "are taken for lost, so that others take over their partitions,"
-    )
+    yield clients("The brokers worked.")
+    yield from lower(("session_timeout",), observed, "are taken for lost, so that others take over their partitions,")
 
 
 CLIENT_HOST = Kind(

@@ -8,6 +8,7 @@ down, silent or frozen at one time.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -19,14 +20,14 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"All {counted(n, 'broker')} were unavailable at one time {times.of(failure)}: nobody could be served"
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     if all(state.state in ENDED_STATES for state in failure.states):
-        yield (
+        yield brokers(
             "Find out what stopped all brokers: an orchestration that restarts them together, a shared host, disk or "
             "power. Restart them one at a time, each when no partition is under-replicated any more."
         )
     else:
-        yield (
+        yield brokers(
             "Look for what all brokers have in common: their network, hosts and storage. If only the capture shows "
             "it, look at the place of capture: a link between all clients and all brokers would look the same."
         )

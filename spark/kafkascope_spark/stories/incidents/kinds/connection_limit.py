@@ -9,6 +9,7 @@ that has no backend. Proved by other hosts that were served meanwhile.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -32,20 +33,20 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts))
     limit = (
         "max.connections.per.ip and max.connections.per.ip.overrides" if failure.served_meanwhile else "max.connections"
     )
-    yield (
+    yield brokers(
         f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds: "
         f"kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
     )
-    yield (
+    yield brokers(
         "Raise the limit where these connections are wanted; where they are not, look for clients that open more "
         "connections than they close. A higher limit lets one host take more of the brokers' threads and memory."
     )
-    yield "Where a load balancer stands before the brokers, look at whether it had a backend."
+    yield brokers("Where a load balancer stands before the brokers, look at whether it had a backend.")
 
 
 CONNECTION_LIMIT = Kind(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -21,11 +22,11 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{moved}, {times.of(failure)}{why_moved(failure)}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if failure.resources == {PRODUCER_IDS}:
-        yield "None: the producers ask again by themselves."
+        yield brokers("None: the producers ask again by themselves.")
         return
-    yield "None, if brokers were restarted on purpose."
+    yield brokers("None, if brokers were restarted on purpose.")
     groups = {r.resource for r in failure.recoveries if r.resource_kind in ("group", "coordinator")}
     groups &= {stall.group_id for stall in failure.stalls}
     commands = [
@@ -33,7 +34,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
         for group in sorted(groups)[:MOST_COMMANDS]
     ]
     if commands:
-        yield f"Who coordinates now: {'; '.join(commands)}"
+        yield brokers(f"Who coordinates now: {'; '.join(commands)}")
 
 
 COORDINATOR_MOVE = Kind(

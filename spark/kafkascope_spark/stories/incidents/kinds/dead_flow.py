@@ -8,6 +8,7 @@ hosts that works.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -23,14 +24,14 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{dead} {times.of(failure)}: {tries}, while other connections of the two worked"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
-    yield (
+    yield network(
         f"Look for what keeps state about connections between {between}: a firewall, NAT or load balancer that forgets "
         "connections which were idle for longer than its timeout, and drops what comes later."
     )
     idle = settings(("max_idle",), observed.libraries)
-    yield (
+    yield clients(
         f"Let clients close idle connections sooner than that{f' ({idle})' if idle else ''}, or let TCP keep them "
         "alive (net.ipv4.tcp_keepalive_time, where the library sets SO_KEEPALIVE)."
     )

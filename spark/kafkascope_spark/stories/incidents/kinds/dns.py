@@ -8,6 +8,7 @@ answered others meanwhile; proved by its first answer afterwards.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -28,15 +29,15 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     server_ip, name = failure.lookups[0].server_ip, min(failure.resources)
     if failure.hosts:
         hosts = listed(_hosts(failure), MOST_COMMANDS)
-        yield f"Look for a firewall rule or route between {hosts} and {server_ip} (UDP and TCP port 53)."
+        yield network(f"Look for a firewall rule or route between {hosts} and {server_ip} (UDP and TCP port 53).")
     else:
-        yield f"Look at the name server {server_ip} for that time."
-    yield f"To check, from one of the hosts: dig @{server_ip} {name}"
-    yield (
+        yield network(f"Look at the name server {server_ip} for that time.")
+    yield network(f"To check, from one of the hosts: dig @{server_ip} {name}")
+    yield network(
         "Give these hosts a second name server (nameserver lines of /etc/resolv.conf, with options timeout:1 "
         "attempts:2 to ask it sooner), or a cache of their own."
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -13,9 +14,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"Leaders of {resources(failure)} moved, or were not known, {times.of(failure)}{why_moved(failure)}"
 
 
-def _advice(_: Failure, observed: Observed) -> Iterable[str]:
-    yield "None, if leaders were moved on purpose."
-    yield lower(("metadata_age", "retry_backoff"), observed.libraries, "notice")
+def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers("None, if leaders were moved on purpose.")
+    yield from lower(("metadata_age", "retry_backoff"), observed, "notice")
 
 
 LEADER_MOVE = Kind(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import NO_SERVER, Observed, address
 from kafkascope_spark.stories.incidents.times import Times
@@ -14,17 +15,19 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"Nobody was served at {failure.subject} {times.of(failure)}: {why}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     server = failure.server or NO_SERVER
     reached = sorted({s for c in observed.clients for s in (*c.servers, *c.secured_servers)} - failure.servers)
     if observed.is_advertised(failure.servers) or not observed.clients:
-        yield f"Brokers advertise {failure.subject} (advertised.listeners); no connection was accepted there."
+        yield brokers(f"Brokers advertise {failure.subject} (advertised.listeners); no connection was accepted there.")
     else:
         names = setting("bootstrap", observed.libraries)
-        yield f"Metadata did not name {server} in the capture: it stands in {names} of these clients, or did before."
+        yield brokers(
+            f"Metadata did not name {server} in the capture: it stands in {names} of these clients, or did before."
+        )
     if reached:
-        yield f"The same clients reached {listed(reached)}."
-    yield (
+        yield brokers(f"The same clients reached {listed(reached)}.")
+    yield brokers(
         "Let each broker's advertised.listeners name an address that these clients reach, or open the way to "
         f"{failure.subject}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server "
         f"{address(server)}"

@@ -4,6 +4,7 @@ did not send again."""
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -44,18 +45,18 @@ def _idle_ms(failure: Failure) -> int | None:
     return None
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     topics = listed(sorted({row.resource for row in failure.recoveries if row.resource_kind == "partition"}))
-    yield f"Find out from {failure.subject} which records for {topics} it wrote then, and write them again."
+    yield clients(f"Find out from {failure.subject} which records for {topics} it wrote then, and write them again.")
     idle_ms = _idle_ms(failure)
     if idle_ms is not None and idle_ms >= _IDLE_MS:
         sooner = settings(("max_idle",), observed.libraries)
-        yield (
+        yield clients(
             f"The broker closed the connection after {duration(idle_ms * 1_000_000)} without a request "
             "(connections.max.idle.ms of the broker). Let the client read its connections while they are idle, so that "
             f"it notices the close, or give them up sooner than the broker does{f' ({sooner})' if sooner else ''}."
         )
-    yield "Let it send again what had no response, and treat that as an error."
+    yield clients("Let it send again what had no response, and treat that as an error.")
 
 
 LOST_RECORDS = Kind(

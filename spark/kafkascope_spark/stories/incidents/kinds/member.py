@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.groups.table import DepartedMember
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
@@ -31,36 +32,36 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"Members of groups lost their place {times.of(failure)}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     departed = observed.departed
     others = settings(("instance_id", "cooperative"), observed.libraries)
     reads_on = f"With {others} the other members read on meanwhile." if others else ""
     if failure.rebalances and not departed:
-        yield (
+        yield clients(
             "No member went away without leaving: the rebalance lasted until its slowest member had stopped reading "
             "and joined again, or had left."
         )
-        yield reads_on
+        yield clients(reads_on)
         return
     who = listed(sorted({d.client_id or d.member_id for d in departed}))
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
     if failure.root is not None:
-        yield f"{who} did not reach {failure.root.subject}: see the incident that this one follows from."
+        yield clients(f"{who} did not reach {failure.root.subject}: see the incident that this one follows from.")
     elif ran_on:
-        yield f"Find out why {who} was silent: a pause of its process, its host or its network."
+        yield clients(f"Find out why {who} was silent: a pause of its process, its host or its network.")
     else:
-        yield "Let consumers leave (close()) when they stop."
+        yield clients("Let consumers leave (close()) when they stop.")
     silent_ms = max((d.silent_ms or 0 for d in departed), default=0)
     if silent_ms:
-        yield f"Members were silent for up to {silent_ms} ms."
+        yield clients(f"Members were silent for up to {silent_ms} ms.")
     protocol = next((p for c in observed.clients if (p := c.group_protocol) in BROKER_SESSIONS), None)
     if protocol is not None:
         groups = {row.group_id for row in failure.rebalances}
         groups |= {stall.group_id for stall in failure.stalls if stall.group_id}
-        yield from session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
+        yield from map(brokers, session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on))
         return
-    yield session_of_client(observed, silent_ms, ran_on=ran_on)
-    yield reads_on
+    yield clients(session_of_client(observed, silent_ms, ran_on=ran_on))
+    yield clients(reads_on)
 
 
 def _runs_on(departed: DepartedMember, observed: Observed) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import FENCED_INSTANCE
 from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -26,12 +27,12 @@ def _who(failure: Failure) -> str:
     return listed(sorted({client(r.client_id, r.client_ip) for r in failure.recoveries})) or "A static member"
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield clients(
         f"Two processes use one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the "
         "pod, the name of the host), and see that a new process starts only when the old one has ended."
     )
-    yield "A client that gets this error stops for good: it has to be started again."
+    yield clients("A client that gets this error stops for good: it has to be started again.")
 
 
 def _complete(failure: Failure) -> None:

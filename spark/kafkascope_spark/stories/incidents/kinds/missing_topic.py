@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import PERMISSION_DENIED, errors_about
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -33,25 +34,25 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if is_of_group(failure.recoveries):
         command = f"kafka-consumer-groups.sh {observed.tool} --describe --group {shlex.quote(failure.subject)}"
-        yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
+        yield brokers(f"See which topics it commits offsets for, and whether all of them exist: {command}")
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None:
-        yield f"Create the topic, or correct its name in the client: {command}"
+        yield brokers(f"Create the topic, or correct its name in the client: {command}")
         return
     behind = left_behind(failure)
     uses_old_id = any(is_about_id(row) for row in behind)
     if uses_old_id:
-        yield f"It was deleted and created again: {RECORDS_GONE}. Find out who deletes it."
+        yield brokers(f"It was deleted and created again: {RECORDS_GONE}. Find out who deletes it.")
     else:
-        yield f"It was there later. Create topics before clients need them ({command})."
-        yield f"Or, if clients had used it before, find out who deletes it: {RECORDS_GONE}."
+        yield brokers(f"It was there later. Create topics before clients need them ({command}).")
+        yield brokers(f"Or, if clients had used it before, find out who deletes it: {RECORDS_GONE}.")
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
-        yield f"Restart {listed(sorted({row.who for row in behind}))}: {why}."
+        yield clients(f"Restart {listed(sorted({row.who for row in behind}))}: {why}.")
 
 
 def _complete(failure: Failure) -> None:

@@ -8,6 +8,7 @@ packets at random, where short ones are lost too; proved by the lengths of both.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed, address
@@ -22,15 +23,15 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
     server = address(failure.server).rpartition(":")[0]
-    yield (
+    yield network(
         f"Look for a link with a smaller MTU between {hosts} and {failure.server or failure.subject} (a tunnel, VPN or "
         "overlay network), and for a firewall that drops ICMP `fragmentation needed`. To check, from one of the hosts: "
         f"tracepath -n {server}"
     )
-    yield (
+    yield network(
         "Let ICMP type 3 code 4 pass, or set the MTU of the interfaces, or the MSS of connections on that way, to what "
         "the link takes; net.ipv4.tcp_mtu_probing=1 lets hosts find it by themselves."
     )

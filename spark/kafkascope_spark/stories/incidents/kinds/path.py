@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES, MOST_COMMANDS, faster, lower
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -28,20 +29,20 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
     if failure.is_lossy:
-        yield (
+        yield network(
             f"Look for what drops packets between {between}: errors and drops of network interfaces (ip -s link, "
             "ethtool -S), full queues and rate limits (tc -s qdisc), the limits of virtual machines and middleboxes."
         )
         return
-    yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
-    yield "The broker itself worked."
+    yield network(f"Look at what lies between {between}: firewall rules, security groups, NAT, routes.")
+    yield network("The broker itself worked.")
     if any(state.state not in ENDED_STATES for state in failure.states):
-        yield faster(observed)
+        yield from faster(observed)
     else:
-        yield lower(("reconnect_backoff",), observed.libraries, "come back")
+        yield from lower(("reconnect_backoff",), observed, "come back")
 
 
 PATH = Kind(

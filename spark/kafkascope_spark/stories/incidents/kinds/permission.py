@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -38,8 +39,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {times.of(failure)}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield f"Grant what was denied: {'; '.join(_grants(failure, observed))}"
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(f"Grant what was denied: {'; '.join(_grants(failure, observed))}")
 
 
 def _grants(failure: Failure, observed: Observed) -> list[str]:

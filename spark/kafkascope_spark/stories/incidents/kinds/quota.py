@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS
@@ -17,18 +18,18 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"A quota held back {failure.subject} {times.of(failure)}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     apis = held_back(failure)
     rates = ",".join(f"{quota}=RATE" for api, quota in _QUOTAS.items() if api in apis)
     entities = sorted({entity for client in observed.clients if (entity := _quota_entity(client))})
     kinds = {"users" if client.principal else "clients" for client in observed.clients} or {"clients"}
     shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
-    yield f"What the quotas are, which each broker applies by itself: {'; '.join(shown)}."
+    yield brokers(f"What the quotas are, which each broker applies by itself: {'; '.join(shown)}.")
     if rates and entities:
         raised = (f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {rates}" for entity in entities)
-        yield f"To raise them: {'; '.join(list(raised)[:MOST_COMMANDS])}."
+        yield brokers(f"To raise them: {'; '.join(list(raised)[:MOST_COMMANDS])}.")
     less = settings(("compression", "fetch_min"), observed.libraries)
-    yield f"Or let them ask for less: {less}." if less else ""
+    yield clients(f"Or let them ask for less: {less}." if less else "")
 
 
 _QUOTAS = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}

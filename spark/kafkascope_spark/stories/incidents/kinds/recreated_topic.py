@@ -7,6 +7,7 @@ nothing tells it from a topic that was missing for some time.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.missing_topic import RECORDS_GONE, is_about_id, which_partitions
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS
@@ -27,10 +28,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     stale = listed(sorted({row.who for row in failure.recoveries if row.recovered_ns is None})) or "its clients"
-    yield f"Restart {stale}, or let the client refresh its metadata and take the new ID after such an error."
-    yield f"Find out who deleted the topic and created it again: {RECORDS_GONE}."
+    yield clients(f"Restart {stale}, or let the client refresh its metadata and take the new ID after such an error.")
+    yield brokers(f"Find out who deleted the topic and created it again: {RECORDS_GONE}.")
 
 
 RECREATED_TOPIC = Kind(

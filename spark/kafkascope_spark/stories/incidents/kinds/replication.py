@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, named, under_replicated
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -16,9 +17,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield f"Look at the network between the brokers: they did not reach each other at {failure.server}."
-    yield (
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield network(f"Look at the network between the brokers: they did not reach each other at {failure.server}.")
+    yield brokers(
         "A lower replica.lag.time.max.ms of the brokers (default 30000) lets a leader drop a replica that does not "
         f"fetch sooner. What lacks replicas: {under_replicated(observed)}; what takes no writes with acks=all: "
         f"kafka-topics.sh {observed.tool} --describe --under-min-isr-partitions."

@@ -8,6 +8,7 @@ heartbeats, and by its leaving.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import slow_polls
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -24,11 +25,11 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     own = [c for c in observed.clients if c.client_instance_id in failure.client_instance_ids]
     allowed_ms = max((c.rebalance_timeout_ms for c in own if c.rebalance_timeout_ms is not None), default=None)
-    yield slow_polls({client.library for client in own}, allowed_ms)
-    yield (
+    yield clients(slow_polls({client.library for client in own}, allowed_ms))
+    yield clients(
         f"{counted(len(failure.rebalances), 'departure')} began in the middle of its work: what it had fetched and not "
         "committed, the next owner of its partitions reads again."
     )

@@ -8,6 +8,7 @@ brokers share, of which one is behind.
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import named, resources
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -34,14 +35,14 @@ def _outdated(failure: Failure, recovery: ClientRecovery) -> Iterable[LeaderRepo
     return (report for report in of_broker if report.leader_id != leader.node_id)
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(
         f"Look at {failure.subject}: its metadata is behind that of the controller. Its log and its connection to the "
         "controller for that time; with KRaft how far it has read the metadata log: "
         f"kafka-metadata-quorum.sh {observed.tool} describe --replication; with ZooKeeper whether UpdateMetadata "
         "reached it. Restart it, if it does not catch up."
     )
-    yield "The clients asked for Metadata as they should: their settings need no change."
+    yield brokers("The clients asked for Metadata as they should: their settings need no change.")
 
 
 STALE_BROKER = Kind(

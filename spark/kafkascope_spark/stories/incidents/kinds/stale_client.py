@@ -7,6 +7,7 @@ A topic that nobody serves meanwhile, and that Metadata does not know, is missin
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import lower, resources
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -35,15 +36,15 @@ def _without_metadata(failure: Failure) -> str:
     return f"asked for Metadata only {duration(max(waited))} later"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[str]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     errors = listed(sorted(failure.error_names))
-    yield (
+    yield clients(
         f"Nothing is to be created or moved: the partition is there. Clients have to ask for Metadata after {errors}, "
         f"and then ask the leader that it names. {failure.subject} did not: restart it now, and update its library, "
         "or report that to those who make it."
     )
     if any(row.refreshed_ns is not None for row in failure.recoveries):
-        yield lower(("metadata_age",), observed.libraries, "learn of a new leader")
+        yield from lower(("metadata_age",), observed, "learn of a new leader")
 
 
 STALE_CLIENT = Kind(

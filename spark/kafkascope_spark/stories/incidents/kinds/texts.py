@@ -1,9 +1,10 @@
 """What the sentences and the advice of several kinds of incidents have in common."""
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import EndedSession, Failure
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -62,24 +63,28 @@ def hosts_waiting(failure: Failure) -> str:
     return f"{counted(n, 'host')} waited for one"
 
 
-def lower(concepts: Collection[str], libraries: Collection[str], gain: str, observed: str = "") -> str:
-    """A sentence: clients do something sooner with lower values of these settings; empty where their libraries have
-    none of them."""
-    names = settings(concepts, libraries, defaults=True)
-    return f"Clients {gain} sooner with lower {names}{observed}." if names else ""
+def lower(
+    concepts: Collection[str], observed: Observed, gain: str, seen: Callable[[str], str] = lambda _: ""
+) -> Iterator[Action]:
+    """For the clients of each library: they do something sooner with lower values of these settings; nothing for those
+    that have none of them. seen: what the capture shows of the present value, by library."""
+    known = [library for library in registry.LIBRARIES if library.name in observed.libraries]
+    for library in known:
+        if names := settings(concepts, (library.name,), defaults=True):
+            who = f"{library.shown}: {listed(observed.names_of_library(library.name))}"
+            yield clients(f"They {gain} sooner with lower {names}{seen(library.name)}.", who)
+    if not known and (names := settings(concepts, (), defaults=True)):
+        yield clients(f"Clients {gain} sooner with lower {names}.")
 
 
-def faster(observed: Observed) -> str:
+def faster(observed: Observed) -> Iterator[Action]:
     """How clients notice a broker that is silent sooner, and after what time they did."""
-    gave_up = [
-        f"{library.shown} clients after {duration(waited * 1_000_000)}"
-        for library in registry.LIBRARIES
-        if (waited := observed.given_up_ms(library.name)) is not None
-    ]
-    seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
-    return lower(
-        ("request_timeout", "connect_timeout"), observed.libraries, "notice a broker that does not respond", seen
-    )
+
+    def seen(library: str) -> str:
+        waited_ms = observed.given_up_ms(library)
+        return "" if waited_ms is None else f"; now they gave up a request after {duration(waited_ms * 1_000_000)}"
+
+    return lower(("request_timeout", "connect_timeout"), observed, "notice a broker that does not respond", seen)
 
 
 def reaction(failure: Failure) -> Reaction | None:
@@ -93,20 +98,21 @@ def reaction(failure: Failure) -> Reaction | None:
     return Reaction(max(detected_ns - at["failed"][0], 0), max(at["served"][-1] - detected_ns, 0))
 
 
-def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[str]) -> Iterator[str]:
+def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Action]) -> Iterator[Action]:
     """What lets clients be served sooner: what the cluster does, or what clients do, whichever took longer; both where
     the course does not show it."""
     known = reaction(failure)
     if known is None or known.cluster_ns + known.clients_ns == 0:
-        yield from (*by_cluster, *by_clients)
+        yield from (*map(brokers, by_cluster), *by_clients)
         return
     whole = f"Of the {duration(known.cluster_ns + known.clients_ns)} until the last client was served"
     if known.cluster_ns >= known.clients_ns:
-        yield f"{whole}, the cluster took {duration(known.cluster_ns)} to react."
-        yield from by_cluster
-    else:
-        yield f"{whole}, clients took {duration(known.clients_ns)} after the cluster had reacted."
-        yield from by_clients
+        yield brokers(f"{whole}, the cluster took {duration(known.cluster_ns)} to react.")
+        yield from map(brokers, by_cluster)
+        return
+    took = f"{whole}, clients took {duration(known.clients_ns)} after the cluster had reacted."
+    for number, action in enumerate(by_clients):
+        yield replace(action, text=f"{took} {action.text}") if number == 0 else action
 
 
 def sooner_fenced(failure: Failure) -> str:

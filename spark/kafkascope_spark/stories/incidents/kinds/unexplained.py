@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import WAITS_FOR
 from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
@@ -29,10 +30,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
 
 
-def _advice(_: Failure, observed: Observed) -> Iterable[str]:
+def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
     who = names_of((client.client_id, client.client_ip) for client in observed.clients)
     logs = f" and of {listed(who)}" if who else ""
-    yield f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too."
+    yield brokers(f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too.")
 
 
 def _waited_on(failure: Failure) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import expiry, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -16,14 +17,16 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"{lost}: {expiry(failure.session, times)}; {then}"
 
 
-def _advice(failure: Failure, _: Observed) -> Iterable[str]:
-    yield (
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield brokers(
         f"Look at what kept {failure.subject} from ZooKeeper for that time: a long garbage collection of the broker "
         "(-Xlog:gc*), the network between the two, ZooKeeper's own log and disk (fsync warnings)."
     )
     timeout_ms = None if failure.session is None else failure.session.timeout_ms
     now = "" if timeout_ms is None else f" (now {timeout_ms})"
-    yield f"A higher zookeeper.session.timeout.ms of the brokers{now} keeps a broker registered through longer pauses."
+    yield brokers(
+        f"A higher zookeeper.session.timeout.ms of the brokers{now} keeps a broker registered through longer pauses."
+    )
 
 
 ZOOKEEPER_SESSION = Kind(

@@ -105,7 +105,7 @@ function incidentBody(incident: Incident) {
     courseTable(incident),
     incident.restarts.map((text) => el("p", {}, el("strong", {}, "Restart: "), text)),
     followedBlock(incident),
-    incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
+    incident.actions.map((one) => el("p", {}, el("strong", {}, `What to do, ${one.owner}: `), one.text)),
     incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
     el("p", { class: "quiet" }, "Id for commands: ", el("code", {}, incident.incident_id)),
     details(

@@ -72,8 +72,8 @@ export interface Incident {
   title: string;
   /** what failed, from when to when, and how the packets show it */
   sentence: string;
-  /** what to change */
-  advice: string;
+  /** what each owner should do, one for each */
+  actions: OwnerAction[];
   /** what in the capture shows it */
   how_known: string;
   /** when it failed */
@@ -112,6 +112,14 @@ export interface Incident {
   evidence: Proof[];
   /** their packets in words */
   packets: string;
+}
+
+/** what one owner should do */
+export interface OwnerAction {
+  /** who: operator of the brokers, operator of the network, owner of clients of a library */
+  owner: string;
+  /** what to do, with the values that were seen */
+  text: string;
 }
 
 /** when a fault began or ended, as far as packets show it */
