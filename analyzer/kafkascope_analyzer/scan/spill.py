@@ -1,7 +1,8 @@
 """Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
 batch. They are compressed: most columns of a row are null, so a tenth of the bytes or less is left. Each batch may have
 dictionaries of its own. A table has a file for each part: what one run over captures has spilled. What a scan spills
-when it ends is a part of its own, the last one, which is made anew when further captures are appended.
+when it ends, and what is spilled between the passes, is a part of its own, the last one, which is made anew when
+further captures are appended.
 """
 
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 END = 999_999
-"""The number of the part that a scan's end spills."""
+"""The number of the part that is spilled anew by each run: by the end of a scan, and between the passes."""
 GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
 """What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""

@@ -104,7 +104,6 @@ class SparkEngine:
         self._session, self._stage = session, stage
         self._reports: list[ScanReport] = []
         self._jobs: list[FinishJob] = []
-        self._fetched: dict[Path, tuple[int, int]] = {}
 
     def __enter__(self) -> "SparkEngine":
         return self
@@ -125,7 +124,6 @@ class SparkEngine:
             buckets = job.bucket.of_series(report.n_series)
             files = (report.spill | report.states).items()
             fetch(self._run.storage, ((at, name) for name, at in files), job.bucket.spill.parent)
-            self._fetched |= {path: _version(path) for path in (job.bucket.spill.parent / name for name, _ in files)}
             for bucket in buckets:
                 bucket.spill.mkdir(parents=True, exist_ok=True)
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
@@ -145,11 +143,10 @@ class SparkEngine:
         return Finished.joined([*finished, *(Finished({}, report.files) for report in self._reports)])
 
     def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
-        """The job with what learning has spilled, also anew what an earlier run has spilled under the same name."""
+        """The job with what learning has spilled."""
         folder, names = job.buckets[0].spill.parent, _folders(job, learned)
         spill = {file: place for file, place in job.spill.items() if _is_needed(file, names)}
-        known = {name for name in spill if self._fetched.get(folder / name) == _version(folder / name)}
-        return replace(job, spill=spill | copy_spill(self._run, folder, names, known))
+        return replace(job, spill=spill | copy_spill(self._run, folder, names, spill))
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
         """Runs the first two stages over capture points. Returns the captures, and how long segments took between the
@@ -206,12 +203,6 @@ def _is_needed(file: str, folders: Sequence[str]) -> bool:
     """Whether a file of a spill is needed to finish its bucket: of what was divided by cluster only look-ups are."""
     folder, _, name = file.rpartition("/")
     return folder in folders or name.startswith(f"{DNS.name}.")
-
-
-def _version(path: Path) -> tuple[int, int]:
-    """What changes when a file is written anew: its time and its size."""
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
 
 
 def _in_order(blocks: Iterable[BlockFile], joined: Joined) -> list[tuple[BlockFile, BlockSource]]:

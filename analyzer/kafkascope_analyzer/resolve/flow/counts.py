@@ -19,7 +19,7 @@ from kafkascope_analyzer.resolve.flow.kernels import (
     follow_flow,
 )
 from kafkascope_analyzer.scan.places import TopicPartitions
-from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.spill import END, Spill
 
 PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
 """Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""
@@ -53,7 +53,7 @@ class FlowCounts:
         self._slice_ns = slice_ns
         self._partitions = partitions
         self._first_conn = np.array(list(first_conn.values()), np.int64)
-        self._spills = [Spill(path) for path in first_conn]
+        self._spills = [Spill(path, END) for path in first_conn]  # each run counts anew
         cells, counts = np.empty(0, CELL), np.empty((0, N_CLASSES), np.int32)
         self._state = FlowState(
             cells,
