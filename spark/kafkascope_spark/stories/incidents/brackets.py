@@ -17,6 +17,8 @@ def fault_of(failure: Failure) -> Fault:
         return failure.fault
     if failure.silences:
         return _of_silences(failure)
+    if failure.kind.serves_on:
+        return _of_reports(failure)
     if failure.kind.is_move:
         return Fault(start_ns=next((step.ts_ns for step in failure.course if step.step == "detected"), None))
     if not failure.states:
@@ -39,6 +41,17 @@ def _of_states(states: list[BrokerState]) -> Fault:
     end_ns = min(over, default=None)
     shown = [state.shown_to_ns for state in states if end_ns is None or state.shown_to_ns <= end_ns]
     return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
+
+
+def _of_reports(failure: Failure) -> Fault:
+    """A broker that named an old leader was behind since another broker had named the new one, until its last report of
+    the old one; it was not behind any longer when it named the new one, too."""
+    since_ns = min((leader.since_ns for leader in failure.moved_to.values()), default=failure.start_ns)
+    mine = [r for row in failure.recoveries for r in row.leader_reports if r.server == failure.server]
+    new = {leader.node_id for leader in failure.moved_to.values()}
+    last_ns = max((r.last_ns for r in mine if r.leader_id not in new), default=since_ns)
+    over = (report.first_ns for report in mine if report.leader_id in new and report.first_ns > last_ns)
+    return Fault(None, since_ns, last_ns, min(over, default=None))
 
 
 def _of_silences(failure: Failure) -> Fault:

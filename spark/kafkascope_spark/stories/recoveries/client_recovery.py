@@ -9,13 +9,14 @@ from kafkascope_spark.stories.recoveries.table import Recovery
 
 class LeaderReport(NamedTuple):
     """A broker that named a leader of a topic-partition to the client in Metadata, after the first error on it: node_id
-    and server of the broker, when it did so last, and how often."""
+    and server of the broker, when it did so last, how often, and when first."""
 
     node_id: int | None
     server: str
     leader_id: int
     last_ns: int
     n: int
+    first_ns: int
 
 
 @dataclass(slots=True)

@@ -260,7 +260,8 @@ class Episode:
         key = report.server, report.leader_id
         known = self.leader_reports.get(key)
         if known is not None or len(self.leader_reports) < MAX_REPORTS:
-            self.leader_reports[key] = report if known is None else report._replace(n=known.n + report.n)
+            n, first_ns = (0, report.first_ns) if known is None else (known.n, known.first_ns)
+            self.leader_reports[key] = report._replace(n=n + report.n, first_ns=first_ns)
 
     def note(self, step: EpisodeStep) -> None:
         """A step of the story that moves nothing."""

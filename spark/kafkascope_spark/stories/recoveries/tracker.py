@@ -166,7 +166,7 @@ class Recoveries:
         """Metadata may name the leader of the topic-partition."""
         leader_id, connection = access.leader_id, self._connections.get(access.conn_id)
         if leader_id is not None and leader_id >= 0 and connection is not None:
-            report = LeaderReport(connection.node_id, connection.server, leader_id, access.ts_ns, 1)
+            report = LeaderReport(connection.node_id, connection.server, leader_id, access.ts_ns, 1, access.ts_ns)
             episode.note_leader(report)
 
     def _counts(self, resource: Resource, access: PartitionAccess) -> bool:

@@ -482,7 +482,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
     )
     failure.silences = [silent(21, 1, 2)] if kind.of_clients else []
     if kind in (STALE_BROKER, STALE_CLIENT):
-        report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1)
+        report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1, 3 * NS)
         failure.recoveries = [replace(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 1, 2), leader_reports=(report,))]
         failure.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
     failure.lookups = [LookupRun("10.0.0.21", "10.0.0.53", False, 3, ("kafka-1.example",), NS, NS, None, None)]

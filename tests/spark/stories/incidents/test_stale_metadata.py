@@ -96,18 +96,20 @@ def test_a_client_that_asks_at_once_follows_a_move(recovery: MakeRow) -> None:
 def test_a_broker_that_goes_on_naming_an_older_leader_is_behind(recovery: MakeRow) -> None:
     row = went_on(recovery, NOT_LEADER, refresh_trigger="error")
     row.leader_reports = (
-        LeaderReport(3, "10.0.0.3:9092", 1, 29 * NS, 24),
-        LeaderReport(3, "10.0.0.3:9092", 2, 31 * NS, 1),
+        LeaderReport(3, "10.0.0.3:9092", 1, 29 * NS, 24, 8 * NS),
+        LeaderReport(3, "10.0.0.3:9092", 2, 31 * NS, 1, 31 * NS),
     )
     incident = incident_of(row, led(1, 0, 5), led(2, 7, 6))
     assert (incident["kind"], incident["place"], incident["node_id"]) == ("stale_broker", "broker", 3)
     assert "named node 1 as the leader of orders-0 until 00:29.000 (24 Metadata responses)" in incident["sentence"]
     assert "22.0 s after another broker had named node 2 (at 00:07.000)" in incident["sentence"]
+    brackets = ("fault_start_after_ns", "fault_start_ns", "fault_end_after_ns", "fault_end_ns")
+    assert [incident[name] for name in brackets] == [None, 7 * NS, 29 * NS, 31 * NS]
 
 
 def test_a_broker_may_need_a_moment_to_learn_of_a_move(recovery: MakeRow) -> None:
     row = went_on(recovery, NOT_LEADER, until=7.5, refresh_trigger="error")
-    row.leader_reports = (LeaderReport(3, "10.0.0.3:9092", 1, int(7.5 * NS), 5),)
+    row.leader_reports = (LeaderReport(3, "10.0.0.3:9092", 1, int(7.5 * NS), 5, 6 * NS),)
     assert incident_of(row, led(1, 0, 5), led(2, 7, 6))["kind"] == "leader_move"
 
 
