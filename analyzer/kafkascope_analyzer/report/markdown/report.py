@@ -47,7 +47,7 @@ def _head(model: Report) -> Iterator[str]:
         return
     yield f"- {capture.start}, {span(capture.duration_us)}, {capture.packets}"
     yield from (f"- {time.text}" for time in capture.uncovered)
-    requests = count(sum(api.n for api in model.apis), "request")
+    requests = count(model.n_requests, "request")
     brokers = count(model.cluster.n_brokers, "broker")
     clients = f"{count(model.clients.n, 'client')}, " if model.stories.present else ""
     yield f"- {count(model.connections.n, 'TCP connection')}, {clients}{brokers}, {requests}"

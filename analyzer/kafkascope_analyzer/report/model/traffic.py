@@ -54,6 +54,11 @@ class Traffic:
     errors: Annotated[Errors, "error codes in the brokers' responses"]
     unread: Annotated[DataQuality, "what the capture could not show"]
 
+    @property
+    def n_requests(self) -> int:
+        """Requests; a response whose request is not in the capture is none."""
+        return sum(api.n for api in self.apis)
+
 
 @dataclass(frozen=True, slots=True)
 class Info(Traffic):

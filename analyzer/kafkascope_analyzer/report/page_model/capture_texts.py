@@ -21,7 +21,7 @@ class WordedCapture(Capture):
     origin: str
 
 
-def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
+def capture_facts(model: Traffic) -> tuple[str, ...]:
     """When it began, how long it is, its packets, connections and requests, how much of Kafka's bytes was decoded, and
     what the cluster is."""
     capture, ledger = model.capture, model.capture.ledger
@@ -31,7 +31,7 @@ def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
         span(capture.duration_us),
         capture.packets,
         count(model.connections.n, "connection"),
-        count(n_requests, "request"),
+        count(model.n_requests, "request"),
         f"{percent(ledger.decoded_bytes, kafka_bytes)} decoded" if kafka_bytes else "no stream bytes",
         model.cluster.sentence,
     ]
@@ -45,14 +45,14 @@ def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:
     return (*texts, f"TCP: {', '.join(events)}") if events else texts
 
 
-def worded_capture(model: Traffic, dataset_name: str, n_requests: int) -> WordedCapture:
+def worded_capture(model: Traffic, dataset_name: str) -> WordedCapture:
     """The capture; of its files' paths only the names: a report is shown to others."""
     files = tuple(replace(file, path=Path(file.path or "").name) for file in model.capture.files)
     capture = replace(model.capture, files=files)
     return WordedCapture(
         **arguments_of(capture),
         title=_title(capture, dataset_name),
-        facts=capture_facts(model, n_requests),
+        facts=capture_facts(model),
         unread=unread_texts(model, capture),
         dataset=dataset_name,
         origin=str(capture.begin_ns),

@@ -171,7 +171,7 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
         topology=part_of(PageClusterStory, load_cluster(dataset)),
         broker_lanes=parts_of(PageBrokerLane, lanes_of_brokers(dataset, start_ns, end_ns)),
         stalls=parts_of(PageStallBand, stalls),
-        capture=part_of(PageCapture, worded_capture(model, dataset.name, requests.n)),
+        capture=part_of(PageCapture, worded_capture(model, dataset.name)),
         lanes=part_of(PageLanes, lanes),
         requests=requests,
     )

@@ -17,6 +17,9 @@ from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Start, slowest_text
 from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 from kafkascope_spark.stories.cadences.table import Cadence
+from kafkascope_spark.stories.clients.identity.library import library_named
+from kafkascope_spark.stories.libraries.library import Setting
+from kafkascope_spark.stories.libraries.registry import library
 from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 from kafkascope_spark.stories.startups.table import NOT_READY, StartupStepRow
 
@@ -190,26 +193,35 @@ def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
     yield from _steps(start, start_ns)
 
 
-_VERDICTS = {"fast": "faster than expected", "late": "later than expected"}
-"""Verdicts of loops in words."""
-
-
 def _odd_loops(client: Client) -> Iterator[RenderableType]:
-    """Loops that are not as they should be, one line a kind: the worst of it."""
+    """Loops that are not as they should be, one line a kind: the worst of it. What the client does without a pause says
+    nothing."""
     worst: dict[tuple[str, str], Cadence] = {}
     for loop in client.odd_loops:
         kind = loop.cadence, loop.verdict
-        if kind not in worst or loop.max_ms > worst[kind].max_ms:
+        if loop.p50_ms > 0 and (kind not in worst or loop.max_ms > worst[kind].max_ms):
             worst[kind] = loop
-    for (cadence, verdict), loop in sorted(worst.items()):
-        in_flight = cadence == "in_flight"
-        shown = str if in_flight else _ms
-        title = "requests in flight" if in_flight else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict, verdict)}"
-        figures = f"median {shown(loop.p50_ms)}, maximum {shown(loop.max_ms)}"
-        if loop.expected_ms is not None:
-            source = f", {loop.expected_from.replace('_', ' ')}" if loop.expected_from else ""
-            figures += f" ({'limit' if in_flight else 'expected'} {shown(loop.expected_ms)}{source})"
-        yield line((f"{title}: ", "yellow"), figures, indent=2)
+    for (cadence, _), loop in sorted(worst.items()):
+        if cadence == "in_flight":
+            figures = f"median {loop.p50_ms}, maximum {loop.max_ms}{_limit(client, loop)}"
+            yield line(("requests in flight: ", "yellow"), figures, indent=2)
+            continue
+        source = f", {loop.expected_from.replace('_', ' ')}" if loop.expected_from else ""
+        usual = "" if loop.expected_ms is None else f" (expected: every {_ms(loop.expected_ms)}{source})"
+        figures = f"every {_ms(loop.p50_ms)} (median), at most {_ms(loop.max_ms)} apart{usual}"
+        yield line((f"{cadence.replace('_', ' ')}: ", "yellow"), figures, indent=2)
+
+
+def _limit(client: Client, loop: Cadence) -> str:
+    """The limit of requests in flight; a default that the client's library does not have is none."""
+    own = library(library_named(client.software_name)).settings.get("in_flight")
+    if loop.expected_ms is None or (loop.expected_from == "default" and not _is_default(own, loop.expected_ms)):
+        return ""
+    return f" (limit {loop.expected_ms}{', default' if loop.expected_from == 'default' else ''})"
+
+
+def _is_default(own: Setting | None, value: int) -> bool:
+    return own is not None and own.default == str(value)
 
 
 def _ms(value: int) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+from kafkascope_analyzer.report.model.apis import Api
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.client_outcomes import ClientOutcome
@@ -276,9 +277,9 @@ def test_the_capture_in_words() -> None:
     cluster = of(Cluster, sentence="Kafka 4.0, in KRaft mode.")
     points = of(CapturePoints, sentences=("2 capture points",))
     of_traffic = {"capture": capture, "capture_points": points, "unread": unread, "cluster": cluster}
-    model = of(Traffic, **of_traffic, connections=of(Connections, n=9))
+    model = of(Traffic, **of_traffic, connections=of(Connections, n=9), apis=(of(Api, n=1),))
     figures = ("34.7 s", "25,501 packets", "9 connections", "1 request", "99.9 % decoded", "Kafka 4.0, in KRaft mode.")
-    assert capture_facts(model, 1) == ("2026-11-21 04:28:34.577 UTC", *figures)
+    assert capture_facts(model) == ("2026-11-21 04:28:34.577 UTC", *figures)
     assert unread_texts(model, capture) == (
         "2 capture points",
         "2 of 9 connections began before the capture did, or without their SYN in it",

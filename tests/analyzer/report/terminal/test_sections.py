@@ -26,6 +26,7 @@ from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.recovery_waterfall import bar
 from kafkascope_analyzer.report.terminal.restarts import render_restarts
 from kafkascope_analyzer.report.terminal.traffic import render_client_traffic, render_latency, render_leaders
+from kafkascope_spark.stories.cadences.table import Cadence
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +175,24 @@ def test_what_is_said_of_a_cause() -> None:
     assert list(cause_sentences(replace(full, new_node_id=None), cluster))[1] == "at node 1"
     order = [replace(cause, outcome="recovered", time_to_recover_ms=9), cause, replace(cause, time_to_recover_ms=5)]
     assert sorted(order, key=cause_severity) == [order[2], order[1], order[0]]
+
+
+@pytest.mark.parametrize(
+    ("software", "limit"), [("apache-kafka-java", " (limit 5, default)"), ("librdkafka", ""), ("unknown", "")]
+)
+def test_a_limit_is_told_of_libraries_that_have_it(report: Report, software: str, limit: str) -> None:
+    flight = of(
+        Cadence, cadence="in_flight", verdict="late", p50_ms=24, max_ms=60, expected_ms=5, expected_from="default"
+    )
+    commit = replace(flight, cadence="commit", verdict="fast", p50_ms=359, max_ms=4140, expected_ms=5000)
+    first, *others = report.clients.listed
+    client = replace(
+        first, software_name=software, odd_loops=(flight, commit, replace(commit, cadence="ping", p50_ms=0))
+    )
+    shown = lines(render_clients(replace(report, clients=replace(report.clients, listed=(client, *others)))))
+    assert f"requests in flight: median 24, maximum 60{limit}" in shown
+    assert "commit: every 359 ms (median), at most 4.14 s apart (expected: every 5.00 s, default)" in shown
+    assert not any(row.startswith("ping") for row in shown)
 
 
 def test_findings_beyond_the_limit_are_counted(report: Report) -> None:

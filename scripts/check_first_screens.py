@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Analyzes captures and checks the first screen of their reports.
+
+check_first_screens.py TABLE.toml CAPTURES_DIRECTORY [NAME...]      (without names: all in the table that are there)
+
+TABLE says of each capture, by the name of its file, which verdicts it may have, and what must and must not stand on the
+first screen. Fails where one of them does not hold.
+"""
+
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.report import render
+from kafkascope_spark.write_stories import write_stories
+
+WIDTH = 80
+
+
+def first_screen(capture: Path, work: Path) -> tuple[str, str]:
+    """The verdict, and the first screen without line breaks. work: a directory that is there."""
+    dataset = work / "first_screen.kscope"
+    ingest([capture], dataset)
+    write_stories(dataset)
+    report = report_model(Dataset.open(dataset))
+    return report.headline.verdict, " ".join(page_of(render(report), WIDTH, ascii_only=False).split())
+
+
+def faults(expected: dict[str, Any], verdict: str, screen: str) -> Iterator[str]:
+    """What does not hold, in words."""
+    if verdict not in expected["verdict"]:
+        yield f"the verdict is {verdict}, and must be {' or '.join(expected['verdict'])}"
+    yield from (f"must stand there: {text}" for text in expected.get("must", ()) if text not in screen)
+    yield from (f"must not stand there: {text}" for text in expected.get("must_not", ()) if text in screen)
+
+
+def main() -> int:
+    table, captures, *names = sys.argv[1:]
+    expected = tomllib.loads(Path(table).read_text("utf-8"))
+    failed = 0
+    for name in names or sorted(expected):
+        found = sorted(Path(captures).glob(f"{name}.pcap*"))
+        if not found:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            verdict, screen = first_screen(found[0], Path(work))
+        wrong = list(faults(expected[name], verdict, screen))
+        print("\n".join([f"== {name}: {verdict}", *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
+        failed += bool(wrong)
+    print(f"================ {failed} failed ================")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
