@@ -98,7 +98,8 @@ def test_report_json_goes_beside_the_tables(leader_move: Path, bucket) -> None:
 def test_what_is_not_listed_is_not_read(leader_move: Path, bucket) -> None:
     made = bucket()
     uri = made.upload(leader_move, "x")
-    made.put("x/requests/part-9.parquet", (leader_move / "requests" / "part-0.parquet").read_bytes())
+    (file,) = Dataset.open(leader_move).files("requests")
+    made.put("x/requests/part-9.parquet", (leader_move / file).read_bytes())
     query = "select count(*) n from requests"
     assert run("sql", uri, query, "--format", "csv") == run("sql", leader_move, query, "--format", "csv")
 
@@ -124,9 +125,10 @@ def test_a_file_that_is_missing_or_damaged_is_named(leader_move: Path, bucket) -
     uri = made.upload(leader_move, "x")
     made.put("x/connections/part-0.parquet", b"PAR1 no")
     assert f"{uri}/connections/part-0.parquet: the Parquet file is damaged" in refused("report", uri, code=3)
-    made.remove("x/requests/part-0.parquet")
+    (file,) = Dataset.open(leader_move).files("requests")
+    made.remove(f"x/{file}")
     asked = refused("sql", uri, "select count(latency_us) from requests", code=3)
-    assert f"{uri}/requests/part-0.parquet: the file is gone" in asked
+    assert f"{uri}/{file}: the file is gone" in asked
 
 
 def test_credentials_that_the_server_does_not_know(leader_move: Path, bucket, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,9 @@ def test_ingest_lists_every_file_that_it_wrote(tmp_path: Path) -> None:
 
 def test_spark_does_not_take_a_name_for_a_pattern(leader_move: Path) -> None:
     place = leader_move.rename(leader_move.with_name("a [b]{c}*.kscope"))
-    (uri,) = Dataset.open(place).spark_uris("requests")
-    assert uri == f"file://{place.parent}/a \\[b\\]\\{{c\\}}\\*.kscope/requests/part-0.parquet"
+    dataset = Dataset.open(place)
+    (uri,), (file,) = dataset.spark_uris("requests"), dataset.files("requests")
+    assert uri == f"file://{place.parent}/a \\[b\\]\\{{c\\}}\\*.kscope/{file}"
 
 
 def test_files_in_buckets_belong_to_their_table(tmp_path: Path) -> None:
@@ -103,8 +104,8 @@ def test_a_table_is_read_as_arrow_reads_its_files(leader_move: Path) -> None:
 
 
 def test_a_file_that_the_manifest_does_not_list_is_no_part_of_it(leader_move: Path) -> None:
-    n = Dataset.open(leader_move).read("requests").num_rows
-    shutil.copy(leader_move / "requests" / "part-0.parquet", leader_move / "requests" / "part-9.parquet")
+    n, (file,) = Dataset.open(leader_move).read("requests").num_rows, Dataset.open(leader_move).files("requests")
+    shutil.copy(leader_move / file, leader_move / "requests" / "part-9.parquet")
     shutil.copytree(leader_move / "requests", leader_move / "stories" / "others")
     dataset = Dataset.open(leader_move)
     assert dataset.read("requests").num_rows == dataset.rows("requests") == n
