@@ -99,7 +99,9 @@ def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
 def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
     """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
     few, or too quick by chance, to show it: whom it served meanwhile does not count. A host that had nobody beside it
-    shows as much as all hosts."""
+    shows as much as all hosts. A controller that no client talks to is not told: nobody waits for it meanwhile."""
+    if not any(row.host_kind == "client" for row in rows):
+        return
     hosts = {row.host for row in rows}
     for cluster in _overlapping(_bad_stretches(rows, SLOW_STATES)):
         if len({stretch.host for stretch in cluster}) >= min(_LEAST_SLOW_HOSTS, len(hosts)):

@@ -115,7 +115,7 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         unacknowledged=_UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
         from_ns=stretch.begin.ts_ns,
         to_ns=None if end is None else end.ts_ns,
-        before_ns=stretch.begin.ts_ns - stretch.lead_ns,
+        before_ns=max(stretch.begin.ts_ns - stretch.lead_ns, min(stretch.begin.ts_ns, server.capture_ns[0])),
         shown_from_ns=min(shown).ts_ns,
         shown_to_ns=max(shown).ts_ns if stretch.last_shown_ns is None else stretch.last_shown_ns,
         after_ns=None if end is None else end.ts_ns + stretch.lag_ns,

@@ -8,6 +8,7 @@ Responses that the server could have given by itself show that it was slow. Othe
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import SlowProcess
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
@@ -21,11 +22,16 @@ _SLICE_NS = 2 * SECOND_NS
 _WARM_UP_NS = 15 * SECOND_NS
 """A process that has just begun, or goes on after a pause, catches up and compiles its code."""
 
+_AWAY = frozenset({"down", "silent", "frozen"})
+"""States in which a process does nothing: whatever was under way then took as long."""
+
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
     explained = times_of(others)
+    away = times_of(each for each in others if each.state in _AWAY)
     slow = (each for each in server.slow if not explained.meet(each.first_ns - _WARM_UP_NS, each.first_ns))
+    slow = (each for each in slow if not _is_mostly(away, each.first_ns, each.last_ns))
     found = [stretch for each in slow for stretch in _of_process(server, each)]
     explained = times_of([*others, *found])
     late = [wait for wait in server.waits if wait.is_slow and wait.until is not None]
@@ -34,6 +40,12 @@ def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]
         if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
             found += _of_hosts(together)
     return found
+
+
+def _is_mostly(stretches: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
+    """Whether one of the stretches has half of a time in common, or more."""
+    longest = stretches.longest(from_ns, to_ns)
+    return longest is not None and 2 * longest[0] >= to_ns - from_ns
 
 
 def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
