@@ -288,6 +288,8 @@ def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
     failure.kind = KIND_OF_STATE[cluster[0].states[0].state]
     failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
     failure.end_ns = failure.affected_until_ns = None if end_ns == FOREVER else end_ns
+    if failure.kind.keeps_out:
+        failure.waited_ms = max(row.shown_to_ns - row.shown_from_ns for row in failure.states) // 1_000_000
     return failure
 
 

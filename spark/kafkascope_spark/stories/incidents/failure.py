@@ -103,6 +103,8 @@ class Kind:
     """Whether the broker's process ended: where it starts again, it knows no topic at first."""
     cuts_clients: bool = False
     """Whether a broker did not serve somebody who wanted it to."""
+    keeps_out: bool = False
+    """Whether hosts could not connect: they waited for as long as they tried."""
     serves_on: bool = False
     """Whether a broker served all the same what it leads: nobody waits for it."""
     loses_records: bool = False

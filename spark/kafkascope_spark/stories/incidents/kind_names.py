@@ -14,6 +14,7 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "listener",
+    "not_accepting",
     "connection_limit",
     "dns",
     "stale_broker",

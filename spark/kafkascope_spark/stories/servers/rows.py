@@ -9,6 +9,7 @@ from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
+from kafkascope_spark.stories.servers.not_accepting import not_accepting_stretches
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
@@ -37,6 +38,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     lossy = lossy_stretches(server, down + silent + frozen + absent + mtu)
     bad = down + absent + mtu + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
     bad += turned_away_stretches(server, bad)
+    bad += not_accepting_stretches(server, bad)
     bad += slow_stretches(server, bad)
     bad += dead_flow_stretches(server, bad)
     bad += idle_stretches(server, down)

@@ -19,6 +19,7 @@ StateName = Literal[
     "host_silent",
     "refusing",
     "turned_away",
+    "not_accepting",
     "unknown",
 ]
 STATES: tuple[StateName, ...] = get_args(StateName)
@@ -53,7 +54,8 @@ class BrokerState(StoryRow):
         "sends, though it talks to others), host_silent (the host sends nothing to anybody, and acknowledges nothing "
         "of what the broker sends again and again), refusing (new connections of this host are refused, while others "
         "or older ones are served, or the broker works with other brokers), turned_away (new connections of this host "
-        "are accepted, and closed at once before the broker sends anything), unknown (nobody waited for anything after "
+        "are accepted, and closed at once before the broker sends anything), not_accepting (new connections of this "
+        "host are not answered, while packets come on older ones), unknown (nobody waited for anything after "
         "a bad stretch)",
     ]
     unacknowledged: Annotated[
