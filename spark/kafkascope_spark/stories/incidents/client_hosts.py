@@ -46,14 +46,20 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
     of that host. states: rows of broker_states."""
     known = list(states)
     brokers = _brokers_of_hosts(known)
-    left = list(failures)
+    left = dict.fromkeys(failures)
+    by_host: dict[str, list[Failure]] = defaultdict(list)
+    for failure in left:
+        for host in _hosts_of(failure):
+            by_host[host].append(failure)
     of_hosts: list[Failure] = []
-    for host in sorted({host for failure in left for host in _hosts_of(failure)}):
-        for group in _at_one_time(failure for failure in left if _is_cut(failure, host)):
+    for host, of_host in sorted(by_host.items()):
+        for group in _at_one_time(failure for failure in of_host if failure in left and _is_cut(failure, host)):
             cut = {_broker(row) for failure in group for row in failure.states if row.host == host}
             if len(cut) >= _LEAST_BROKERS and cut >= brokers[host]:
                 of_hosts.append(_of_host(host, group, known))
-                left = [failure for failure in left if failure not in group or _without_host(failure, host)]
+                for failure in group:
+                    if not _without_host(failure, host):
+                        del left[failure]
     return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
 
 
