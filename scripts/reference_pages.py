@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from reference.advice import advice_page
 from reference.commands import commands_page
 from reference.protocol import protocol_page
 from reference.report import report_page
@@ -33,6 +34,7 @@ PAGES: dict[str, Page] = {
     "commands.md": commands_page,
     "protocol.md": protocol_page,
     "roles.md": roles_page,
+    "advice.md": advice_page,
     "rules/README.md": lambda: index_page(RULES),
     **{f"rules/{rule.name}.md": lambda rule=rule: rule_page(rule) for rule in RULES},  # type: ignore[misc]
 }

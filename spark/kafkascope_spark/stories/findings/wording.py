@@ -86,3 +86,7 @@ def size(n_bytes: int) -> str:
 def first_sentence(text: str) -> str:
     """The first sentence of several, without its full stop."""
     return text.partition(". ")[0].removesuffix(".")
+
+
+SECURED = "add --command-config CLIENT.properties where the listener takes TLS or SASL"
+"""What is said beside a command for a listener of which the capture does not show that."""

@@ -10,7 +10,7 @@ from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import joined_lists
-from kafkascope_spark.stories.findings.wording import client, counted
+from kafkascope_spark.stories.findings.wording import SECURED, client, counted
 from kafkascope_spark.stories.settings import setting, settings
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
@@ -121,7 +121,8 @@ def _beyond(f: Facts) -> str:
         "before offsets are set anew, with the group stopped: --to-earliest reads all records that are left once more; "
         "--to-latest skips all records that are there and were not read, and the group never gets them. Without "
         "--execute the command only shows what it would do: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 "
-        f"--group {group} --topic {shlex.quote(f.topic)} --reset-offsets --to-earliest; "
+        f"--group {group} --topic {shlex.quote(f.topic)} --reset-offsets --to-earliest "
+        f"({SECURED}); "
         f"{setting('offset_reset', f.libraries)} decides where it goes on without."
     )
 

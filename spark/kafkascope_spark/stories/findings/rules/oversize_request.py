@@ -8,7 +8,7 @@ from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN
-from kafkascope_spark.stories.findings.wording import client, counted
+from kafkascope_spark.stories.findings.wording import SECURED, client, counted
 from kafkascope_spark.stories.settings import setting, settings
 
 TOO_LARGE = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
@@ -58,7 +58,7 @@ def _command(f: Facts) -> str:
     bytes_needed = -(-f.most_bytes // 1024) * 1024 + BATCH_HEADER
     return (
         ": kafka-configs.sh --bootstrap-server BROKER:9092 --alter --entity-type topics --entity-name "
-        f"{shlex.quote(f.topic)} --add-config max.message.bytes={bytes_needed}"
+        f"{shlex.quote(f.topic)} --add-config max.message.bytes={bytes_needed} ({SECURED})"
     )
 
 

@@ -72,9 +72,11 @@ def _advice(f: Facts) -> str:
     name = f.principal.removeprefix("User:") if user else f.client_id or "CLIENT_ID"
     entity = f"--entity-type {'users' if user else 'clients'} --entity-name {shlex.quote(name)}"
     value = "RATE" if rate is None else 2 * rate
+    # Who has a principal has authenticated: the listener takes SASL or TLS.
+    tool = f"--bootstrap-server {address(f.server)}{' --command-config CLIENT.properties' if user else ''}"
     return (
         f"Raise the quota {quota} of {'user' if user else 'client id'} {name}, which each broker applies by itself: "
-        f"kafka-configs.sh --bootstrap-server {address(f.server)} --alter {entity} --add-config {quota}={value}; or "
+        f"kafka-configs.sh {tool} --alter {entity} --add-config {quota}={value}; or "
         f"make the client ask for less{_less(f.api_name, f.libraries)}."
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.findings.wording import SECURED, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import NO_SERVER, Observed, address
@@ -30,7 +30,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield brokers(
         "Let each broker's advertised.listeners name an address that these clients reach, or open the way to "
         f"{failure.subject}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server "
-        f"{address(server)}"
+        f"{address(server)} ({SECURED})"
     )
 
 
