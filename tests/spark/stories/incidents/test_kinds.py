@@ -52,6 +52,7 @@ def test_flags_name_kinds() -> None:
 
 
 PLUG_IN = """
+from kafkascope_spark.stories.incidents.actions import brokers
 from kafkascope_spark.stories.incidents.failure import Kind
 
 DISK_FAILED = Kind(
@@ -59,7 +60,7 @@ DISK_FAILED = Kind(
     "disk failed",
     plural="disks failed",
     sentence=lambda failure, times: f"A disk failed under {failure.subject} {times.of(failure)}",
-    advice=lambda failure, observed: [f"Look at the disk of {failure.subject}."],
+    advice=lambda failure, observed: [brokers(f"Look at the disk of {failure.subject}.")],
     known="error codes",
     place="broker",
     errors=frozenset({"KAFKA_STORAGE_ERROR"}),
