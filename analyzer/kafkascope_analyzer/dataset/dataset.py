@@ -14,7 +14,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import accumulate
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -230,15 +232,21 @@ class Dataset:
             return
         source = self.arrow(table, checked=False)
         with self._reading(name):
-            self._check(self._read_of(name, source, filter))
+            self._check(self._read_of(name, source.schema, filter))
             wanted = columns if columns is None or isinstance(columns, Mapping) else list(columns)
             options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
             yield from source.to_batches(columns=wanted, filter=filter, **options)
 
-    def _read_of(self, name: str, source: Any, only: Any) -> list[DatasetFile]:
-        """The files of a table that a pyarrow dataset of it opens for a filter."""
+    def _read_of(self, name: str, schema: pa.Schema, only: Any) -> list[DatasetFile]:
+        """The files of a table that are opened for a filter and for the dataset's own rows: pyarrow tells them of a
+        dataset that is not filtered yet."""
         files = self.manifest.files[name]
-        paths = {fragment.path for fragment in source.get_fragments(only)} if files else set()
+        if not files:
+            return []
+        conditions = [condition for condition in (self.selection(name), only) if condition is not None]
+        chosen = reduce(and_, conditions) if conditions else None
+        fragments = arrow_dataset(self.storage, files, schema).get_fragments(chosen)
+        paths = {fragment.path for fragment in fragments}
         return [file for file in files if self.storage.inside(file.path) in paths]
 
     def read(

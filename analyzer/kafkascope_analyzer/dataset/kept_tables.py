@@ -36,9 +36,9 @@ class KeptTables(Dataset):
                 self._kept[name] = source.to_table(use_threads=False)
         return ds.dataset(self._kept[name])
 
-    def _read_of(self, name: str, source: Any, only: Any) -> list[DatasetFile]:
+    def _read_of(self, name: str, schema: pa.Schema, only: Any) -> list[DatasetFile]:
         """None for a table in memory, whose files were checked when they were read."""
-        return [] if name in self._kept else Dataset._read_of(self, name, source, only)
+        return [] if name in self._kept else Dataset._read_of(self, name, schema, only)
 
 
 def kept(dataset: Dataset) -> KeptTables:
