@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 b1e46635a0e5fc3e52a6a679752fe5363039c6e6e0e3ec1c5d0a8877d4621859; lines below: sha256 e8e41e533428282948591763137cea985c86812af3035c3b249a66f57b19a9c8
+// Made by `make page`. Sources: sha256 306fdc8cda2dd536ccde89dfe0abc75e7e556b2224b787d648382d48bd78f43e; lines below: sha256 5e7c6dcd7988ba6c623616f4ab3e4c837e26731aec744cf937c04c5fea36c257
 "use strict";
 (() => {
   // facts/data.ts
@@ -3283,6 +3283,7 @@
   var PATTERNS = {
     slow: "dots",
     lossy: "upright",
+    mtu: "level",
     flow_dead: "level",
     frozen: "cross",
     down: "solid",
@@ -3290,6 +3291,7 @@
     host_silent: "dots",
     refusing: "rising",
     turned_away: "upright",
+    not_accepting: "rising",
     unknown: "none"
   };
   function stateGrid(show) {

@@ -16,6 +16,7 @@ const MARK = 14;
 const PATTERNS: Record<string, string> = {
   slow: "dots",
   lossy: "upright",
+  mtu: "level",
   flow_dead: "level",
   frozen: "cross",
   down: "solid",
@@ -23,6 +24,7 @@ const PATTERNS: Record<string, string> = {
   host_silent: "dots",
   refusing: "rising",
   turned_away: "upright",
+  not_accepting: "rising",
   unknown: "none",
 };
 
