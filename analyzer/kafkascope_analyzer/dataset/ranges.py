@@ -177,6 +177,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "max_in_flight",
         "missing_bytes",
         "most_bytes",
+        "arrived_bytes",
         "n",
         "out_of_order",
         "packets",
