@@ -167,7 +167,7 @@ def test_what_kip_896_removed(with_requests, small: ModuleType, api: tuple[int, 
 def test_the_terminal_shows_the_figures(with_requests, small: ModuleType) -> None:
     rows = [produce(small, n, 1 + n % 2, 400) for n in range(10)]
     rows.append(small.request("c1", 50, (1, "Fetch", 2), 50, client_ip="10.0.0.101", client_id="old"))
-    page = page_of(render(report_model(Dataset.open(with_requests(rows)))), 80, ascii_only=False)
+    page = page_of(render(report_model(Dataset.open(with_requests(rows))), everything=True), 80, ascii_only=False)
     for said in (
         "Latency by API and broker",
         "Produce  node 1",
