@@ -7,7 +7,6 @@ from kafkascope_spark.stories.findings.wording import counted, first_sentence
 # One finding per incident.
 _QUERY = """
 select if(size(clients) = 1, clients[0], null) as client_instance_id, incident_id, subject, sentence,
-    if(family_severity = 'info', 'info', null) as severity,
     advice, 1 as n,
     size(clients) as n_clients, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns,
     evidence, null as conn_ids
@@ -35,9 +34,8 @@ RULE = Rule(
     "more, until it came back or its work had moved. Everything that it led or coordinated stalled meanwhile.",
     looks_at="Incidents in which a broker was down, silent or frozen, or in which some hosts did not reach it while it "
     "served others, and which clients noticed: their connections broke, or their requests had no answers. A connection "
-    "that breaks alone and is opened again at once is none. It is a note where nobody stalled meanwhile, as when a "
-    "broker is restarted in order. It says nothing of an address that never served anybody, nor where only one "
-    "direction of the traffic was captured.",
+    "that breaks alone and is opened again at once is none. It says nothing of an address that never served anybody, "
+    "nor where only one direction of the traffic was captured.",
     advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
     "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Where others "
     "reached it all the while, look for a firewall rule, security group, route or proxy between these clients and its "
