@@ -45,8 +45,11 @@ def main() -> int:
     table, captures, *names = sys.argv[1:]
     expected = tomllib.loads(Path(table).read_text("utf-8"))
     failed = 0
-    for name in names or sorted(expected):
-        found = sorted(Path(captures).glob(f"{name}.pcap*"))
+    at_hand = {name: sorted(Path(captures).glob(f"{name}.pcap*")) for name in names or sorted(expected)}
+    if not any(at_hand.values()):
+        print(f"FAILED: {captures} has none of these captures: {', '.join(at_hand)}")
+        return 1
+    for name, found in at_hand.items():
         if not found:
             continue
         with tempfile.TemporaryDirectory() as work:
