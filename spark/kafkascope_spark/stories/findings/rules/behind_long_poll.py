@@ -21,7 +21,7 @@ with answers as (
     where response_ns is not null
 ), answered as (
     select *, before.api_name = 'Fetch' and before.max_wait_ms > 0
-        and before.latency_us <= (before.max_wait_ms + {limit.BEHIND_POLL_MS}) * 1000
+        and before.latency_us <= (cast(before.max_wait_ms as bigint) + {limit.BEHIND_POLL_MS}) * 1000
         and queued_us >= {limit.BEHIND_POLL_MS} * 1000 and broker_us < queued_us as is_held
     from answers where api_name <> 'Fetch'
 )
