@@ -98,9 +98,10 @@ def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
     return longest[1]
 
 
-def without_addresses(stall: Stall, among: Candidates) -> Failure | None:
-    """The name server that did not answer the client's host meanwhile: who has to connect needs an address first."""
-    return _failure(among.longest([("names", stall.client_ip)]))
+def while_kept_out(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure because of which the client's host could not connect meanwhile: a name server that did not answer, a
+    connection limit, a listener that accepted nobody."""
+    return _failure(among.longest([("kept_out", stall.client_ip)]))
 
 
 def beside_own_stalls(stall: Stall, among: Candidates) -> Failure | None:
@@ -154,7 +155,7 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
-BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, without_addresses, beside_own_stalls)
+BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, while_kept_out, beside_own_stalls)
 """For what is left when the other stalls belong to failures."""
 
 

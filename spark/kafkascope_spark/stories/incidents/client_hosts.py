@@ -4,13 +4,14 @@ time, where others were served: what failed of one host at all brokers failed at
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
+from kafkascope_spark.stories.incidents.served_hosts import ServedHosts
 from kafkascope_spark.stories.servers.table import BrokerState
 
 SAME_NS = SECOND
@@ -29,15 +30,16 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
     silences = sorted(_silences(silent), key=lambda rows: (rows[0].from_ns, rows[0].host))
     failures: list[Failure] = []
     for rows in silences:
-        together = next((f for f in failures if _is_together(f, rows)), None)
+        together = next((f for f in _begun_since(failures, rows[0].from_ns - SAME_NS) if _is_together(f, rows)), None)
         if together is None:
             together = Failure(CLIENT_HOST, "", rows[0].from_ns, rows[0].to_ns)
             failures.append(together)
         together.states += rows
         together.hosts |= {rows[0].host}
         together.subject = listed(sorted(together.hosts))
+    served = ServedHosts(known if failures else ())
     for failure in failures:
-        failure.served_meanwhile = served_meanwhile(known, failure)
+        failure.served_meanwhile = served.beside(failure)
     return failures
 
 
@@ -56,10 +58,13 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
         for group in _at_one_time(failure for failure in of_host if failure in left and _is_cut(failure, host)):
             cut = {_broker(row) for failure in group for row in failure.states if row.host == host}
             if len(cut) >= _LEAST_BROKERS and cut >= brokers[host]:
-                of_hosts.append(_of_host(host, group, known))
+                of_hosts.append(_of_host(host, group))
                 for failure in group:
                     if not _without_host(failure, host):
                         del left[failure]
+    served = ServedHosts(known if of_hosts else ())
+    for failure in of_hosts:
+        failure.served_meanwhile = served.beside(failure)
     return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
 
 
@@ -101,11 +106,11 @@ def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
         yield group
 
 
-def _of_host(host: str, group: Collection[Failure], states: Iterable[BrokerState]) -> Failure:
+def _of_host(host: str, group: Collection[Failure]) -> Failure:
     """The failure of a host, from the first broker that was cut to the first that was reached."""
     rows = [row for failure in group for row in failure.states if row.host == host]
     first_served, last_served = min(row.until_ns for row in rows), max(row.until_ns for row in rows)
-    failure = Failure(
+    return Failure(
         CLIENT_HOST,
         host,
         min(row.from_ns for row in rows),
@@ -114,8 +119,6 @@ def _of_host(host: str, group: Collection[Failure], states: Iterable[BrokerState
         hosts=frozenset({host}),
         states=rows,
     )
-    failure.served_meanwhile = served_meanwhile(states, failure)
-    return failure
 
 
 def _without_host(failure: Failure, host: str) -> bool:
@@ -132,14 +135,11 @@ def _silences(rows: list[BrokerState]) -> Iterator[list[BrokerState]]:
         yield list(silence)
 
 
+def _begun_since(failures: list[Failure], since_ns: int) -> Iterator[Failure]:
+    """Those of the failures, which are in order of time, that began at a time or later; the last first."""
+    return takewhile(lambda failure: failure.start_ns >= since_ns, reversed(failures))
+
+
 def _is_together(failure: Failure, rows: list[BrokerState]) -> bool:
     until = FOREVER if failure.end_ns is None else failure.end_ns
     return abs(rows[0].from_ns - failure.start_ns) <= SAME_NS and abs(rows[0].until_ns - until) <= SAME_NS
-
-
-def served_meanwhile(states: Iterable[BrokerState], failure: Failure) -> frozenset[str]:
-    """The other hosts with clients that were served at some time of the failure."""
-    until = FOREVER if failure.end_ns is None else failure.end_ns
-    serving = (row for row in states if row.state == "serving" and row.host_kind == "client")
-    during = (row for row in serving if row.from_ns < until and row.until_ns > failure.start_ns)
-    return frozenset(row.host for row in during) - failure.hosts

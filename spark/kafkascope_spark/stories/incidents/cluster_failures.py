@@ -13,7 +13,8 @@ LEAST_BROKERS = 2
 
 
 def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState]) -> Iterator[Failure]:
-    """The failures of the cluster; each of its parts is said to follow from it. states: rows of broker_states."""
+    """The failures of the cluster. Its parts are said to follow from it, and give it what belongs to them, so that this
+    comes last. states: rows of broker_states."""
     brokers = {row.node_id for row in states if row.state == "serving" and row.host_kind == "client"} - {None}
     of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and f.node_id in brokers]
     for group in _at_one_time(of_brokers):
@@ -49,8 +50,7 @@ def _of_parts(parts: Sequence[Failure]) -> Failure:
         states=[state for part in parts for state in part.states],
     )
     cluster.fault = _fault(parts)
-    for part in parts:
-        part.root = cluster
+    _give_harm(cluster, parts)
     return cluster
 
 
@@ -67,14 +67,19 @@ def _fault(parts: Sequence[Failure]) -> Fault:
     )
 
 
-def give_harm(cluster: Failure, parts: Iterable[Failure]) -> None:
+def _give_harm(cluster: Failure, parts: Sequence[Failure]) -> None:
     """Gives the failure of the cluster what belongs to its parts: whoever waited for one broker could not have been
     served by another."""
     for part in parts:
+        part.root = cluster
         cluster.stalls += part.stalls
         cluster.rebalances += part.rebalances
+        cluster.servers |= part.servers
         for recovery in part.recoveries:
             cluster.take_recovery(recovery)
+    own = {stall.stall_id for stall in cluster.stalls}
+    earlier = {stall.stall_id: stall for part in parts for stall in part.earlier_stalls}
+    cluster.earlier_stalls = [stall for stall_id, stall in earlier.items() if stall_id not in own]
+    for part in parts:
         part.stalls, part.earlier_stalls, part.rebalances, part.outlasting = [], [], [], set()
         part.recoveries, part.recoveries_of, part.client_instance_ids = [], {}, set()
-        cluster.servers |= part.servers

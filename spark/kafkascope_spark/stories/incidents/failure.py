@@ -90,8 +90,6 @@ class Kind:
     """Whether brokers did not reach each other: clients wait for their replicas."""
     by_session: bool = False
     """Whether a broker's ZooKeeper session is what failed: the broker serves on, and leads no longer."""
-    of_names: bool = False
-    """Whether names were not resolved: whoever connects waits for that."""
     by_topic: bool = False
     """Whether its errors at all partitions of a topic are one incident. Of other kinds, what failed is the same for all
     resources."""
@@ -104,7 +102,7 @@ class Kind:
     cuts_clients: bool = False
     """Whether a broker did not serve somebody who wanted it to."""
     keeps_out: bool = False
-    """Whether hosts could not connect: they waited for as long as they tried."""
+    """Whether hosts could not connect, or had no address to connect to: they waited for as long as they tried."""
     serves_on: bool = False
     """Whether a broker served all the same what it leads: nobody waits for it."""
     loses_records: bool = False
@@ -169,7 +167,7 @@ class Failure:
     lookups: list[LookupRun] = field(default_factory=list)
     """Of a name server: the questions that it did not answer in time."""
     fault: Fault | None = None
-    """When it began and ended, where neither states of brokers nor silences of clients say so."""
+    """When it began and ended, where its detector knows more than `fault_of` can derive from states and silences."""
     waited_ms: int = 0
     """How long somebody waited for it who waited for nothing that a stall is about: for the address of a name, for a
     connection that is not closed at once."""
@@ -213,6 +211,11 @@ class Failure:
         """Whether a group only rebalanced because members joined or left in order."""
         has_lost = any(rebalance.lost for rebalance in self.rebalances)
         return self.kind.of_members and bool(self.rebalances) and not has_lost and not self.error_names
+
+    @property
+    def kept_out(self) -> frozenset[str]:
+        """The hosts that could not connect because of it."""
+        return self.hosts | {run.client_ip for run in self.lookups} if self.kind.keeps_out else frozenset()
 
     @property
     def is_lossy(self) -> bool:

@@ -22,7 +22,7 @@ from kafkascope_spark.stories.incidents.attribution import (
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_failures import client_failures
 from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, give_harm
+from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
@@ -227,10 +227,7 @@ class Incidents:
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))
-        of_cluster = self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
-        for cluster in of_cluster:
-            self._do("cluster", partial(give_harm, cluster, [f for f in of_brokers if f.root is cluster]))
-        found += of_cluster
+        found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:

@@ -58,7 +58,8 @@ def _is_slow(group: list[Departure], joined: Iterable[int]) -> bool:
     """Whether the library says so, or the client joined again each time."""
     if any(KIP_800 in (gone.why or "") for gone, _ in group):
         return True
-    n_again = sum(any(again > _left_ns(each) for again in joined) for each in group if not each[0].why)
+    last_joined_ns = max(joined, default=0)
+    n_again = sum(last_joined_ns > _left_ns(each) for each in group if not each[0].why)
     return n_again >= LEAVES
 
 

@@ -22,7 +22,7 @@ LEAST_OVERLAP_NS = SECOND // 2
 OF_NAMED_NODES, OF_UNKNOWN_NODES = ("replica", True), ("replica", False)
 """Keys of what fails for all that wait for replicas: brokers whose node ids are known, with failed paths between
 brokers; and other brokers."""
-_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "flow_dead", "host_silent"})
+_UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "mtu", "flow_dead", "host_silent"})
 """States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
 _OF_PLACES = ("commit", "membership")
 """Kinds of stalls of members that wait for their coordinators."""
@@ -132,8 +132,7 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield from (("path", host) for host in failure.hosts)
     if failure.kind.of_host:
         yield from (("host", host) for host in failure.hosts)
-    if failure.kind.of_names:
-        yield from (("names", run.client_ip) for run in failure.lookups)
+    yield from (("kept_out", host) for host in failure.kept_out)
     if failure.kind.holds_back:
         yield from (("quota", client) for client in failure.client_instance_ids)
     if failure.kind.of_clients:

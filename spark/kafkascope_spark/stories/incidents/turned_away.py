@@ -1,14 +1,15 @@
 """Hosts whose connections brokers accepted and closed at once (state turned_away)."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from operator import attrgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.incidents.client_hosts import served_meanwhile
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.connection_limit import CONNECTION_LIMIT
+from kafkascope_spark.stories.incidents.served_hosts import ServedHosts
 from kafkascope_spark.stories.servers.table import BrokerState
 
 
@@ -16,35 +17,34 @@ def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -
     """The failures, in order of time: stretches that have time in common are one, whichever broker or host shows them.
     known: those of clients that speak what a listener does not take: they are closed for that."""
     rows = list(states)
-    misused = [failure for failure in known if failure.misuse is not None]
+    misused: dict[tuple[str, str], list[Failure]] = defaultdict(list)
+    for failure in known:
+        for use in failure.misuse.uses if failure.misuse is not None else ():
+            misused[use.client_ip, use.server].append(failure)
     away = [row for row in rows if row.state == "turned_away" and row.host_kind == "client"]
     failures: list[Failure] = []
     until_ns = 0
     for row in sorted(away, key=attrgetter("from_ns", "server", "host")):
-        if any(_is_misuse(row, failure) for failure in misused):
+        if any(failure.overlap_ns(row.from_ns, row.to_ns) >= 0 for failure in misused[row.host, row.server]):
             continue
         if not failures or row.from_ns > until_ns:
             failures.append(Failure(CONNECTION_LIMIT, "", row.from_ns, row.to_ns))
             until_ns = 0
         failures[-1].states.append(row)
         until_ns = max(until_ns, row.until_ns)
+    served = ServedHosts(rows if failures else ())
     for failure in failures:
-        _complete(failure, rows)
+        _complete(failure, served)
     return failures
 
 
-def _is_misuse(row: BrokerState, failure: Failure) -> bool:
-    servers = () if failure.misuse is None else failure.misuse.servers
-    return row.host in failure.hosts and row.server in servers and failure.overlap_ns(row.from_ns, row.to_ns) >= 0
-
-
-def _complete(failure: Failure, rows: Iterable[BrokerState]) -> None:
+def _complete(failure: Failure, served: ServedHosts) -> None:
     ends = [row.until_ns for row in failure.states]
     failure.end_ns = None if max(ends) == FOREVER else max(ends)
     failure.hosts = frozenset(row.host for row in failure.states)
     failure.servers = frozenset(row.server for row in failure.states)
     failure.subject = listed(sorted(failure.hosts))
-    failure.served_meanwhile = served_meanwhile(rows, failure)
+    failure.served_meanwhile = served.beside(failure)
     failure.fault = _fault(failure)
     longest = max(failure.states, key=lambda row: row.shown_to_ns - row.shown_from_ns)
     failure.waited_ms = (longest.shown_to_ns - longest.shown_from_ns) // 1_000_000

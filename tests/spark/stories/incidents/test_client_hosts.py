@@ -5,7 +5,7 @@ from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, with_cut_hosts
-from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures, give_harm
+from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
@@ -73,7 +73,6 @@ def test_all_brokers_down_at_one_time_are_one_failure_with_the_harm_of_all(state
     failures[0].stalls.append(stall("produce", 21, 1, 11, 32))
     (cluster,) = cluster_failures(failures, rows)
     assert {part.root for part in failures} == {cluster}
-    give_harm(cluster, failures)
     assert (severity_of(cluster), [severity_of(part) for part in failures]) == ("error", ["info"] * 3)
     fault = fault_of(cluster)
     assert (fault.start_after_ns, fault.start_ns, fault.end_ns) == (10 * NS, 12 * NS, 33 * NS)

@@ -13,6 +13,7 @@ from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS, lower
 from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.served_hosts import served_text
 from kafkascope_spark.stories.incidents.times import Times
 
 
@@ -23,8 +24,7 @@ def _sentence(failure: Failure, times: Times) -> str:
     if all(state.state == "host_silent" for state in failure.states):
         tries = f"{counted(n_servers, 'broker')} sent again and again what was not acknowledged"
         what = f"nothing came from {'it' if n_hosts == 1 else 'them'}, and {tries}"
-    others = counted(len(failure.served_meanwhile), "other host")
-    contrast = f"while {others} {'was' if len(failure.served_meanwhile) == 1 else 'were'} served"
+    contrast = f"while {served_text(failure)}"
     if not failure.served_meanwhile:
         contrast = "while the capture shows no other host that was served: the network of the brokers, or the place of "
         contrast += "capture, would look the same"

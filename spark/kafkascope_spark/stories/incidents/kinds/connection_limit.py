@@ -13,6 +13,7 @@ from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.served_hosts import served_text
 from kafkascope_spark.stories.incidents.times import Times
 
 
@@ -23,9 +24,8 @@ def _brokers(failure: Failure) -> str:
 def _sentence(failure: Failure, times: Times) -> str:
     n = sum(state.n_waiting for state in failure.states)
     closed = f"{counted(n, 'new connection')} {'was' if n == 1 else 'were'} accepted and closed before any response"
-    others = len(failure.served_meanwhile)
-    contrast = f"{counted(others, 'other host')} {'was' if others == 1 else 'were'} served meanwhile"
-    if not others:
+    contrast = f"{served_text(failure)} meanwhile"
+    if not failure.served_meanwhile:
         contrast = "the capture shows no other host that was served meanwhile"
     return (
         f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, as at a connection "
@@ -58,5 +58,5 @@ CONNECTION_LIMIT = Kind(
     known=BY_STATES,
     place="listener",
     states=frozenset({"turned_away"}),
-    of_host=True,
+    keeps_out=True,
 )

@@ -51,5 +51,5 @@ DNS = Kind(
     advice=_advice,
     known="questions to the name server, and its answers",
     place="name_server",
-    of_names=True,
+    keeps_out=True,
 )
