@@ -117,7 +117,7 @@ def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions
         "00:00.300 aborted after 40.0 ms",
     ):
         assert said in page, page
-    order = ["Incidents (1)", "Other findings (2)", "Cluster", "Clients (2)"]
+    order = ["Incidents (1)", "Other findings (2)", "Cluster", "Rebalances (2)", "Transactions (4)", "Clients (2)"]
     assert sorted(order, key=page.index) == order
 
 

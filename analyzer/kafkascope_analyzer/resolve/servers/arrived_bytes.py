@@ -30,15 +30,21 @@ class Arrived:
 
 def most_arrived(hosts: ServerHosts, way: Ints, first_ns: Ints, last_ns: Ints) -> Ints:
     """Of each stretch of time on a way: the length of the longest frame that arrived at once in it; 0 where fewer than
-    LEAST_ARRIVED did."""
+    LEAST_ARRIVED did. The stretches of a way have no time in common."""
     most, n = np.zeros(len(way), np.int64), np.zeros(len(way), np.int64)
     if not len(way):
         return most
+    order = np.lexsort((first_ns, way))
+    begins = np.searchsorted(way[order], np.unique(way))
+    of_way = dict(zip(np.unique(way).tolist(), np.split(order, begins[1:]), strict=True))
     for arrived in _arrived(hosts, np.isin(np.arange(2 * len(hosts.pair_server)), way)):
-        for at, (mine, begin, end) in enumerate(zip(way.tolist(), first_ns.tolist(), last_ns.tolist(), strict=True)):
-            inside = (arrived.way == mine) & (arrived.ts_ns > begin) & (arrived.ts_ns < end)
-            n[at] += np.count_nonzero(inside)
-            most[at] = max(most[at], arrived.n_bytes[inside].max(initial=0))
+        for one, stretches in of_way.items():
+            rows = np.flatnonzero(arrived.way == one)
+            place = np.searchsorted(first_ns[stretches], arrived.ts_ns[rows]) - 1
+            rows, at = rows[place >= 0], stretches[place[place >= 0]]
+            inside = arrived.ts_ns[rows] < last_ns[at]
+            np.add.at(n, at[inside], 1)
+            np.maximum.at(most, at[inside], arrived.n_bytes[rows[inside]])
     return np.where(n >= LEAST_ARRIVED, most, 0)
 
 

@@ -45,6 +45,6 @@ def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
 
 
 def _has_arrived(server: ServerRecord, loss: PacketLoss) -> bool:
-    """Whether what was sent again last was acknowledged soon."""
-    waits = (wait for wait in server.waits_of(loss.host) if wait.last_asked == last_of(loss))
-    return any(wait.until is not None and wait.until.ts_ns - loss.last_ns <= SECOND_NS for wait in waits)
+    """Whether a wait for an acknowledgment ended soon after the last attempt: that one arrived."""
+    waits = (wait for wait in server.waits_of(loss.host) if wait.asked.ts_ns <= loss.last_ns)
+    return any(0 <= server.end_ns(wait.until) - loss.last_ns <= SECOND_NS for wait in waits if wait.ended_by == "ack")

@@ -30,7 +30,8 @@ def test_sources_cannot_end_their_element():
 def test_readers_without_scripts_get_the_story(real_page):
     text = real_page.read_text()
     brief = text[text.index("<noscript>") : text.index("</noscript>")]
-    assert "broker down: node 3 (10.77.0.13:9092)" in brief
+    times = "00:12.677 to 00:21.713 (04:28:47.254 to 04:28:56.290 UTC, 9.04 s)"
+    assert f"warning: broker down: node 3 (10.77.0.13:9092), {times}" in brief
 
 
 def test_nothing_is_left_where_it_cannot_be_written(leader_move, tmp_path, write_page):

@@ -22,7 +22,7 @@ MOST_STRETCHES = 500
 NAMED_HOSTS = 3
 TOGETHER_NS = 1_000_000_000
 """Hosts that are served again within this time are served again together."""
-_NO_NODE = 1 << 40
+NO_NODE = 1 << 40
 """Sorts addresses whose node is not known after all nodes."""
 
 
@@ -35,6 +35,7 @@ class StateRow(Row):
     server_ip: str
     server_port: int
     host: str
+    host_kind: str | None
     state: str
     from_ns: int
     to_ns: int | None
@@ -74,7 +75,7 @@ def broker_lanes(dataset: Dataset) -> tuple[BrokerLane, ...]:
     """The brokers by node id, then by address, at most MOST_LANES; none where the dataset has no broker_states."""
     found: dict[tuple[int, str], list[StateRow]] = defaultdict(list)
     for row in read(dataset, StateRow):
-        found[(_NO_NODE, _place(row)) if row.node_id is None else (row.node_id, "")].append(row)
+        found[(NO_NODE, _place(row)) if row.node_id is None else (row.node_id, "")].append(row)
     return tuple(_lane(found[key]) for key in sorted(found)[:MOST_LANES])
 
 

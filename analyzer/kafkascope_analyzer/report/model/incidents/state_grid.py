@@ -2,42 +2,21 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import ClassVar
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.report.formatting import address, clock, node, safe, span, time_of_day
+from kafkascope_analyzer.report.model.incidents.broker_lanes import NO_NODE, SERVING, UNKNOWN, StateRow
 from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.servers.table import STATES
-from kafkascope_spark.stories.tables import BROKER_STATES
 
-SERVING, UNKNOWN = "serving", "unknown"
 CALM = (SERVING, UNKNOWN)
-"""States in which nobody waited in vain."""
+"""States in which no request waited for a response that did not come."""
 MOST_SERVERS = 12
 MOST_HOSTS = 8
 MOST_STRETCHES = 60
 """Limits of the picture: servers, hosts of a server, stretches of a host. Those that did not serve longest are kept."""
 _WORDS = {"serving": "served", "refusing": "refused", "turned_away": "turned away", "flow_dead": "dead flow"}
 _WORDS |= {"host_silent": "host silent"}
-_NO_NODE = 1 << 40
-"""Sorts addresses whose node is not known after all nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateRow(Row):
-    """A stretch of time in which a server address was in one state to a host."""
-
-    TABLE: ClassVar[Table] = BROKER_STATES
-    node_id: int | None
-    server_ip: str
-    server_port: int
-    host: str
-    host_kind: str | None
-    state: str
-    from_ns: int
-    to_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +63,7 @@ def state_grid(dataset: Dataset, start_ns: int, end_ns: int) -> StateGrid:
     """The grid; without rows where the dataset has no broker_states. start_ns, end_ns: of the capture."""
     found: dict[tuple[int, str, int], list[StateRow]] = defaultdict(list)
     for row in read(dataset, StateRow):
-        found[_NO_NODE if row.node_id is None else row.node_id, row.server_ip, row.server_port].append(row)
+        found[NO_NODE if row.node_id is None else row.node_id, row.server_ip, row.server_port].append(row)
     kept = sorted(sorted(found, key=lambda key: (-_failing_ns(found[key], end_ns), key))[:MOST_SERVERS])
     present = Counter(row.state for key in kept for row in found[key])
     return StateGrid(
@@ -101,7 +80,7 @@ def words_of_state(state: str) -> str:
 
 
 def _more(n_left: int, one: str, many: str) -> str:
-    """How many are left out, which served longer."""
+    """How many are left out: those that served for longer."""
     if n_left <= 0:
         return ""
     return f"… and {n_left:,} more {one if n_left == 1 else many} with less trouble: table stories/broker_states"
