@@ -27,7 +27,7 @@ _LEAST_SEGMENTS = 5
 _PAUSES = 3
 """Where losses come at random, a pause of three times the usual length is rare: so much earlier the first may have been
 possible, and so much later another one."""
-_MOST_TRIES = 2
+MOST_TRIES = 2
 """Where everything is lost, each segment is sent again many times; where some of it is, once or twice."""
 
 
@@ -84,7 +84,7 @@ def _end_ns(stretch: Stretch) -> int:
 
 def _is_partial(loss: PacketLoss) -> bool:
     """Whether some packets were lost, and not all."""
-    return loss.n_segments >= _LEAST_SEGMENTS and loss.n_lost <= _MOST_TRIES * loss.n_segments
+    return loss.n_segments >= _LEAST_SEGMENTS and loss.n_lost <= MOST_TRIES * loss.n_segments
 
 
 def without_lossy(silent: Iterable[Stretch], lossy: Iterable[Stretch]) -> Iterator[Stretch]:

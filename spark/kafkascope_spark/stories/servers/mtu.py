@@ -4,14 +4,13 @@ takes no packets of that length, and nobody tells the sender (RFC 2923: a black 
 from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
+from kafkascope_spark.stories.servers.lossy import MOST_TRIES
 from kafkascope_spark.stories.servers.moments import first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host
 
 _LEAST_BYTES = 536
 """Any IPv4 link takes packets with so much payload (576 bytes, RFC 1122)."""
-_LEAST_TRIES = 3
-"""So often each segment was sent again at least."""
 
 
 def mtu_stretches(server: ServerRecord) -> list[Stretch]:
@@ -31,7 +30,7 @@ def without_mtu(stretches: Iterable[Stretch], mtu: Iterable[Stretch]) -> Iterato
 
 def _is_of_length(loss: PacketLoss) -> bool:
     is_long = loss.least_bytes >= _LEAST_BYTES and 0 < loss.arrived_bytes < loss.least_bytes
-    return is_long and loss.n_lost >= _LEAST_TRIES * loss.n_segments
+    return is_long and loss.n_lost > MOST_TRIES * loss.n_segments
 
 
 def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
@@ -45,6 +44,7 @@ def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
 
 
 def _has_arrived(server: ServerRecord, loss: PacketLoss) -> bool:
-    """Whether a wait for an acknowledgment ended soon after the last attempt: that one arrived."""
+    """Whether a wait for an acknowledgment ended at about the time of the last attempt: then some of it arrived, and
+    what else is sent again follows at once."""
     waits = (wait for wait in server.waits_of(loss.host) if wait.asked.ts_ns <= loss.last_ns)
-    return any(0 <= server.end_ns(wait.until) - loss.last_ns <= SECOND_NS for wait in waits if wait.ended_by == "ack")
+    return any(abs(server.end_ns(wait.until) - loss.last_ns) <= SECOND_NS for wait in waits if wait.ended_by == "ack")

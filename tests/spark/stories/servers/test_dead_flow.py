@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerWait
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
@@ -60,3 +60,15 @@ def test_where_only_long_packets_are_lost_a_link_takes_none_of_their_length() ->
 )
 def test_where_short_ones_are_lost_too_or_long_ones_arrive_it_does(changed: dict[str, int]) -> None:
     assert not mtu_stretches(record(replace(LONG, **changed), others=None))
+
+
+def test_long_packets_arrive_again_when_what_was_sent_last_is_acknowledged() -> None:
+    server = record(LONG, others=None)
+    (unknown,) = mtu_stretches(server)
+    assert unknown.lag_ns == 7 * S
+    acked = ServerWait(
+        "10.0.0.21", "packet", None, False, False, 10 * S, 100, 17 * S, 106, 10 * S, 17 * S + 1_000, 107, "ack"
+    )
+    server.take(100, "c1", acked)
+    (known,) = mtu_stretches(server)
+    assert known.lag_ns == 0
