@@ -63,9 +63,9 @@ def test_where_short_ones_are_lost_too_or_long_ones_arrive_it_does(changed: dict
 
 
 def test_long_packets_arrive_again_when_what_was_sent_last_is_acknowledged() -> None:
-    server = record(LONG, others=None)
-    (unknown,) = mtu_stretches(server)
+    (unknown,) = mtu_stretches(record(LONG, others=None))
     assert unknown.lag_ns == 7 * S
+    server = record(LONG, others=None)
     acked = ServerWait(
         "10.0.0.21", "packet", None, False, False, 10 * S, 100, 17 * S, 106, 10 * S, 17 * S + 1_000, 107, "ack"
     )
