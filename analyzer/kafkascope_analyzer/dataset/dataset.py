@@ -201,20 +201,26 @@ class Dataset:
         checked: False where the caller calls `check` before it reads. Raises UsageError where the dataset lacks the
         table, or a file cannot be read.
         """
+        name = _name_of(table)
+        found = self._of_all_clusters(table)
+        if checked:
+            self.check(name)
+        only = self.selection(name)
+        return found if only is None else found.filter(only)
+
+    def _of_all_clusters(self, table: str | Table) -> Any:
+        """The table as `arrow` gives it unchecked, with the rows of all clusters: pyarrow tells only of such a dataset
+        which files a filter opens."""
         import pyarrow.dataset as ds
 
         known = _INGEST_TABLES.get(table) if isinstance(table, str) else table
         name, schema = _name_of(table), None if known is None else known.schema
         if not self.has(name):
             raise UsageError(f"{self} has no table {name}")
+        if not self.files(name):
+            return ds.dataset((schema or pa.schema([])).empty_table())
         with self._reading(name):
-            if checked:
-                self.check(name)
-            if not self.files(name):
-                return ds.dataset((schema or pa.schema([])).empty_table())
-            found = arrow_dataset(self.storage, self.manifest.files[name], schema)
-            only = self.selection(name)
-            return found if only is None else found.filter(only)
+            return arrow_dataset(self.storage, self.manifest.files[name], schema)
 
     def batches(
         self,
@@ -230,23 +236,22 @@ class Dataset:
         name = _name_of(table)
         if not self.has(name):
             return
-        source = self.arrow(table, checked=False)
+        source = self._of_all_clusters(table)
+        conditions = [condition for condition in (self.selection(name), filter) if condition is not None]
+        chosen = reduce(and_, conditions) if conditions else None
         with self._reading(name):
-            self._check(self._read_of(name, source.schema, filter))
+            self._check(self._opened(name, source, chosen))
             wanted = columns if columns is None or isinstance(columns, Mapping) else list(columns)
             options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
-            yield from source.to_batches(columns=wanted, filter=filter, **options)
+            yield from source.to_batches(columns=wanted, filter=chosen, **options)
 
-    def _read_of(self, name: str, schema: pa.Schema, only: Any) -> list[DatasetFile]:
-        """The files of a table that are opened for a filter and for the dataset's own rows: pyarrow tells them of a
-        dataset that is not filtered yet."""
+    def _opened(self, name: str, source: Any, chosen: Any) -> list[DatasetFile]:
+        """The files of a table that a filter opens, as far as one of the table's is not checked yet. source: of
+        _of_all_clusters."""
         files = self.manifest.files[name]
-        if not files:
+        if self._checked.issuperset(file.path for file in files):
             return []
-        conditions = [condition for condition in (self.selection(name), only) if condition is not None]
-        chosen = reduce(and_, conditions) if conditions else None
-        fragments = arrow_dataset(self.storage, files, schema).get_fragments(chosen)
-        paths = {fragment.path for fragment in fragments}
+        paths = {fragment.path for fragment in source.get_fragments(chosen)}
         return [file for file in files if self.storage.inside(file.path) in paths]
 
     def read(
@@ -256,7 +261,7 @@ class Dataset:
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> pa.Table:
         """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
-        source = self.arrow(table, checked=False)
+        source = self._of_all_clusters(table)
         schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
         return pa.Table.from_batches(self.batches(table, columns, filter), schema)
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 
 MOST_KEPT_ROWS = 20_000
 """Rows of a table that is kept: some 10 MB of requests, 50 MB of connections with many roles."""
@@ -23,22 +22,20 @@ class KeptTables(Dataset):
 
     _kept: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False)
 
-    def arrow(self, table: str | Table, *, checked: bool = True) -> Any:
-        """The table as Dataset.arrow gives it; a small one from memory, and that is always checked."""
+    def _of_all_clusters(self, table: str | Table) -> Any:
+        """The table as Dataset has it; a small one from memory, where it is checked, and has the rows of the dataset's
+        own cluster alone."""
         import pyarrow.dataset as ds
 
         name = table if isinstance(table, str) else table.stored_as
-        if not 0 < self.listed_rows(name) <= MOST_KEPT_ROWS:
-            return Dataset.arrow(self, table, checked=checked)
         if name not in self._kept:
-            source = Dataset.arrow(self, table)
+            found = Dataset._of_all_clusters(self, table)
+            if not 0 < self.listed_rows(name) <= MOST_KEPT_ROWS:
+                return found
+            self.check(name)
             with self._reading(name):
-                self._kept[name] = source.to_table(use_threads=False)
+                self._kept[name] = found.to_table(filter=self.selection(name), use_threads=False)
         return ds.dataset(self._kept[name])
-
-    def _read_of(self, name: str, schema: pa.Schema, only: Any) -> list[DatasetFile]:
-        """None for a table in memory, whose files were checked when they were read."""
-        return [] if name in self._kept else Dataset._read_of(self, name, schema, only)
 
 
 def kept(dataset: Dataset) -> KeptTables:

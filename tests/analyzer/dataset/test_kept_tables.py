@@ -36,13 +36,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How often the files of each table were opened."""
     counts: Counter[str] = Counter()
-    arrow = Dataset.arrow
+    of_all_clusters = Dataset._of_all_clusters
 
-    def counted(self: Dataset, table: str | Table, **options: Any) -> Any:
+    def counted(self: Dataset, table: str | Table) -> Any:
         counts[table if isinstance(table, str) else table.stored_as] += 1
-        return arrow(self, table, **options)
+        return of_all_clusters(self, table)
 
-    monkeypatch.setattr(Dataset, "arrow", counted)
+    monkeypatch.setattr(Dataset, "_of_all_clusters", counted)
     return counts
 
 
