@@ -15,7 +15,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
-    yield brokers("None, if leaders were moved on purpose.")
+    yield brokers("Nothing is to be done where leaders were moved on purpose.")
     yield from lower(("metadata_age", "retry_backoff"), observed, "notice")
 
 
