@@ -3,7 +3,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
+from kafkascope_analyzer.dataset.stretches import Stretches
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.dns import DNS
@@ -21,7 +23,7 @@ def name_server_failures(runs: Iterable[LookupRun]) -> Iterator[Failure]:
     for run in sorted(runs, key=lambda run: (run.first_ns, run.client_ip)):
         of_server[run.server_ip].append(run)
     for server_ip, mine in sorted(of_server.items()):
-        answered = [run for run in mine if run.answered]
+        answered = Stretches((run.first_ns, run.last_ns, run) for run in mine if run.answered)
         for group in _together(run for run in mine if not run.answered):
             if _is_repeated(group):
                 yield _failure(server_ip, group, answered)
@@ -46,17 +48,17 @@ def _is_repeated(group: list[LookupRun]) -> bool:
     return last_ns - first_ns >= LEAST_NS
 
 
-def _failure(server_ip: str, group: list[LookupRun], answered: list[LookupRun]) -> Failure:
+def _failure(server_ip: str, group: list[LookupRun], answered: Stretches[LookupRun]) -> Failure:
     """The failure of the server; of the way to it, where it answered other hosts meanwhile."""
     hosts = frozenset(run.client_ip for run in group)
     first_ns, last_ns = min(run.first_ns for run in group), max(run.last_ns for run in group)
-    others = [run for run in answered if run.client_ip not in hosts]
-    is_alone = any(first_ns + PROMPT_NS < time < last_ns for run in others for time in (run.first_ns, run.last_ns))
-    known = [run for run in answered if not (is_alone and run in others)]
-    before = [run.last_ns for run in known if run.last_ns < first_ns]
-    after = [run.first_ns for run in known if run.first_ns > last_ns]
-    after += [run.after_ns for run in group if run.after_ns is not None and run.after_ns > last_ns]
-    before += [run.before_ns for run in group if run.before_ns is not None and run.before_ns < first_ns]
+    meanwhile = answered.meeting(first_ns + PROMPT_NS + 1, last_ns - 1)
+    is_alone = any(run.client_ip not in hosts for run in meanwhile)
+    before = [run.before_ns for run in group if run.before_ns is not None and run.before_ns < first_ns]
+    after = [run.after_ns for run in group if run.after_ns is not None and run.after_ns > last_ns]
+    if not is_alone:
+        before += [run.last_ns for run in islice(answered.latest(0, first_ns - 1), 1) if run.last_ns < first_ns]
+        after += [since_ns for since_ns, _ in islice(answered.after(last_ns), 1)]
     end_ns = min(after, default=None)
     failure = Failure(DNS, f"DNS server {server_ip}", first_ns, end_ns)
     failure.hosts = hosts if is_alone else frozenset()
