@@ -76,7 +76,7 @@ def _cut(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[
 
 def _compact(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     yield ["compact", "DATASET"], (DONE,)
-    yield ["report", "DATASET", "--json", "-"], (DONE,)
+    yield ["report", "DATASET", "--json", "-"], (_end(dataset),)
 
 
 QUESTIONS = (_timeline, _explain, _sql, _views, _cut, _compact)
