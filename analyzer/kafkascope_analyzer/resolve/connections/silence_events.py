@@ -5,16 +5,21 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
+from kafkascope_analyzer.resolve.connections.sent_records import SentRecords
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.scan.apis import int_column
-from kafkascope_analyzer.scan.failed_requests import has_failed
+from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
+from kafkascope_parsers.api_keys import PRODUCE
 
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
+_SOON = 4
+"""What a client sends after a silence counts for such a part of the silence's length."""
 
 
 class SilenceEvents(EventSource):
@@ -36,12 +41,17 @@ class SilenceEvents(EventSource):
             side: {end: k for k, end in enumerate(zip(conn_list, times, strict=True))} for side, times in ends.items()
         }
         self._found: dict[str, list[pa.Table]] = {"before": [], "after": []}
+        first_ns, last_ns = (self._rows[name].fill_null(0).to_numpy() for name in ("first_ns", "last_ns"))
+        length = np.maximum(last_ns - first_ns, 0)
+        self._sent_before = SentRecords(self._conn, first_ns - length, first_ns)
+        self._sent_after = SentRecords(self._conn, last_ns, last_ns + length // _SOON)
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps the requests at the ends of silences."""
+        """Keeps the requests at the ends of silences, and counts the records sent before and after them."""
         if len(self._conn):
             conn = int_column(rows, "conn", 0)
             is_mine = self._is_silent[conn] & (int_column(rows, "number", -1) >= 0)
+            self._count_sent(rows, np.flatnonzero(is_mine & (int_column(rows, "api_key", -1) == PRODUCE)))
             for side, column, end in (("before", "request_last_ns", "first_ns"), ("after", "ts_ns", "last_ns")):
                 at_ns = int_column(rows, column, 0)
                 near = np.flatnonzero(is_mine & np.isin(at_ns, self._rows[end].fill_null(0).to_numpy()))
@@ -50,10 +60,15 @@ class SilenceEvents(EventSource):
                 )
         yield from ()
 
+    def _count_sent(self, rows: pa.Table, produced: NDArray[np.int64]) -> None:
+        conn, at_ns, n = (int_column(rows, name, 0)[produced] for name in ("conn", "ts_ns", "n_records"))
+        for sent in (self._sent_before, self._sent_after):
+            sent.take(conn, at_ns, n)
+
     def _keep(self, side: str, rows: pa.Table, ends: list[tuple[int, int]]) -> None:
         """Keeps the requests whose connection and time are those of one end of a silence."""
         place = pa.array([self._places[side].get(end) for end in ends], pa.int64())
-        failed = pa.array(has_failed(rows, int_column(rows, "status_code", 0)))
+        failed = pa.array(has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows))
         kept = rows.select(_OF_REQUEST).append_column("failed", failed).append_column("place", place)
         self._found[side].append(kept.filter(place.is_valid()))
 
@@ -63,6 +78,7 @@ class SilenceEvents(EventSource):
             return
         body = {name.replace("_packet", "_packet_no"): self._rows[name] for name in self._rows.column_names}
         body |= self._requests("before", (*_OF_REQUEST, "failed"))
+        body |= {"n_sent_before": self._sent_before.counts(), "n_sent_after": self._sent_after.counts()}
         body["next_request_id"] = self._requests("after", ("request_id",))["request_id"]
         client_ip = flat(connections["client_ip"]).take(
             pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))

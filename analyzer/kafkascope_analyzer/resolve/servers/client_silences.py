@@ -1,10 +1,10 @@
-"""When clients were silent although they owed their group a heartbeat: what the buckets spilled about who waited, seen
-from the servers' side.
+"""When clients were unusually silent: what the buckets spilled about who waited, seen from the servers' side.
 
 A server that sent payload waits for the client's next payload, and most such waits say nothing: a client is idle, or
 its next heartbeat is not due yet. Here those are chosen that are unusually long for a connection on which a member
-talks to its group, with what all other connections from the same address did while the next payload was overdue.
-Whether a client was silent on all its connections is decided where it is known which connections are its own (Spark).
+talks to its group, with what all other connections from the same address did while the next payload was overdue; and
+those of clients that are seldom quiet (quiet_clients). Whether a client was silent on all its connections is decided
+where it is known which connections are its own (Spark).
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers, quiet_times
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
@@ -33,6 +34,7 @@ NO_SILENCES = pa.schema(
         ("conn_id", pa.string()),
         ("first_ns", pa.int64()),
         ("first_packet", pa.int64()),
+        ("answered_ns", pa.int64()),
         ("last_ns", pa.int64()),
         ("last_packet", pa.int64()),
         ("ended_by", pa.string()),
@@ -46,7 +48,8 @@ def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> 
     """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
     sent something.
 
-    Columns: conn_id; first_ns, first_packet: the client's last payload before; last_ns, last_packet, ended_by: what
+    Columns: conn_id; first_ns, first_packet: the client's last payload before; answered_ns: the server's first payload
+    that the client had to respond to next; last_ns, last_packet, ended_by: what
     ended the silence (null and `open` where nothing did by the end of the capture); last_sent_ns: the client's last
     packet of any kind before that; acknowledged: whether the client's kernel acknowledged what the server sent
     meanwhile.
@@ -68,6 +71,7 @@ def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> 
             "conn_id": hosts.connections["conn_id"].combine_chunks().take(pa.array(waits.subject)),
             "first_ns": before.last_ns,
             "first_packet": before.last_packet,
+            "answered_ns": waits.first_ns,
             "last_ns": pa.array(waits.last_ns, mask=is_open),
             "last_packet": pa.array(waits.last_packet, mask=is_open),
             "ended_by": pa.array(ENDED_BY).take(pa.array(ended_by)),
@@ -92,17 +96,34 @@ def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints
 
 def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
     """Whether each wait is an overdue one of a group's member, or goes on in the middle of the time for which another
-    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent."""
+    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent. The
+    same for the times in which a client was quiet that seldom is, with connections that may be its own."""
     until = _until(waits, end_ns)
-    host = hosts.host[waits.subject]
+    host, client = hosts.host[waits.subject], client_numbers(hosts)
     overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts)[waits.subject])
-    middle = due + (until[overdue] - due) // 2
-    moments = Runs(host[overdue], middle, middle, middle, middle)
-    moments = moments.taken(np.lexsort((moments.last_ns, moments.subject)))
-    at = first_ending_after(moments, host, waits.first_ns)
-    chosen = at >= 0
-    chosen[chosen] = moments.first_ns[at[chosen]] <= until[chosen]
-    return chosen
+    chosen = _hold_moments(waits, until, host, _moments(host[overdue], due, until[overdue]))
+    quiet = quiet_times(waits, client, hosts, end_ns)
+    chosen |= _hold_moments(waits, until, client[waits.subject], _moments(quiet.subject, quiet.first_ns, quiet.last_ns))
+    known = np.flatnonzero(client >= 0)
+    host_of = np.zeros(int(client.max(initial=0)) + 1, np.int64)
+    host_of[client[known]] = hosts.host[known]
+    at_host = _hold_moments(waits, until, host, _moments(host_of[quiet.subject], quiet.first_ns, quiet.last_ns))
+    return np.asarray(chosen | (at_host & (client[waits.subject] < 0)))
+
+
+def _moments(subject: Ints, first_ns: Ints, last_ns: Ints) -> Runs:
+    """The middle of each time, by subject and time."""
+    middle = first_ns + (last_ns - first_ns) // 2
+    moments = Runs(subject, middle, middle, middle, middle)
+    return moments.taken(np.lexsort((moments.last_ns, moments.subject)))
+
+
+def _hold_moments(waits: Runs, until: Ints, subject: Ints, moments: Runs) -> NDArray[np.bool_]:
+    """Whether each wait holds a moment of its subject."""
+    at = first_ending_after(moments, subject, waits.first_ns)
+    found = at >= 0
+    found[found] = moments.first_ns[at[found]] <= until[found]
+    return found
 
 
 def _overdue(conn: Ints, first_ns: Ints, until_ns: Ints, is_member: NDArray[np.bool_]) -> tuple[Ints, Ints]:

@@ -55,10 +55,9 @@ def _of_reports(failure: Failure) -> Fault:
 
 
 def _of_silences(failure: Failure) -> Fault:
-    """A client stalled after its last payload, and until its first packet afterwards: it owed a heartbeat
-    meanwhile."""
+    """A client stalled after its last payload, and until its first packet afterwards: something was due meanwhile."""
     silences = failure.silences
-    due = min(silence.from_ns + silence.heartbeat_ms * 1_000_000 for silence in silences)
+    due_ns = min(silence.due_ns for silence in silences)
     over = [silence.to_ns for silence in silences if silence.to_ns is not None]
     end_ns = max(over, default=None) if len(over) == len(silences) else None
-    return Fault(max(s.from_ns for s in silences), due, due, end_ns)
+    return Fault(max(s.from_ns for s in silences), due_ns, due_ns, end_ns)

@@ -1,10 +1,11 @@
-"""When a client stalled: its process sent nothing on any of its connections although a heartbeat was overdue, and
-its host's kernel went on.
+"""When a client stalled: its process sent nothing on any of its connections although something was due, and its host's
+kernel went on.
 
 A client that has nothing to do is idle, and one that works slowly still sends heartbeats. Heartbeats come from a thread
 or a timer of their own, so a member of a group that owes one and sends nothing at all, on connections that all work, is
 a process that does not run: it was stopped, its host was, or a garbage collection or a handler keeps everything else
-waiting. A cut network looks different, because then servers send again what is not acknowledged.
+waiting. Where no heartbeat was overdue, others show it less surely (quiet_client). A cut network looks different,
+because then servers send again what is not acknowledged.
 """
 
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.incidents.quiet_client import quiet_times
+from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, Owed, at_moment
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 
 _MS = 1_000_000
-_LEAST_NS = 1_000_000_000
 _LEAST_GAPS = 3
 """So many gaps between heartbeats, over all connections, show what is usual."""
 _KERNEL_NS = 500_000_000
@@ -35,8 +37,9 @@ class SilentClient(StageRow):
     """A client that stalled.
 
     from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
-    the capture; heartbeat_ms: the usual time between its heartbeats; n_connections: those that were silent; packets,
-    requests: those at both ends, of all its connections.
+    the capture; owed: what was due; due_ns: when it was due first; usual_ms: the usual time between two of these, or
+    between a response and the next Fetch; n_sent: records that came at once afterwards, of a producer; n_connections:
+    those that were silent; packets, requests: those at both ends, of all its connections.
     """
 
     client_instance_id: str
@@ -45,35 +48,38 @@ class SilentClient(StageRow):
     groups: tuple[str, ...]
     from_ns: int
     to_ns: int | None
-    heartbeat_ms: int
+    owed: Owed
+    due_ns: int
+    usual_ms: int
+    n_sent: int
     n_connections: int
     packets: tuple[int, ...]
     requests: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _AtMoment:
-    """What the connections of a client did at one moment: the silences that cover it."""
-
-    silences: tuple[Silence, ...]
-    begin_ns: int
-    end_ns: int | None
-
-
 def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient]:
     """When the client stalled, in order of time. end_ns: end of the capture."""
+    found = _without_heartbeats(instance, end_ns)
+    for at, due in quiet_times(instance):
+        found.setdefault(at.begin_ns, (at, due))
+    for _, (at, due) in sorted(found.items()):
+        yield _row(instance, at, due)
+
+
+def _without_heartbeats(instance: Instance, end_ns: int) -> dict[int, tuple[AtMoment, Due]]:
+    """When a heartbeat was overdue, by the times at which the client fell silent."""
+    found: dict[int, tuple[AtMoment, Due]] = {}
     interval_ms = _heartbeat_ms(instance)
     if interval_ms is None:
-        return
+        return found
     allowed_ns = int(interval_ms * LATE_FACTOR + SLACK_MS) * _MS
-    found: dict[int, _AtMoment] = {}
     for silence in _owing(instance):
-        due_ns = silence.first_ns + allowed_ns
-        at = _at(instance, due_ns) if _until(silence, end_ns) > due_ns else None
-        if at is not None and (at.end_ns or end_ns) >= max(due_ns, at.begin_ns + _LEAST_NS) and _is_there(at):
-            found.setdefault(at.begin_ns, at)
-    for begin_ns in sorted(found):
-        yield _row(instance, found[begin_ns], interval_ms)
+        late_ns = silence.first_ns + allowed_ns
+        at = at_moment(instance, late_ns) if _until(silence, end_ns) > late_ns else None
+        if at is not None and (at.end_ns or end_ns) >= max(late_ns, at.begin_ns + LEAST_NS) and _is_there(at):
+            due = Due("heartbeat", at.begin_ns + interval_ms * _MS, interval_ms)
+            found.setdefault(at.begin_ns, (at, due))
+    return found
 
 
 def _heartbeat_ms(instance: Instance) -> int | None:
@@ -100,34 +106,11 @@ def _is_member(silence: Silence) -> bool:
     return not silence.failed and not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
 
 
-def _at(instance: Instance, at_ns: int) -> _AtMoment | None:
-    """What the connections of the client did at a moment; None where the client, or its host, was not silent then, or
-    its last request had failed: it may wait for a while before it tries again."""
-    silences = []
-    for connection in instance.connections:
-        if connection.first_ns <= at_ns <= connection.last_ns:
-            silence = next((s for s in connection.silences if _covers(s, at_ns)), None)
-            if silence is None or not silence.acknowledged:
-                return None
-            silences.append(silence)
-    last = max(silences, key=lambda s: s.first_ns, default=None)
-    if last is None or last.failed:
-        return None
-    begin_ns = last.first_ns
-    ends = [s.last_ns for s in silences if s.last_ns is not None and s.ended_by != "gave_up"]
-    ends += [c.first_ns for c in instance.connections if c.first_ns > begin_ns]
-    return _AtMoment(tuple(silences), begin_ns, min(ends, default=None))
-
-
-def _covers(silence: Silence, at_ns: int) -> bool:
-    return silence.first_ns <= at_ns and (silence.last_ns is None or at_ns <= silence.last_ns)
-
-
 def _until(silence: Silence, end_ns: int) -> int:
     return end_ns if silence.last_ns is None else silence.last_ns
 
 
-def _is_there(at: _AtMoment) -> bool:
+def _is_there(at: AtMoment) -> bool:
     """Whether the process went on afterwards, or at least its host's kernel did. One that only closed its connections
     may have been about to stop."""
     if at.end_ns is None:
@@ -135,7 +118,7 @@ def _is_there(at: _AtMoment) -> bool:
     return any(s.ended_by == "data" for s in at.silences)
 
 
-def _row(instance: Instance, at: _AtMoment, interval_ms: int) -> SilentClient:
+def _row(instance: Instance, at: AtMoment, due: Due) -> SilentClient:
     ordered = sorted(at.silences, key=lambda s: (s.first_ns, s.first_packet_no))
     packets = {n for s in ordered for n in (s.first_packet_no, s.last_packet_no) if n}
     requests = [name for s in ordered for name in (s.request_id, s.next_request_id) if name is not None]
@@ -146,7 +129,10 @@ def _row(instance: Instance, at: _AtMoment, interval_ms: int) -> SilentClient:
         groups=tuple(sorted(_groups(instance.connections))),
         from_ns=at.begin_ns,
         to_ns=at.end_ns,
-        heartbeat_ms=interval_ms,
+        owed=due.owed,
+        due_ns=due.due_ns,
+        usual_ms=due.usual_ms,
+        n_sent=due.n_sent,
         n_connections=len(at.silences),
         packets=tuple(sorted(packets)),
         requests=tuple(dict.fromkeys(requests)),

@@ -40,6 +40,23 @@ def test_stopped_processes_are_one_incident(name, dataset_of):
     assert {s["incident_id"] for s in during} == {incident["incident_id"]}
 
 
+@pytest.mark.parametrize("name", ["paused_producer", "paused_consumer"])
+def test_processes_that_stand_still_for_a_few_seconds_are_found(name, dataset_of):
+    """Stopped four times, for 2.5 to 4 s: no heartbeat of the consumer is overdue the first three times. Its stalls
+    belong to these incidents; records of the producer wait for nothing, as its application stands still too."""
+    truth = json.loads((SERVICE / f"{name}.truth.json").read_text())
+    stopped, continued = (
+        [event["ts_ns"] for event in truth["events"] if event["kind"] == kind]
+        for kind in ("client_paused", "client_resumed")
+    )
+    incidents = of_clients(dataset_of(name))
+    assert len(incidents) == len(stopped)
+    for incident, begin, end in zip(incidents, stopped, continued, strict=True):
+        assert truth["clients"][0]["client_id"] in incident["subject"]
+        assert incident["fault_start_after_ns"] - NEAR_NS / 3 < begin < incident["fault_start_ns"]
+        assert incident["fault_end_after_ns"] < end < incident["fault_end_ns"]
+
+
 @pytest.mark.parametrize("name", ["healthy_basic", "leader_move", "frozen_broker", "txn", "named_brokers"])
 def test_other_clients_are_not_paused(name, dataset_of):
     """Healthy ones, and those of a broker that was killed or stopped."""

@@ -28,6 +28,7 @@ def silence() -> MakeSilence:
         values: Row = {
             "first_ns": int(start * NS),
             "first_packet_no": int(start * 10),
+            "answered_ns": int(start * NS),
             "last_ns": None if end is None else int(end * NS),
             "last_packet_no": None if end is None else int(end * 10),
             "ended_by": "open" if end is None else "data",
@@ -38,6 +39,8 @@ def silence() -> MakeSilence:
             "generation_or_epoch": None,
             "failed": False,
             "next_request_id": None if end is None else f"after-{end}",
+            "n_sent_before": 0,
+            "n_sent_after": 0,
         }
         return Silence(**values | more)
 
@@ -81,7 +84,12 @@ def test_a_member_that_sends_nothing_anywhere_stalls(
     assert result(*found) == [(10.5, 20.0)]
     own = list(found)
     (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
-    assert (row.packets, row.groups, row.heartbeat_ms) == ((100, 105, 200, 202), ("orders-app",), 3_000)
+    assert (row.packets, row.groups, row.owed, row.usual_ms) == (
+        (100, 105, 200, 202),
+        ("orders-app",),
+        "heartbeat",
+        3_000,
+    )
     assert row.requests == ("before-10", "after-20", "before-10.5", "after-20.2")
 
 
@@ -152,3 +160,82 @@ def test_a_broker_that_closes_an_idle_connection_does_not_end_it(
     coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
 ) -> None:
     assert result(coordinator(), fetcher(silence(10, 16, ended_by="gave_up"))) == [(10.0, 20.0)]
+
+
+AT_ONCE = LoopStatistics("poll_gap", 100, 2, 3_000, 3_000, conn_id="c2")
+
+
+@pytest.fixture
+def reader(fetcher: MakeRow) -> MakeRow:
+    """A connection on which a consumer fetches again within 2 ms after a response, and works on until 50 s."""
+
+    def make(*silences: Silence, **more: Any) -> Connection:
+        return fetcher(*silences, **{"cadences": [AT_ONCE], "last_request_ns": 50 * NS} | more)
+
+    return make
+
+
+def test_a_consumer_that_fetches_at_once_owes_the_next_fetch(
+    coordinator: MakeRow, reader: MakeRow, silence: MakeSilence
+) -> None:
+    """No heartbeat is overdue: they come every 3 s, and the client was quiet for 2.9 s. A broker responded 0.3 s after
+    the last request."""
+    member = coordinator(silence(9, 13, api_keys.HEARTBEAT))
+    quiet = silence(10, 13.2, answered_ns=int(10.3 * NS))
+    assert result(member, reader(quiet)) == [(10.0, 13.0)]
+    own = [member, reader(quiet)]
+    (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
+    assert (row.owed, row.usual_ms, row.due_ns) == ("fetch", 2, int(10.302 * NS))
+
+
+def test_a_consumer_that_heartbeats_before_it_fetches_again_polls_late(
+    coordinator: MakeRow, reader: MakeRow, silence: MakeSilence
+) -> None:
+    """Its process ran on: it held its application's next poll for long."""
+    assert result(coordinator(silence(9, 12, api_keys.HEARTBEAT)), reader(silence(10, 13.2))) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cadences": []},
+        {"cadences": [LoopStatistics("poll_gap", 100, 400, 3_000, 3_000, conn_id="c2")]},
+        {"cadences": [LoopStatistics("poll_gap", 19, 2, 3_000, 3_000, conn_id="c2")]},
+        {"last_request_ns": int(13.5 * NS)},
+    ],
+)
+def test_a_consumer_that_is_often_late_or_about_to_close_owes_nothing(
+    reader: MakeRow, silence: MakeSilence, more: Row
+) -> None:
+    """Loops that are not known, or slow, or have gone round too seldom; and one whose last request came soon after."""
+    assert result(reader(silence(10, 13))) == [(10.0, 13.0)]
+    assert result(reader(silence(10, 13), **more)) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"acknowledged": False},
+        {"failed": True},
+        {"api_key": api_keys.METADATA},
+        {"ended_by": "fin"},
+        {"answered_ns": int(12.1 * NS)},
+    ],
+)
+def test_a_silence_for_another_reason_is_no_late_fetch(reader: MakeRow, silence: MakeSilence, more: Row) -> None:
+    """A cut network; an error or a quota; nothing to fetch; a close; a broker that responded 0.9 s before."""
+    assert result(reader(silence(10, 13, **more))) == []
+
+
+def test_a_producer_that_makes_up_for_a_silence_was_held_up(fetcher: MakeRow, silence: MakeSilence) -> None:
+    """It sent 5 records a second: in the 3 s before the silence 15, in the 0.75 s after it 18. One that goes on as
+    before sends 4, and had nothing to send."""
+
+    def of(n_before: int, n_after: int) -> Connection:
+        silent = silence(10, 13, api_keys.PRODUCE, n_sent_before=n_before, n_sent_after=n_after)
+        return fetcher(silent, last_request_ns=50 * NS)
+
+    assert result(of(15, 18)) == [(10.0, 13.0)]
+    assert result(of(15, 4)) == []
+    assert result(of(4, 8)) == []
+    assert result(of(15, 18), fetcher()) == []

@@ -153,7 +153,8 @@ class LoopStatistics(ClientEvent):
 @event_kind(
     "silence",
     "an unusually long time in which the client sent no payload on the connection, although the server had responded "
-    "to all its requests, and a heartbeat of the client or of another one at its address was overdue",
+    "to all its requests: a heartbeat of the client or of another one at its address was overdue, or the client is "
+    "busy nearly all the time, and was quiet on all its connections",
     key_kind="client",
     section=WHOLE,
 )
@@ -163,6 +164,7 @@ class Silence(ClientEvent):
 
     first_ns: Annotated[int, "its payload before"]
     first_packet_no: Annotated[int, "the packet of that"]
+    answered_ns: Annotated[int, "since when the server had payload of the client to wait for: its own payload"]
     last_ns: Annotated[int | None, "what ended the silence; null where nothing did"]
     last_packet_no: Annotated[int | None, "the packet of that"]
     ended_by: Annotated[str, "what ended it; `open` where nothing did"]
@@ -171,8 +173,10 @@ class Silence(ClientEvent):
     request_id: Annotated[str | None, "the last request before; null where it was not decoded"]
     api_key: Annotated[int | None, REQUESTS, "API of that request"]
     generation_or_epoch: Annotated[int | None, REQUESTS, "its generation or member epoch"]
-    failed: Annotated[bool | None, "whether it went wrong"]
+    failed: Annotated[bool | None, "whether it went wrong, or a quota held the client back"]
     next_request_id: Annotated[str | None, "the first request after"]
+    n_sent_before: Annotated[int, "records that the client produced on it in as long a time before the silence"]
+    n_sent_after: Annotated[int, "records that it produced on it in a quarter of that time after the silence"]
 
 
 @event_kind("lookup", "a DNS question and its answer; it belongs to no connection", key_kind="client", section=WHOLE)

@@ -13,6 +13,8 @@ from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
 )
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
 from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.silence_moments import Owed
+from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.times import Times
 
 
@@ -25,12 +27,33 @@ def _sentence(failure: Failure, times: Times) -> str:
 def _paused_since(failure: Failure, times: Times) -> str:
     several = len(failure.silences) > 1
     n = sum(silence.n_connections for silence in failure.silences)
-    heartbeat = duration(max(silence.heartbeat_ms for silence in failure.silences) * 1_000_000)
+    surest = min(failure.silences, key=lambda silence: (_SUREST.index(silence.owed), -silence.usual_ms))
     return (
         f"Client{'s' if several else ''} {failure.subject} {'were' if several else 'was'} paused {times.of(failure)}: "
-        f"no request came on any of {'their' if several else 'its'} connections ({n}), although heartbeats were due "
-        f"every {heartbeat}, and the host's kernel acknowledged what brokers sent{_removed(failure)}"
+        f"no request came on any of {'their' if several else 'its'} connections ({n}), although "
+        f"{_what_was_due(surest)}, and the host's kernel acknowledged what brokers sent{_or(surest)}{_removed(failure)}"
     )
+
+
+_SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records")
+
+
+def _what_was_due(silence: SilentClient) -> str:
+    if silence.owed == "heartbeat":
+        return f"heartbeats were due every {duration(silence.usual_ms * 1_000_000)}"
+    usual = f"{silence.usual_ms} ms"
+    if silence.owed == "fetch":
+        return f"it otherwise fetches again {f'{usual} after' if silence.usual_ms else 'as soon as it has'} a response"
+    sent = counted(silence.n_sent, "record")
+    return f"it otherwise sends a record every {usual} and sent {sent} at once afterwards, about what was missing"
+
+
+def _or(silence: SilentClient) -> str:
+    """What else would look the same."""
+    if silence.owed == "heartbeat":
+        return ""
+    other = "its application polled late" if silence.owed == "fetch" else "whatever it gets its records from did"
+    return f"; its process stood still, or {other}"
 
 
 def _removed(failure: Failure) -> str:

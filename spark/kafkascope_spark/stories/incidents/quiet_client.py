@@ -1,0 +1,85 @@
+"""When a client that is busy nearly all the time stopped for a while, though no heartbeat was overdue.
+
+All its connections were silent at once, with nothing to wait for, and it went on afterwards. What shows that this was
+not by choice: a consumer that otherwise fetches again as soon as it has a response did not, and then went on on all
+connections at once; or a producer sent afterwards, at once, what it would have sent meanwhile. Whether its process was
+stopped, or only what keeps it busy (a handler, a source), packets do not show.
+"""
+
+from collections.abc import Iterator
+
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, at_moment
+from kafkascope_spark.stories.model import Connection
+
+_MS = 1_000_000
+_AT_ONCE_MS = 100
+"""A consumer that most often takes no longer between a response and its next Fetch fetches at once."""
+_LEAST_ROUNDS = 20
+"""So many rounds of the loop for each silence show that a silence is an exception."""
+_TOGETHER_NS = 500_000_000
+"""A stopped process goes on on its connections within so much of each other; one that only fetched late sent
+heartbeats meanwhile."""
+_LEAST_RECORDS, _CAUGHT_UP = 8, 0.75
+"""A producer makes up for a silence when so much of what it sent in as long a time before comes in a quarter of that
+time afterwards, three times as much as usual; fewer records may do so by chance."""
+_FETCHES = frozenset({api_keys.FETCH, api_keys.SHARE_FETCH})
+
+
+def quiet_times(instance: Instance) -> Iterator[tuple[AtMoment, Due]]:
+    """When the client was quiet, with what was due."""
+    begins: set[int] = set()
+    for silence in (s for c in instance.connections for s in c.silences):
+        at = at_moment(instance, silence.answered_ns)
+        if at is not None and at.begin_ns not in begins and _went_on(instance, at):
+            begins.add(at.begin_ns)
+            due = _due(instance, at)
+            if due is not None:
+                yield at, due
+
+
+def _went_on(instance: Instance, at: AtMoment) -> bool:
+    """Whether the client was quiet for long, nothing had failed before, and it worked on for some time: one that closes
+    stops working first."""
+    if at.end_ns is None or at.end_ns - _answered_ns(at) < LEAST_NS or any(s.failed for s in at.silences):
+        return False
+    last_ns = max((c.last_request_ns for c in instance.connections if c.last_request_ns is not None), default=0)
+    return last_ns - at.end_ns >= LEAST_NS
+
+
+def _answered_ns(at: AtMoment) -> int:
+    """Since when the client had all it had asked for."""
+    return max(max(s.answered_ns, s.first_ns) for s in at.silences)
+
+
+def _due(instance: Instance, at: AtMoment) -> Due | None:
+    """What was due: a Fetch, else records; None where neither is known."""
+    for connection in instance.connections:
+        usual_ms = _fetches_again_ms(connection)
+        late = [s for s in connection.silences if s in at.silences and _is_late_fetch(s, at)]
+        if late and usual_ms is not None:
+            return Due("fetch", _answered_ns(at) + usual_ms * _MS, usual_ms)
+    ended = [s for s in at.silences if s.ended_by == "data" and s.last_ns is not None]
+    n_before, n_after = sum(s.n_sent_before for s in ended), sum(s.n_sent_after for s in ended)
+    if n_before < _LEAST_RECORDS or n_after < _CAUGHT_UP * n_before:
+        return None
+    usual_ns = max((s.last_ns or 0) - s.first_ns for s in ended) // n_before
+    return Due("records", at.begin_ns + usual_ns, usual_ns // _MS, n_after)
+
+
+def _fetches_again_ms(connection: Connection) -> int | None:
+    """The usual time between a response and the next Fetch on the connection; None where that is not at once, or the
+    client was silent there too often for it to be usual."""
+    measured = next((c for c in connection.cadences if c.cadence == "poll_gap"), None)
+    if measured is None or measured.p50 > _AT_ONCE_MS or measured.n < _LEAST_ROUNDS * len(connection.silences):
+        return None
+    return max(measured.p50, 0)
+
+
+def _is_late_fetch(silence: Silence, at: AtMoment) -> bool:
+    """Whether a Fetch was due on the connection, and its client went on there when it did elsewhere."""
+    if silence.api_key not in _FETCHES or silence.ended_by != "data" or silence.last_ns is None:
+        return False
+    return silence.last_ns - (at.end_ns or 0) <= _TOGETHER_NS
