@@ -45,8 +45,9 @@ def answered(packet_no: int, *, late: bool = False) -> dict[str, Any]:
     return {"response_packet_no": packet_no, "response_ns": 20 * S + packet_no, "out_of_order": late, "capture_id": 0}
 
 
-def behind_polls(n: int, *, queued_ms: int, own_ms: int = 1) -> dict[str, Any]:
-    """A consumer that sends a commit behind each Fetch, which waits for records for up to 500 ms."""
+def behind_polls(n: int, *, queued_ms: int, own_ms: int = 1, polls_on: str = "c1") -> dict[str, Any]:
+    """A consumer that sends a commit behind each Fetch, which waits for records for up to 500 ms. polls_on: the
+    connection of the Fetch requests."""
     rows = []
     for i in range(n):
         begin, fetched = (i + 1) * 10 * S, (i + 1) * 10 * S + (queued_ms + 5) * MS
@@ -57,8 +58,10 @@ def behind_polls(n: int, *, queued_ms: int, own_ms: int = 1) -> dict[str, Any]:
         commit |= {"latency_us": (queued_ms + own_ms) * 1_000}
         for k, row in enumerate((poll, commit)):
             packets = {"request_packet_no": 10 * i + k + 1, "response_packet_no": 10 * i + k + 3}
-            rows.append({**row, **packets, "request_id": f"c1-{2 * i + k}", "conn_id": "c1"})
-    return {"clients": [{**ONE, "kind": "consumer"}], "connections": [{"conn_id": "c1"}], "requests": rows}
+            conn_id = "c1" if row is commit else polls_on
+            rows.append({**row, **packets, "request_id": f"{conn_id}-{2 * i + k}", "conn_id": conn_id})
+    connections = [{"conn_id": conn_id} for conn_id in sorted({"c1", polls_on})]
+    return {"clients": [{**ONE, "kind": "consumer"}], "connections": connections, "requests": rows}
 
 
 def broken(**changes: Any) -> dict[str, Any]:
@@ -329,6 +332,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "commits behind a long poll": (behind_polls(20, queued_ms=495), {"behind_long_poll"}),
     "few commits behind a long poll": (behind_polls(19, queued_ms=495), set()),
+    "late commits, and polls on another connection": (behind_polls(20, queued_ms=495, polls_on="c2"), set()),
     "commits that wait for a broker that was late": (behind_polls(20, queued_ms=3_000), set()),
     "commits that the broker itself takes long for": (behind_polls(20, queued_ms=200, own_ms=300), set()),
     "answered in order": (

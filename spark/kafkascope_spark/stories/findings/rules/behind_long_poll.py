@@ -2,42 +2,54 @@
 
 from collections.abc import Collection
 
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables
 from kafkascope_spark.stories.findings.conditions import at_least
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import settings
 
 # One finding per client and API. A broker serves the requests of a connection in their order: what came before the
 # response is the response that it waited for. A Fetch that took longer than it may wait was not at fault itself.
+# Only connections that have both are put in order: that costs more than all else.
 _QUERY = f"""
 with answers as (
     select conn_id, request_id, api_name, ts_ns, request_packet_no, response_packet_no, queued_us, broker_us,
         lag(struct(api_name, max_wait_ms, latency_us, request_packet_no, response_packet_no))
             over (partition by conn_id order by response_ns, response_packet_no, request_id) as before
-    from requests left semi join (select conn_id from held) using (conn_id)
+    from requests left semi join held using (conn_id) left semi join polls using (conn_id)
     where response_ns is not null
-), answered as (
-    select *, before.api_name = 'Fetch' and before.max_wait_ms > 0
+), waits as (
+    select client_instance_id, api_name, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        percentile(queued_us, 0.5) as queued_us, percentile(broker_us, 0.5) as broker_us,
+        max(before.max_wait_ms) as max_wait_ms,
+        min_by(struct(request_packet_no, response_packet_no, before), struct(ts_ns, request_id)) as example,
+        min_by(request_id, struct(ts_ns, request_id), 100) as evidence, collect_set(conn_id) as conn_ids
+    from answers join connection_clients using (conn_id)
+    where api_name <> 'Fetch' and before.api_name = 'Fetch' and before.max_wait_ms > 0
         and before.latency_us <= (cast(before.max_wait_ms as bigint) + {limit.BEHIND_POLL_MS}) * 1000
-        and queued_us >= {limit.BEHIND_POLL_MS} * 1000 and broker_us < queued_us as is_held
-    from answers where api_name <> 'Fetch'
+        and queued_us >= {limit.BEHIND_POLL_MS} * 1000 and broker_us < queued_us
+    group by client_instance_id, api_name having n >= {limit.BEHIND_POLLS}
+), habits as (
+    select client_instance_id, api_name, count(*) as n_all
+    from requests left semi join held using (conn_id) join connection_clients using (conn_id)
+    where response_ns is not null and api_name <> 'Fetch'
+    group by client_instance_id, api_name
 )
-select client_instance_id, c.client_id, c.client_ip, c.software_name, api_name, count(*) as n_all,
-    count_if(is_held) as n, min(if(is_held, ts_ns, null)) as first_ns, max(if(is_held, ts_ns, null)) as last_ns,
-    percentile(if(is_held, queued_us, null), 0.5) as queued_us,
-    percentile(if(is_held, broker_us, null), 0.5) as broker_us,
-    max(if(is_held, before.max_wait_ms, null)) as max_wait_ms,
-    min_by(struct(request_packet_no, response_packet_no, before), if(is_held, struct(ts_ns, request_id), null))
-        as example,
-    min_by(request_id, if(is_held, struct(ts_ns, request_id), null), 100) as evidence,
-    collect_set(if(is_held, conn_id, null)) as conn_ids
-from answered join connection_clients using (conn_id) join clients c using (client_instance_id)
-where c.kind <> 'broker'
-group by client_instance_id, c.client_id, c.client_ip, c.software_name, api_name
-having n >= {limit.BEHIND_POLLS} and 2 * n >= n_all"""
+select client_instance_id, c.client_id, c.client_ip, c.software_name, api_name, n_all, n, w.first_ns, w.last_ns,
+    queued_us, broker_us, max_wait_ms, example, evidence, w.conn_ids
+from waits w join habits using (client_instance_id, api_name) join clients c using (client_instance_id)
+where c.kind <> 'broker' and 2 * n >= n_all"""
+
+
+def _some_have_both(tables: Tables) -> bool:
+    """Whether a request waited on a connection that polls."""
+    return bool(pc.any(pc.is_in(tables["held"]["conn_id"], flat(tables["polls"]["conn_id"]))).as_py())
 
 
 def _sentence(f: Facts) -> str:
@@ -63,7 +75,11 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"held": Where(REQUESTS, queued_us=at_least(limit.BEHIND_POLL_MS * 1_000))},
+    reads={
+        "held": Groups(Where(REQUESTS, queued_us=at_least(limit.BEHIND_POLL_MS * 1_000)), per=("conn_id",)),
+        "polls": Groups(Where(REQUESTS, api_name="Fetch", max_wait_ms=at_least(1)), per=("conn_id",)),
+    },
+    candidates=Candidates({"held": ("conn_id",), "polls": ("conn_id",)}, _some_have_both),
     query=_QUERY,
     subject=fact("api_name"),
     sentence=_sentence,
