@@ -282,7 +282,7 @@ def incident_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     return {
         "incidents": [
             {**incident, "incident_id": "incident-1", "sentence": f"Node 1 sent nothing from 4.9 s on.{text}"}
-            | {"advice": f"Look at the host of node 1.{text}", "how_known": f"no segment came{text}"}
+            | {"how_known": f"no segment came{text}"}
             | {"actions": [{"owner": "brokers", "who": None, "text": f"Look at the host of node 1.{text}"}]}
             | {"evidence": ["c1:9", "c0"]},
             {**incident, "incident_id": "incident-2", "kind": "leader_move", "root_incident_id": "incident-1"}

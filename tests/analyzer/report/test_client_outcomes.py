@@ -21,7 +21,7 @@ REFUSED = {"protocol": "empty", "close_kind": "refused", "n_requests": 0, "n_res
 ONE_WAY = {**NO_ANSWER, "server_segments": 0}
 ENCRYPTED = {**NO_ANSWER, "protocol": "tls", "n_requests": 0}
 INCIDENT = {"incident_id": "i", "kind": "listener", "severity": "error", "clients": ["me"], "sentence": "wrong"}
-INCIDENT |= {"advice": "", "how_known": "", "hosts": [], "earlier_stalls": [], "evidence": []}
+INCIDENT |= {"how_known": "", "hosts": [], "earlier_stalls": [], "evidence": []}
 
 
 @pytest.fixture

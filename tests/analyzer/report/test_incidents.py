@@ -241,7 +241,10 @@ def test_a_finding_that_only_repeats_its_incident_is_not_said_again(dataset: Wri
     place = dataset()
     incident, *_ = Dataset.open(place).read("stories/incidents").to_pylist()
     row = small.later_story_rows("")["findings"][0]
-    same = {"sentence": f"{incident['sentence']} 2 clients had to recover", "advice": incident["advice"]}
+    same = {
+        "sentence": f"{incident['sentence']} 2 clients had to recover",
+        "advice": " ".join(action["text"] for action in incident["actions"]),
+    }
     rows = [{**row, **same, "finding_id": "f-same"}, {**row, **same, "finding_id": "f-more", "advice": "lower a"}]
     small.write_table(place, small.TABLES["findings"], rows)
     model = model_of(place)

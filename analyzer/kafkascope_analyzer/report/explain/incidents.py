@@ -31,6 +31,8 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
     sentences += _followed(incident, overview.findings)
     sentences += [f"What to change, {action.owner}: {action.text}" for action in incident.actions]
     sentences += [f"Shown by: {incident.how_known}."] if incident.how_known else []
+    of_row = next(row for row in family.members if row.incident_id == identity.id)
+    sentences += [f"Whether it was {other.what}: see {other.decided_by}." for other in of_row.alternatives]
     many = overview.facts.n_files > 1
     sentences += proof_sentences(incident.evidence, incident.n_evidence, several_files=many)
     kept = [sentence for sentence in sentences if sentence]

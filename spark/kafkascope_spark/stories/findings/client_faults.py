@@ -2,14 +2,15 @@
 
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, fact
+from kafkascope_spark.stories.findings.shared_queries import ADVISED
 from kafkascope_spark.stories.findings.wording import first_sentence
 from kafkascope_spark.stories.tables import INCIDENTS
 
 # One finding per incident and client; one for all clients of which no request could be read. A client that is served in
 # another way still tries in vain.
-_QUERY = """
+_QUERY = f"""
 select client_instance_id, if(severity = 'info', 'warning', severity) as severity, incident_id, subject,
-    sentence, advice, 1 as n,
+    sentence, {ADVISED}, 1 as n,
     start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
 from faults lateral view outer explode(clients) as client_instance_id"""
 

@@ -50,6 +50,8 @@ LOST_BROKERS = Where(
     clients=longer_than(0),
 )
 """Incidents of brokers that served nobody, or not some hosts."""
+ADVISED = "array_join(transform(actions, action -> action.text), ' ') as advice"
+"""What an incident advises, as one text."""
 ANSWERING_SERVERS = Groups(
     Where(CONNECTIONS, client_bytes=above(0), server_bytes=above(0)), per=("server_ip", "server_port")
 )

@@ -41,8 +41,3 @@ def one_for_each_owner(parts: Iterable[Action]) -> Iterator[Action]:
             texts.setdefault((part.owner, part.who), []).append(part.text)
     for (owner, who), listed in texts.items():
         yield Action(owner, who, " ".join(listed))
-
-
-def as_text(actions: Iterable[Action]) -> str:
-    """All actions as one text."""
-    return " ".join(action.text for action in actions)

@@ -11,7 +11,6 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
-from kafkascope_spark.stories.incidents.served_hosts import ServedHosts
 from kafkascope_spark.stories.servers.table import BrokerState
 
 SAME_NS = SECOND
@@ -37,17 +36,25 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
         together.states += rows
         together.hosts |= {rows[0].host}
         together.subject = listed(sorted(together.hosts))
-    served = ServedHosts(known if failures else ())
+    used = _servers_of_hosts(known, {host for failure in failures for host in failure.hosts})
     for failure in failures:
-        failure.served_meanwhile = served.beside(failure)
+        failure.servers = frozenset(server for host in failure.hosts for server in used[host])
     return failures
+
+
+def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> dict[str, set[str]]:
+    """All servers that some hosts talked to, by host."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in states:
+        if row.host in hosts:
+            found[row.host].add(row.server)
+    return found
 
 
 def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
     """The failures of brokers and paths, of which those that one host has at all its brokers at one time are a failure
     of that host. states: rows of broker_states."""
-    known = list(states)
-    brokers = _brokers_of_hosts(known)
+    brokers = _brokers_of_hosts(states)
     left = dict.fromkeys(failures)
     by_host: dict[str, list[Failure]] = defaultdict(list)
     for failure in left:
@@ -62,9 +69,6 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
                 for failure in group:
                     if not _without_host(failure, host):
                         del left[failure]
-    served = ServedHosts(known if of_hosts else ())
-    for failure in of_hosts:
-        failure.served_meanwhile = served.beside(failure)
     return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
 
 

@@ -7,13 +7,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
+from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
-from kafkascope_spark.stories.incidents.table import CourseStep, Place
+from kafkascope_spark.stories.incidents.table import Alternative, Confidence, CourseStep, Place
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -107,8 +108,6 @@ class Kind:
     """Whether a broker served all the same what it leads: nobody waits for it."""
     loses_records: bool = False
     """Whether records were lost: their producers do not send them again."""
-    looks_like_path: bool = False
-    """Whether it cannot be distinguished from a failed path where one host alone sees it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -160,8 +159,12 @@ class Failure:
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
     """Of clients: when each sent nothing."""
-    served_meanwhile: frozenset[str] = frozenset()
-    """Of hosts: the others that were served at that time."""
+    contrast: Contrast = field(default_factory=Contrast)
+    """Who was served meanwhile."""
+    confidence: Confidence | None = None
+    """How sure its place is; None where packets of hosts and servers do not show it."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What else may have failed instead."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     lookups: list[LookupRun] = field(default_factory=list)

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
-from kafkascope_spark.stories.incidents.actions import Action, as_text, one_for_each_owner
+from kafkascope_spark.stories.incidents.actions import Action, one_for_each_owner
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.harm import harm_of
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
+from kafkascope_spark.stories.incidents.localization import hosts_of
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
@@ -39,6 +40,9 @@ def incident_row(
         place=failure.kind.place,
         node_id=failure.node_id,
         hosts=tuple(sorted(failure.hosts)),
+        confidence=failure.confidence,
+        alternatives=failure.alternatives,
+        contrast=None if failure.confidence is None else failure.contrast.sentence(len(hosts_of(failure))),
         subject=failure.subject,
         start_ns=failure.start_ns,
         fault_start_after_ns=fault.start_after_ns,
@@ -51,7 +55,6 @@ def incident_row(
         severity=severity,
         family_severity=severity,
         sentence=sentence_of(failure, end_ns(failure), start_ns),
-        advice=advice_of(failure, observed),
         actions=actions_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
@@ -68,11 +71,6 @@ def incident_row(
 def actions_of(failure: Failure, observed: Observed) -> tuple[Action, ...]:
     """What each owner should do."""
     return tuple(one_for_each_owner(failure.kind.advice(failure, observed)))
-
-
-def advice_of(failure: Failure, observed: Observed) -> str:
-    """What to change."""
-    return as_text(actions_of(failure, observed))
 
 
 def client_fault(failure: Failure) -> str | None:

@@ -36,6 +36,7 @@ from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
+from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
@@ -228,6 +229,7 @@ class Incidents:
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
+        self._do("places", lambda: localize(found, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:

@@ -6,6 +6,7 @@ from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.error_messages import quoted
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.texts import expiry
+from kafkascope_spark.stories.incidents.localization import doubt
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.stalls.table import Stall
@@ -20,7 +21,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
     impact = f"{_impact(failure, end_ns, times)}{_earlier(failure)}"
-    return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{_doubt(failure)}{quoted(failure)}"
+    return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{doubt(failure)}{quoted(failure)}"
 
 
 def how_known(failure: Failure) -> str:
@@ -55,14 +56,6 @@ def _fault(failure: Failure, times: Times) -> str:
     if fault.end_ns is None:
         return f"{began}; the capture does not show its end."
     return f"{began} and ended {times.between(fault.end_after_ns, fault.end_ns)}."
-
-
-def _doubt(failure: Failure) -> str:
-    """What else would look the same in the capture."""
-    hosts = {row.host for row in failure.states}
-    if not failure.kind.looks_like_path or len(hosts) != 1 or failure.session is not None:
-        return ""
-    return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
 
 
 def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:

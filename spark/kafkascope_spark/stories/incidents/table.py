@@ -23,6 +23,8 @@ Place = Literal[
     "cluster",
 ]
 
+Confidence = Literal["confirmed", "likely", "possible"]
+
 StepName = Literal["failed", "detected", "failed_over", "learned", "served", "caught_up"]
 STEPS: tuple[StepName, ...] = get_args(StepName)
 """In the order in which a failure takes them."""
@@ -42,6 +44,15 @@ class CourseStep:
     ts_ns: Annotated[int, NS, "when the packet shows it"]
     packet_no: Annotated[int | None, "the packet; null where the capture does not show which"]
     what: Annotated[str, "who did what, in words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another place that may have failed instead: nobody was served meanwhile who excludes it."""
+
+    place: Annotated[Place, "the place, as in the column place"]
+    what: Annotated[str, "the place, in words"]
+    decided_by: Annotated[str, "what would tell which of them it was, in words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,18 @@ class IncidentRow(StoryRow):
         tuple[str, ...],
         "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",
     ]
+    confidence: Annotated[
+        Confidence | None,
+        get_args(Confidence),
+        "how sure the place is: confirmed (the capture excludes each other place that would look the same), likely "
+        "(some of them), possible (none); null where it is what brokers or clients say that shows it, or nothing",
+    ]
+    alternatives: Annotated[tuple[Alternative, ...], "other places that the capture does not exclude"]
+    contrast: Annotated[
+        str | None,
+        "who was served while it failed, in words, in its first minute: whose requests were answered; null where "
+        "confidence is",
+    ]
     subject: Annotated[str, "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."]
     start_ns: Annotated[int, TIME, "when it failed"]
     fault_start_after_ns: Annotated[
@@ -117,7 +140,6 @@ class IncidentRow(StoryRow):
         "from that one",
     ]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
-    advice: Annotated[str, "what to change, with the values that were seen: the actions as one text"]
     actions: Annotated[tuple[Action, ...], "what each owner should do, one for each, the first the most important"]
     clients: Annotated[tuple[str, ...], "client instances that stalled or had to recover, sorted"]
     n_stalls: Annotated[int, "stalls that belong to it"]

@@ -9,7 +9,6 @@ from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.connection_limit import CONNECTION_LIMIT
-from kafkascope_spark.stories.incidents.served_hosts import ServedHosts
 from kafkascope_spark.stories.servers.table import BrokerState
 
 
@@ -32,19 +31,17 @@ def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -
             until_ns = 0
         failures[-1].states.append(row)
         until_ns = max(until_ns, row.until_ns)
-    served = ServedHosts(rows if failures else ())
     for failure in failures:
-        _complete(failure, served)
+        _complete(failure)
     return failures
 
 
-def _complete(failure: Failure, served: ServedHosts) -> None:
+def _complete(failure: Failure) -> None:
     ends = [row.until_ns for row in failure.states]
     failure.end_ns = None if max(ends) == FOREVER else max(ends)
     failure.hosts = frozenset(row.host for row in failure.states)
     failure.servers = frozenset(row.server for row in failure.states)
     failure.subject = listed(sorted(failure.hosts))
-    failure.served_meanwhile = served.beside(failure)
     failure.fault = _fault(failure)
     longest = max(failure.states, key=lambda row: row.shown_to_ns - row.shown_from_ns)
     failure.waited_ms = (longest.shown_to_ns - longest.shown_from_ns) // 1_000_000

@@ -4,10 +4,11 @@ import shlex
 from dataclasses import replace
 
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
-from kafkascope_spark.stories.incidents.actions import as_text, brokers, clients, network, one_for_each_owner
+from kafkascope_spark.stories.incidents.actions import brokers, clients, network, one_for_each_owner
 from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.incident_rows import advice_of
+from kafkascope_spark.stories.incidents.incident_rows import actions_of
 from kafkascope_spark.stories.incidents.kinds.broker_silent import BROKER_SILENT
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.table import CourseStep, StepName
@@ -26,7 +27,7 @@ HOSTILE = 'it\'s $(reboot) `id`; rm -rf / && "x"\n| tee'
 def advice(*rows: list[Row], clients: list[Row], uses: list[Row] | None = None) -> str:
     """The advice of the only incident. rows: states, stalls, recoveries, rebalances, as `tell` takes them."""
     (incident,), _ = tell(*rows, clients=clients, uses=uses or [])
-    text: str = incident["advice"]
+    text: str = advised(incident)
     return text
 
 
@@ -116,7 +117,6 @@ def test_each_owner_has_one_action_and_clients_one_for_each_library() -> None:
         ("clients", "Java: x", "Lower a. Lower b."),
         ("clients", "sarama: y", "Lower c."),
     ]
-    assert as_text(actions) == "Look. Wait. Lower a. Lower b. Lower c."
 
 
 def test_a_member_that_died_and_one_that_paused_need_other_timeouts(
@@ -208,7 +208,7 @@ def test_advice_grants_what_was_denied(
     """Operations as Kafka's documentation lists them for each protocol."""
     (incident,), _ = tell(recoveries=[recovery(error, 21, 1, 9, None, first_api_key=api_key, resource=resource)])
     assert incident["kind"] == "permission"
-    assert incident["advice"].endswith(expected)
+    assert advised(incident).endswith(expected)
 
 
 @pytest.mark.parametrize(("detected", "of_cluster"), [(13, True), (6, False)], ids=["late", "soon"])
@@ -218,7 +218,7 @@ def test_advice_is_for_whoever_took_longer(
     """Node 2 is silent from 5 s on; the client is served at 14 s."""
     failure = Failure(BROKER_SILENT, "node 2", 5 * NS, 20 * NS, states=silent_broker[1:2])
     failure.course = tuple(CourseStep(step, at * NS, None, "") for step, at in steps(detected))
-    text = advice_of(failure, Observed(failure, {}, []))
+    text = " ".join(action.text for action in actions_of(failure, Observed(failure, {}, [])))
     assert ("broker.session.timeout.ms" in text) == of_cluster
     took = "the cluster took 8.00 s to react" if of_cluster else "clients took 8.00 s after the cluster had reacted"
     assert f"Of the 9.00 s until the last client was served, {took}." in text

@@ -190,24 +190,6 @@ def test_a_broker_that_nobody_waits_for_did_not_fail(state: MakeState) -> None:
     assert broker_failures([state(2, 21, "serving", 0, 5), state(2, 21, "unknown", 5, None)]) == []
 
 
-DOUBT = "Only 10.0.0.21 shows this: a firewall or a cut path between the two would look the same."
-
-
-@pytest.mark.parametrize(
-    ("name", "hosts", "is_in_doubt"),
-    [("silent", (21,), True), ("down", (21,), True), ("silent", (21, 22), False), ("frozen", (21,), False)],
-)
-def test_what_one_host_alone_shows_may_be_its_path(
-    state: MakeState, name: str, hosts: tuple[int, ...], is_in_doubt: bool
-) -> None:
-    """As in a capture of one client's host. A frozen broker's kernel responds: the path works."""
-    rows = []
-    for host in hosts:
-        rows += [state(2, host, "serving", 0, 5), state(2, host, name, 5, 20), state(2, host, "serving", 20, 50)]
-    (failure,) = broker_failures(rows)
-    assert sentence_of(failure, failure.end_ns, 0).endswith(DOUBT) == is_in_doubt
-
-
 def test_who_loses_a_broker_a_moment_later_was_not_served_beside_the_others(state: MakeState) -> None:
     """Recorded: two brokers are killed; the one that was first comes back and meets the other one down 18 s later than
     the rest. Nobody talks to that one again before the capture ends."""

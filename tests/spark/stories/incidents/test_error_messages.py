@@ -36,7 +36,7 @@ def test_a_refused_write_belongs_to_the_coordinator_that_was_away(state: MakeSta
     (incident,) = (row for row in machine.finish() if isinstance(row, IncidentRow))
     assert (incident.kind, incident.node_id) == ("broker_down", 2)
     assert incident.sentence.endswith(f' Brokers said: "{UNVERIFIED}".')
-    assert "min.insync.replicas" not in incident.advice
+    assert all("min.insync.replicas" not in action.text for action in incident.actions)
 
 
 def test_the_most_frequent_messages_are_quoted(recovery: MakeRow) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 
@@ -40,7 +41,7 @@ def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state
         ("path", 35, 40),
     ]
     assert all(i["hosts"] == ["10.0.0.21", "10.0.0.22"] for i in incidents)
-    assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
+    assert all("log" not in advised(i) and "The broker itself worked." in advised(i) for i in incidents)
 
 
 def test_who_waits_for_tcp_to_send_again_waits_for_the_path_that_failed(state: MakeState, stall: MakeStall) -> None:
@@ -100,7 +101,7 @@ def test_a_listener_that_is_advertised_wrongly_is_one_incident_for_all_brokers(
     ]
     whole = next(i for i in incidents if "10.0.0.97" in i["subject"])
     assert whole["end_ns"] == 52 * NS
-    assert whole["advice"].startswith("Brokers advertise 10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099 (advertised.")
+    assert advised(whole).startswith("Brokers advertise 10.0.0.97:9099, 10.0.0.98:9099, 10.0.0.99:9099 (advertised.")
 
 
 def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recovery: MakeRow) -> None:
@@ -112,7 +113,7 @@ def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recover
     incidents, _ = tell((), (), gone)
     assert [(i["subject"], i["clients"]) for i in incidents] == [("orders", ["ci-21", "ci-22"]), ("other", ["ci-21"])]
     assert "orders (partitions 0, 1, 2) was not there" in incidents[0]["sentence"]
-    assert incidents[0]["advice"].endswith("--create --topic orders")
+    assert advised(incidents[0]).endswith("--create --topic orders")
 
 
 def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overlap(state: MakeState) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers.error_facts import ERROR_CODES
 from kafkascope_spark.stories.incidents.kind_names import CLIENT_FAULTS, INCIDENT_KINDS
@@ -88,7 +89,7 @@ machine.take(pickle.load(sys.stdin.buffer))
 (row,) = (row for row in machine.finish() if row.TABLE is INCIDENTS)
 (written,) = batch_of_rows(type(row), [row]).to_pylist()
 page = tables_page().partition("## stories/incidents")[2]
-print(json.dumps({name: written[name] for name in ("kind", "subject", "sentence", "advice", "how_known")}))
+print(json.dumps({name: written[name] for name in ("kind", "subject", "sentence", "actions", "how_known")}))
 print(json.dumps([title_of(row), words_of("disk_failed", 3), "disk_failed" in page]))
 """
 
@@ -107,7 +108,7 @@ def test_a_kind_is_its_module_and_its_name_in_the_list(recovery: MakeRow) -> Non
     row, words = map(json.loads, ran.stdout.decode().splitlines())
     assert (row["kind"], row["subject"], row["how_known"]) == ("disk_failed", "orders", "error codes")
     assert row["sentence"].startswith("A disk failed under orders from 00:05.000 (")
-    assert row["advice"] == "Look at the disk of orders."
+    assert advised(row) == "Look at the disk of orders."
     assert words == ["disk failed: orders", "disks failed", True]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
 from kafkascope_spark.stories.incidents.lost_records import lost_records
@@ -54,5 +55,5 @@ def test_a_record_that_is_sent_into_a_connection_closed_while_idle_is_an_error_o
         "console-producer (10.0.1.5) lost at least 1 record of lines-0 at 15:00.000 (08:15:00.000 UTC): the request "
         "went into a connection that node 1 (10.0.0.11:9092) had closed at 10:01.100, 4 min 58 s before"
     )
-    assert "after 10 min 0 s without a request (connections.max.idle.ms of the broker)" in incident["advice"]
+    assert "after 10 min 0 s without a request (connections.max.idle.ms of the broker)" in advised(incident)
     assert len(incident["evidence"]) == 1

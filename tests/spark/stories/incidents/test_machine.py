@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.incident_rows import advice_of
+from kafkascope_spark.stories.incidents.incident_rows import actions_of
 from kafkascope_spark.stories.incidents.kinds import KINDS
 from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
 from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
@@ -170,11 +171,11 @@ def test_a_path_that_loses_packets_is_no_routine_though_nobody_is_seen_to_wait(
     (incident,), _ = tell(rows)
     assert (incident["kind"], incident["hosts"], incident["severity"]) == ("path", ["10.0.0.21"], "warning")
     assert incident["sentence"].startswith("Packets between 10.0.0.21 and node 2 (10.0.0.2:9092) were lost from 00:05")
-    assert "drops" in incident["advice"]
-    assert "The broker itself worked" not in incident["advice"]
+    assert "drops" in advised(incident)
+    assert "The broker itself worked" not in advised(incident)
     (incident,), kinds = tell(rows, [stall("produce", 21, 2, 9, 12)])
     assert set(kinds.values()) == {"path"}
-    assert incident["sentence"].endswith("the last was served again at 00:12.000.")
+    assert "the last was served again at 00:12.000." in incident["sentence"]
 
 
 def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[BrokerState], stall: MakeStall) -> None:
@@ -242,8 +243,8 @@ def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
     assert (incidents[1]["start_ns"], incidents[1]["end_ns"]) == (19_900_000_000, 22_100_000_000)
     assert kinds == {"stall-commit-21-20.5": "broker_down"}
     assert "shut down from 00:19.900 on and was down from 00:22.000 (00:00:22.000 UTC) to" in incidents[1]["sentence"]
-    assert "It shut down in order" in incidents[1]["advice"]
-    assert "Look at the log of node 1" in incidents[0]["advice"]
+    assert "It shut down in order" in advised(incidents[1])
+    assert "Look at the log of node 1" in advised(incidents[0])
 
 
 def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
@@ -387,7 +388,7 @@ def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: Ma
     )
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
     assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")
-    assert incident["sentence"].endswith("1 client could not work because of it.")
+    assert "1 client could not work because of it." in incident["sentence"]
 
 
 def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
@@ -434,8 +435,8 @@ def test_a_topic_that_was_deleted_and_created_again_is_one_incident(deleted_topi
     assert (incident["kind"], incident["subject"], incident["n_stalls"]) == ("missing_topic", "orders", 2)
     assert " from 00:05.400 (00:00:05.400 UTC) to 00:12.600 (7.20 s)" in incident["sentence"]
     assert "; old went on asking for the ID of the topic that was deleted." in incident["sentence"]
-    assert "Restart old: " in incident["advice"]
-    assert "--create" not in incident["advice"]
+    assert "Restart old: " in advised(incident)
+    assert "--create" not in advised(incident)
 
 
 def test_a_client_that_stops_asking_for_a_topic_does_not_keep_it_missing(
@@ -445,14 +446,14 @@ def test_a_client_that_stops_asking_for_a_topic_does_not_keep_it_missing(
     gone = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 5.8, None, client_id="quiet", outcome="client_ended")
     (incident,), _ = tell(recoveries=[*deleted_topic[:3], gone])
     assert incident["end_ns"] == int(12.6 * NS)
-    assert incident["advice"].endswith("Restart quiet: it was not used again there.")
+    assert advised(incident).endswith("Restart quiet: it was not used again there.")
 
 
 def test_a_partition_that_nobody_has_again_is_not_there(deleted_topic: list[Row], recovery: MakeRow) -> None:
     missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 24, 1, 6.0, None, resource="orders-7")
     (incident,), _ = tell(recoveries=[*deleted_topic, missing])
     assert incident["end_ns"] is None
-    assert incident["advice"].startswith("Create the topic")
+    assert advised(incident).startswith("Create the topic")
 
 
 def test_commits_for_a_missing_topic_of_another_client_are_not_those_of_the_topic(recovery: MakeRow) -> None:
@@ -494,7 +495,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
     assert (at_once if kind in (CLIENT_DIED, LOST_RECORDS) else lasting) in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
-    assert "{" not in advice_of(failure, Observed(failure, {}, Counter()))
+    assert all("{" not in action.text for action in actions_of(failure, Observed(failure, {}, Counter())))
 
 
 def test_a_client_that_stalled_explains_why_its_group_did(
@@ -528,8 +529,8 @@ def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
     unread = stall("consume", 21, 1, 10.5, 18, group_id="orders-app")
     (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 10, 14.9)])
     assert set(kinds.values()) == {"member"}
-    assert "Let consumers leave" not in incident["advice"]
-    assert incident["advice"].startswith("No member went away without leaving")
+    assert "Let consumers leave" not in advised(incident)
+    assert advised(incident).startswith("No member went away without leaving")
     (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 7, 12)])
     assert set(kinds.values()) == {"client"}
 
@@ -571,8 +572,8 @@ def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeState, recove
     missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, None, **of_group)
     _, incident = tell(down, recoveries=[missing])[0]
     assert incident["sentence"].startswith("A topic that group g commits offsets for was not there")
-    assert "kafka-consumer-groups.sh" in incident["advice"]
-    assert "--create" not in incident["advice"]
+    assert "kafka-consumer-groups.sh" in advised(incident)
+    assert "--create" not in advised(incident)
 
 
 def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_between_them(
@@ -606,7 +607,7 @@ def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: 
     of_group = recovery("NOT_COORDINATOR", 22, 1, 6, 7, resource_kind="coordinator", resource="readers")
     (incident,), _ = tell([], [], [waited])
     assert incident["sentence"].startswith("Idempotent producers waited for producer ids from 00:05.000")
-    assert incident["advice"] == "None: the producers ask again by themselves."
+    assert advised(incident) == "None: the producers ask again by themselves."
     (both,), _ = tell([], [], [waited, of_group])
     assert both["sentence"].startswith("The coordinator of readers moved, or was not ready, from 00:05.000")
 
@@ -629,7 +630,7 @@ def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path
     (member,) = [i for i in incidents if i["kind"] == "member"]
     assert member["root_incident_id"] == (ids["path"] if follows else None)
     assert ("did not reach the coordinator, node 2 (10.0.0.2:9092)" in member["sentence"]) is follows
-    assert ("Let consumers leave" in member["advice"] or "Find out why" in member["advice"]) is not follows
+    assert ("Let consumers leave" in advised(member) or "Find out why" in advised(member)) is not follows
 
 
 def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeStall, recovery: MakeRow) -> None:

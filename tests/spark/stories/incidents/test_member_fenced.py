@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope_spark.stories.incidents.incident_rows import advice_of, severity_of
+from kafkascope_spark.stories.incidents.incident_rows import actions_of, severity_of
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.other_failures import of_errors
 from kafkascope_spark.stories.incidents.sentences import sentence_of
@@ -13,7 +13,8 @@ def test_a_fenced_static_member_is_no_slow_one(recovery, error):
     """The advice for slow members, group.instance.id, is what fenced it."""
     (failure,) = of_errors([recovery(error, 21, 1, 5, None, resource_kind="group", resource="orders-app")])
     assert (failure.kind.name, failure.subject) == ("member_fenced", "group orders-app")
-    sentence, advice = sentence_of(failure, None, 0), advice_of(failure, Observed(failure, {}, []))
+    sentence = sentence_of(failure, None, 0)
+    advice = " ".join(action.text for action in actions_of(failure, Observed(failure, {}, [])))
     assert "another process with the same group.instance.id" in sentence
     assert error in sentence
     assert "Two processes use one group.instance.id" in advice

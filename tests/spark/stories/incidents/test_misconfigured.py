@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
@@ -73,7 +74,7 @@ def test_what_does_not_fit_is_named_with_what_fits(
     assert "c21" in incident["evidence"]
     assert sentence in incident["sentence"]
     assert "1 client could not work because of it." in incident["sentence"]
-    assert advice in incident["advice"]
+    assert advice in advised(incident)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,8 @@ def test_a_client_that_authenticates_elsewhere_sent_requests_too_early(use: Make
     assert (incident["kind"], incident["client_fault"]) == ("client", "before_login")
     assert "client-21 (10.0.0.21) sent requests to 10.0.0.1:9093, which asks for SASL, before" in incident["sentence"]
     assert "7 connections came to nothing" in incident["sentence"]
-    assert "authenticates as User:carol" in incident["advice"]
-    assert "security.protocol" not in incident["advice"]
+    assert "authenticates as User:carol" in advised(incident)
+    assert "security.protocol" not in advised(incident)
 
 
 def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
@@ -116,7 +117,7 @@ def test_one_incident_for_a_listener_and_a_cause(use: MakeRow) -> None:
     assert first["subject"] == "client-21 (10.0.0.21), client-22 (10.0.0.22) at port 9093 of 10.0.0.1, 10.0.0.2"
     assert (first["start_ns"], first["end_ns"], first["clients"]) == (5 * NS, 30 * NS, ["ci-21", "ci-22"])
     assert "14 connections came to nothing" in first["sentence"]
-    assert "or give them a listener that served PLAINTEXT in the capture: 10.0.0.1:9092 (" in first["advice"]
+    assert "or give them a listener that served PLAINTEXT in the capture: 10.0.0.1:9092 (" in advised(first)
     assert (second["subject"], second["clients"]) == ("10.0.0.23 at 10.0.0.1:9092", [])
     assert second["severity"] == "error"
 
@@ -127,7 +128,7 @@ def test_a_listener_of_brokers_is_none_for_clients(use: MakeRow) -> None:
     served += [use(1, "PLAINTEXT", served=True, of_broker=True, server="10.0.0.2:9091")]
     served += [use(31, "PLAINTEXT", served=True, from_start=False, server="10.0.0.2:9092")]
     (incident,), _ = tell(uses=[use(21, "PLAINTEXT"), *served])
-    assert "the capture shows none that serves clients" in incident["advice"]
+    assert "the capture shows none that serves clients" in advised(incident)
 
 
 def test_a_client_that_goes_on_trying_leaves_the_incident_open(use: MakeRow) -> None:

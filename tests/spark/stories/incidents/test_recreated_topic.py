@@ -2,6 +2,7 @@
 
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 pytestmark = pytest.mark.spark
 
@@ -15,5 +16,5 @@ def test_a_topic_with_another_id_was_recreated_and_is_not_missing(dataset_of):
     assert "AAAAAAAAAAAAAAAAAAAiIg (reported at 00:03.803)" in sentence
     assert "kgo got INCONSISTENT_TOPIC_ID" in sentence
     assert "read nothing meanwhile, for 29.8 s at the longest. kgo was not served again." in sentence
-    assert incident["advice"].startswith("Restart kgo, or let the client refresh its metadata")
-    assert "--create" not in incident["advice"]
+    assert advised(incident).startswith("Restart kgo, or let the client refresh its metadata")
+    assert "--create" not in advised(incident)

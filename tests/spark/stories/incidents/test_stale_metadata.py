@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.topology_facts import REPORTED, Fact, Served
@@ -50,7 +51,7 @@ def test_a_client_that_does_not_ask_who_leads_has_stale_metadata(recovery: MakeR
     assert (row["kind"], row["place"], row["hosts"]) == ("stale_client", "client", ["10.0.0.21"])
     assert "went on asking node 1 for orders-0" in row["sentence"]
     assert "node 2 led it, which shows at 00:07.000 at the latest" in row["sentence"]
-    assert "Create" not in row["advice"]
+    assert "Create" not in advised(row)
 
 
 def test_who_is_served_elsewhere_shows_that_the_partition_is_there(recovery: MakeRow) -> None:

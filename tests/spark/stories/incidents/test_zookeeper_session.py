@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
@@ -79,15 +80,15 @@ def test_the_incident_of_a_killed_broker_names_the_session_that_was_lost_with_it
     assert LOST in incident["sentence"]
     assert incident["evidence"][0] == "zk-2-4"
     assert incident["how_known"].endswith("; its ZooKeeper session")
-    assert "zookeeper.session.timeout.ms of the brokers (now 6000)" in incident["advice"]
+    assert "zookeeper.session.timeout.ms of the brokers (now 6000)" in advised(incident)
 
 
 def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[BrokerState]) -> None:
     closed = session(2, 5.5, 5.5, is_closed=True, expired_ns=None)
     (incident,) = incidents_of({"broker_state": killed_broker, "zookeeper_session": [closed]})
     assert "It closed its ZooKeeper session at 00:05.500, as in a clean shutdown." in incident["sentence"]
-    assert "zookeeper.session.timeout.ms" not in incident["advice"]
-    assert incident["advice"].startswith("It shut down in order, as for a restart. Restart brokers one at a time")
+    assert "zookeeper.session.timeout.ms" not in advised(incident)
+    assert advised(incident).startswith("It shut down in order, as for a restart. Restart brokers one at a time")
 
 
 @pytest.mark.parametrize(("refused", "back"), [(12, 20), (25, 30)], ids=["no longer refused", "still refused"])

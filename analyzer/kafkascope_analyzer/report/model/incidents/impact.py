@@ -1,6 +1,6 @@
 """Whom an incident affected, and for how long, in the few words that the table of incidents has room for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.report.formatting import count, span
 from kafkascope_analyzer.report.model.incidents.families import Family
@@ -33,7 +33,23 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
 
 
 def who_text(family: Family, facts: Facts) -> str:
-    """Who stalled and for how long: `3 of 5 clients, longest 12.3 s`; where nobody did, how many had to recover."""
+    """Who stalled and for how long, and the records that it harmed: `3 of 5 clients, longest 12.3 s, 40 records late`;
+    where nobody stalled, how many had to recover."""
+    return ", ".join([_who(family, facts), *_records(family)])
+
+
+def _records(family: Family) -> Iterator[str]:
+    """How many records were late, and failed: at least so many."""
+    for n, what in ((_total(family, "n_records_late"), "late"), (_total(family, "n_records_failed"), "failed")):
+        if n:
+            yield f"{count(n, 'record')} {what}"
+
+
+def _total(family: Family, column: str) -> int:
+    return sum(getattr(member, column) for member in family.members)
+
+
+def _who(family: Family, facts: Facts) -> str:
     stalls = [*family.stalls, *family.earlier_stalls]
     n, n_all = len(stalled_names(stalls, facts)), facts.n_clients
     if not n:

@@ -130,7 +130,12 @@ class Incident:
     title: Annotated[str, "what failed, in a few words"]
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
     actions: Annotated[tuple[OwnerAction, ...], "what each owner should do, one for each"]
-    how_known: Annotated[str, "what in the capture shows it"]
+    how_known: Annotated[str, "what in the capture shows it, how sure the place is, and who was served meanwhile"]
+    confidence: Annotated[
+        str | None,
+        "confirmed, likely or possible: whether the capture excludes all, some or none of the other places that would "
+        "look the same; null where it is what brokers or clients say that shows it, or nothing",
+    ]
     start_ns: Annotated[int, "when it failed"]
     end_ns: Annotated[
         int | None,

@@ -155,7 +155,8 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         title=title_of(root),
         sentence=visible(root.sentence),
         actions=actions_of(root),
-        how_known=visible(root.how_known),
+        how_known=visible(shown_by(root)),
+        confidence=root.confidence,
         start_ns=family.start_ns,
         end_ns=family.end_ns,
         over=family.end_ns is not None,
@@ -210,7 +211,14 @@ def _owner(action: Action) -> str:
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:
     """Whether the finding only says of its incident what that says itself (broker_lost): it has its advice from it."""
-    return finding.advice is not None and finding.advice == incident.advice
+    return finding.advice is not None and finding.advice == " ".join(action.text for action in incident.actions)
+
+
+def shown_by(incident: IncidentRow) -> str:
+    """What in the capture shows it, how sure the place is, and who was served meanwhile."""
+    if incident.confidence is None:
+        return incident.how_known
+    return f"{incident.how_known}; the place is {incident.confidence}: {incident.contrast}"
 
 
 def title_of(incident: IncidentRow) -> str:

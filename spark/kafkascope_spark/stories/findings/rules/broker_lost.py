@@ -1,13 +1,13 @@
 """`broker_lost`: a broker died, left, or could not be reached any more."""
 
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.stories.findings.shared_queries import LOST_BROKERS
+from kafkascope_spark.stories.findings.shared_queries import ADVISED, LOST_BROKERS
 from kafkascope_spark.stories.findings.wording import counted, first_sentence
 
 # One finding per incident.
-_QUERY = """
+_QUERY = f"""
 select if(size(clients) = 1, clients[0], null) as client_instance_id, incident_id, subject, sentence,
-    advice, 1 as n,
+    {ADVISED}, 1 as n,
     size(clients) as n_clients, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns,
     evidence, null as conn_ids
 from lost_brokers"""

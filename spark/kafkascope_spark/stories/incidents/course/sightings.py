@@ -23,6 +23,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
+from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 
@@ -124,6 +125,10 @@ class Packets:
             return {}
         rows = read(self._dataset, RequestPackets, one_of("request_id", sorted(request_ids)))
         return {row.request_id: row for row in rows}
+
+    def contrasts(self, questions: Sequence[Question]) -> list[Contrast]:
+        """Whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
+        return contrasts(self._dataset, questions)
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
         """What brokers wrote beside the errors of these requests, by request. Raises UsageError where a table cannot be

@@ -53,7 +53,6 @@ BROKER_DOWN = Kind(
     place="broker",
     states=frozenset({"down", "refusing"}),
     of_broker=True,
-    looks_like_path=True,
     cuts_clients=True,
     restarts=True,
 )

@@ -39,6 +39,5 @@ BROKER_SILENT = Kind(
     place="broker",
     states=frozenset({"silent"}),
     of_broker=True,
-    looks_like_path=True,
     cuts_clients=True,
 )

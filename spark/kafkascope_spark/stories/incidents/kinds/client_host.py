@@ -13,7 +13,6 @@ from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS, lower
 from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.served_hosts import served_text
 from kafkascope_spark.stories.incidents.times import Times
 
 
@@ -24,10 +23,9 @@ def _sentence(failure: Failure, times: Times) -> str:
     if all(state.state == "host_silent" for state in failure.states):
         tries = f"{counted(n_servers, 'broker')} sent again and again what was not acknowledged"
         what = f"nothing came from {'it' if n_hosts == 1 else 'them'}, and {tries}"
-    contrast = f"while {served_text(failure)}"
-    if not failure.served_meanwhile:
-        contrast = "while the capture shows no other host that was served: the network of the brokers, or the place of "
-        contrast += "capture, would look the same"
+    contrast = f"while {failure.contrast.served_text}"
+    if not failure.contrast.n_hosts:
+        contrast = "and the capture shows no other host whose requests were answered meanwhile"
     return f"{who} {times.of(failure)}: {what}, {contrast}"
 
 

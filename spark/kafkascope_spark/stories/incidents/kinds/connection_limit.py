@@ -13,7 +13,6 @@ from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
 from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.served_hosts import served_text
 from kafkascope_spark.stories.incidents.times import Times
 
 
@@ -24,9 +23,9 @@ def _brokers(failure: Failure) -> str:
 def _sentence(failure: Failure, times: Times) -> str:
     n = sum(state.n_waiting for state in failure.states)
     closed = f"{counted(n, 'new connection')} {'was' if n == 1 else 'were'} accepted and closed before any response"
-    contrast = f"{served_text(failure)} meanwhile"
-    if not failure.served_meanwhile:
-        contrast = "the capture shows no other host that was served meanwhile"
+    contrast = f"{failure.contrast.served_text} meanwhile"
+    if not failure.contrast.n_hosts:
+        contrast = "the capture shows no other host whose requests were answered meanwhile"
     return (
         f"{failure.subject} was turned away by {_brokers(failure)} {times.of(failure)}: {closed}, as at a connection "
         f"limit; {contrast}"
@@ -36,7 +35,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts))
     limit = (
-        "max.connections.per.ip and max.connections.per.ip.overrides" if failure.served_meanwhile else "max.connections"
+        "max.connections.per.ip and max.connections.per.ip.overrides" if failure.contrast.n_hosts else "max.connections"
     )
     yield brokers(
         f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds: "

@@ -74,7 +74,7 @@ export interface Incident {
   sentence: string;
   /** what each owner should do, one for each */
   actions: OwnerAction[];
-  /** what in the capture shows it */
+  /** what in the capture shows it, how sure the place is, and who was served meanwhile */
   how_known: string;
   /** when it failed */
   start_ns: number;

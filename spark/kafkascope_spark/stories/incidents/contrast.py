@@ -1,0 +1,105 @@
+"""`Contrast`: whose requests were answered while something failed, which says where it failed. What fails for one host
+at one broker, while that host is served by other brokers and that broker serves other hosts, failed between the two."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_spark.stories.findings.wording import counted, listed
+
+MOST = 20
+"""So many of a kind are looked for: more of them prove no more."""
+LONGEST_NS = 60_000_000_000
+"""Of a failure so much is looked at, from its begin."""
+_COLUMNS = ["client_ip", "server_ip", "server_port", "node_id", "response_ns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who was served from one time to another beside some hosts and servers. servers: their node ids, else
+    `address:port`, as text."""
+
+    from_ns: int
+    to_ns: int
+    hosts: frozenset[str]
+    servers: frozenset[str]
+
+
+@dataclass(slots=True)
+class Contrast:
+    """Who was served meanwhile, at most MOST of each. servers_beside: other servers, by the hosts that the failure
+    affected; hosts_beside: other hosts, by the servers that failed; others: other hosts, by other servers."""
+
+    servers_beside: set[str] = field(default_factory=set)
+    hosts_beside: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+
+    @property
+    def n_hosts(self) -> int:
+        """How many other hosts were served, by whomever."""
+        return len(self.hosts_beside | self.others)
+
+    @property
+    def served_text(self) -> str:
+        """How many other hosts were served, as the end of a sentence: `2 other hosts were served`."""
+        n = min(self.n_hosts, MOST)
+        more = " or more" if n == MOST else ""
+        return f"{counted(n, 'other host')}{more} {'was' if n == 1 else 'were'} served"
+
+    def sentence(self, n_hosts: int) -> str:
+        """What the contrast is, in words. n_hosts: how many hosts show the failure."""
+        by_others = f"{listed(sorted(map(_name, self.servers_beside)))} responded to {'it' if n_hosts == 1 else 'them'}"
+        parts = [by_others] if self.servers_beside else []
+        parts += [self.served_text] if self.n_hosts else []
+        seen = f"{counted(n_hosts, 'host')} {'shows' if n_hosts == 1 else 'show'} it"
+        return f"{seen}; {' and '.join(parts) if parts else 'no other request was answered'} meanwhile"
+
+    def take(self, question: Question, pairs: Iterable[tuple[str, str]]) -> None:
+        """Takes hosts that were served, each with its server."""
+        for host, server in pairs:
+            is_mine, is_of_server = host in question.hosts, server in question.servers
+            if is_mine and is_of_server:
+                continue
+            kind, name = (self.hosts_beside, host) if is_of_server else (self.others, host)
+            if is_mine:
+                kind, name = self.servers_beside, server
+            if len(kind) < MOST:
+                kind.add(name)
+
+
+def _name(server: str) -> str:
+    return server if ":" in server else f"node {server}"
+
+
+def contrasts(dataset: Dataset | None, questions: Sequence[Question]) -> list[Contrast]:
+    """Who was served, for each question. dataset: None where there is none. Raises UsageError where a table cannot be
+    read. Memory: one batch, and MOST of each kind for each question."""
+    found = [Contrast() for _ in questions]
+    if dataset is None or not questions:
+        return found
+    starts = np.array([each.from_ns for each in questions], np.int64)
+    ends = np.minimum(np.array([each.to_ns for each in questions], np.int64), starts + LONGEST_NS)
+    answered = (ds.field("response_ns") >= int(starts.min())) & (ds.field("response_ns") <= int(ends.max()))
+    for batch in scan(dataset, REQUESTS, _COLUMNS, answered):
+        table = pa.Table.from_batches([batch]).sort_by("response_ns")
+        times = table["response_ns"].to_numpy()
+        first, last = np.searchsorted(times, starts), np.searchsorted(times, ends, "right")
+        for at in np.flatnonzero(first < last).tolist():
+            found[at].take(questions[at], _pairs(table.slice(int(first[at]), int(last[at] - first[at]))))
+    return found
+
+
+def _pairs(rows: pa.Table) -> Iterator[tuple[str, str]]:
+    """Who was served by whom in some rows."""
+    pairs = rows.select(_COLUMNS[:-1]).group_by(_COLUMNS[:-1], use_threads=False).aggregate([])
+    address = pc.binary_join_element_wise(pairs["server_ip"], pc.cast(pairs["server_port"], pa.string()), ":")
+    server = pc.coalesce(pc.cast(pairs["node_id"], pa.string()), address)
+    known = pc.and_(pc.is_valid(pairs["client_ip"]), pc.is_valid(server))
+    return zip(pairs["client_ip"].filter(known).to_pylist(), server.filter(known).to_pylist(), strict=True)

@@ -1,0 +1,179 @@
+"""How sure it is where something failed: what else would look the same, as far as nobody was served who excludes it.
+
+A place on the grid of hosts and servers is shown from two sides: the same hosts were served elsewhere, and the same
+servers, or others like the hosts, served somebody else. Where a side is missing, the capture cannot tell the place from
+another one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.contrast import Contrast, Question
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Place
+from kafkascope_spark.stories.servers.table import BrokerState
+
+_SHOWN_BY_KERNEL = frozenset({"frozen", "turned_away", "not_accepting"})
+"""States in which packets of the server arrive: the way to it works, and so do the hosts."""
+_ENDED = frozenset({"down", "refusing"})
+"""States that packets of the server show, too; a firewall may send them in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Another place that may have failed instead. what: the place in words; is_excluded: whether the capture shows that
+    it did not; decided_by: what would tell."""
+
+    place: Place
+    what: Callable[[Failure], str]
+    is_excluded: Callable[[Failure, Contrast], bool]
+    decided_by: str
+
+
+def localize(failures: Iterable[Failure], ask: Callable[[Sequence[Question]], list[Contrast]]) -> None:
+    """Gives each failure with a place on the grid who was served meanwhile, how sure the place is, and what else it may
+    be. ask: who was served."""
+    on_grid = [failure for failure in failures if _has_place(failure)]
+    for failure, contrast in zip(on_grid, ask([_question(failure) for failure in on_grid]), strict=True):
+        failure.contrast = contrast
+        suspects = _SUSPECTS[failure.kind.place or "cluster"]
+        left = [suspect for suspect in suspects if not suspect.is_excluded(failure, contrast)]
+        failure.confidence = _confidence(len(suspects), len(left))
+        failure.alternatives = tuple(
+            Alternative(suspect.place, suspect.what(failure), suspect.decided_by) for suspect in left
+        )
+
+
+def _confidence(n_suspects: int, n_left: int) -> Confidence:
+    if n_left == 0:
+        return "confirmed"
+    return "likely" if n_left < n_suspects else "possible"
+
+
+def _has_place(failure: Failure) -> bool:
+    """Whether packets show the failure of hosts or servers, and not only what these say."""
+    return bool(failure.states or failure.lookups) and failure.kind.place in _SUSPECTS
+
+
+def _question(failure: Failure) -> Question:
+    """Who else was served while packets prove the failure."""
+    fault = fault_of(failure)
+    from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
+    until_ns = FOREVER if failure.end_ns is None else failure.end_ns
+    to_ns = until_ns if fault.end_after_ns is None else fault.end_after_ns
+    return Question(from_ns, to_ns, hosts_of(failure), frozenset(_server(row) for row in failure.states))
+
+
+def _server(row: BrokerState) -> str:
+    return row.server if row.node_id is None else str(row.node_id)
+
+
+def hosts_of(failure: Failure) -> frozenset[str]:
+    """The hosts that show a failure."""
+    return frozenset(row.host for row in failure.states) | {run.client_ip for run in failure.lookups}
+
+
+def _hosts(failure: Failure) -> str:
+    return listed(sorted(hosts_of(failure)))
+
+
+def _is_seen_by_several(failure: Failure, _: Contrast) -> bool:
+    return len(hosts_of(failure)) > 1
+
+
+def _has_packets_of_server(failure: Failure) -> bool:
+    return bool(failure.states) and all(row.state in _SHOWN_BY_KERNEL for row in failure.states)
+
+
+def _is_not_the_way(failure: Failure, contrast: Contrast) -> bool:
+    """Whether several hosts, packets of the broker, or the controller, which fenced it, show that a broker failed and
+    not the way to it."""
+    is_fenced = failure.session is not None or any(step.step == "detected" for step in failure.course)
+    return _has_packets_of_server(failure) or is_fenced or _is_seen_by_several(failure, contrast)
+
+
+def _are_hosts_served(failure: Failure, contrast: Contrast) -> bool:
+    """Whether the hosts themselves work: others served them, or packets of the server reach them."""
+    ended = bool(failure.states) and all(row.state in _ENDED for row in failure.states)
+    return bool(contrast.servers_beside) or ended or _has_packets_of_server(failure)
+
+
+def _are_others_served(_: Failure, contrast: Contrast) -> bool:
+    return contrast.n_hosts > 0
+
+
+def _has_several_servers(failure: Failure, _: Contrast) -> bool:
+    """Whether a host that was silent to everybody talked to several servers before, or after."""
+    return len(failure.servers | {row.server for row in failure.states}) > 1
+
+
+_OTHER_HOST = "packets captured at another host"
+_WAY = Suspect(
+    "path",
+    lambda failure: f"a firewall or a cut path between {_hosts(failure)} and {failure.subject}",
+    _is_not_the_way,
+    f"{_OTHER_HOST}, or the log of the broker for that time",
+)
+_HOSTS = Suspect(
+    "client_host",
+    lambda failure: f"{_hosts(failure)} or its network" if len(hosts_of(failure)) == 1 else "the network of the hosts",
+    _are_hosts_served,
+    "whether these hosts reached anything else meanwhile",
+)
+_BROKER = Suspect(
+    "broker",
+    lambda failure: failure.subject if failure.kind.of_path else "the broker at that address, off for all the time",
+    lambda failure, contrast: bool(contrast.hosts_beside) or _has_packets_of_server(failure),
+    f"{_OTHER_HOST}, or the log of the broker for that time",
+)
+_PEERS = Suspect(
+    "broker",
+    lambda failure: f"the broker at {_hosts(failure)}",
+    _are_hosts_served,
+    "its log for that time, or whether it reached other brokers meanwhile",
+)
+_SERVERS_NETWORK = Suspect(
+    "cluster",
+    lambda _: "the network of the brokers, or the place of capture",
+    _are_others_served,
+    _OTHER_HOST,
+)
+_PLACE_OF_CAPTURE = Suspect(
+    "path",
+    lambda _: "the network between all clients and all brokers, or the place of capture",
+    lambda failure, _: any(row.state in _ENDED | _SHOWN_BY_KERNEL for row in failure.states),
+    f"{_OTHER_HOST}, or the logs of the brokers for that time",
+)
+_WAY_TO_NAME_SERVER = Suspect(
+    "path",
+    lambda failure: f"the path between {_hosts(failure)} and {failure.subject}",
+    _is_seen_by_several,
+    "whether the name server answered other hosts",
+)
+_WAY_TO_ONE_BROKER = Suspect(
+    "path",
+    lambda failure: f"the path between {_hosts(failure)} and the only broker that shows it",
+    _has_several_servers,
+    "whether the host reached other brokers meanwhile",
+)
+_SUSPECTS: dict[Place, tuple[Suspect, ...]] = {
+    "broker": (_WAY, _HOSTS),
+    "path": (_BROKER, _HOSTS),
+    "client_host": (_WAY_TO_ONE_BROKER, _SERVERS_NETWORK),
+    "replication": (_BROKER, _PEERS),
+    "listener": (_WAY, _HOSTS, _BROKER),
+    "cluster": (_PLACE_OF_CAPTURE,),
+    "name_server": (_WAY_TO_NAME_SERVER, _HOSTS),
+}
+"""What else may have failed, by place."""
+
+
+def doubt(failure: Failure) -> str:
+    """What else it may be, as a sentence; empty where nothing."""
+    places = [alternative.what for alternative in failure.alternatives]
+    if not places:
+        return ""
+    return f" It could also be {', '.join(places[:-1])}{' or ' if places[:-1] else ''}{places[-1]}."
