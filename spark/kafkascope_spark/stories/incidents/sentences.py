@@ -102,9 +102,10 @@ def _impact_without_stalls(failure: Failure) -> str:
     if failure.kind.loses_records:
         return "Nobody stalled because of it: the records are missing."
     unserved = (r for r in failure.recoveries if r.outcome in UNSERVED)
-    failed = {r.client_instance_id for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
+    failed = {r.client_instance_id: r.who for r in unserved if not SERVER_CLOSED.issuperset(r.error_names)}
     if failed:
-        return f"{counted(len(failed), 'client')} could not work because of it."
+        who = listed(sorted(set(failed.values())))
+        return f"{counted(len(failed), 'client')} could not work because of it: {who}."
     if failure.waited_ms:
         return f"Somebody waited for it for {duration(failure.waited_ms * 1_000_000)} at least."
     if failure.is_lossy:

@@ -24,9 +24,10 @@ _LEAST_LOSSES = 3
 _APART_NS = 5 * SECOND_NS
 """Losses with a longer pause between them are not of one time."""
 _LEAST_SEGMENTS = 5
-_PAUSES = 3
-"""Where losses come at random, a pause of three times the usual length is rare: so much earlier the first may have been
-possible, and so much later another one."""
+_RARE = 0.01
+"""How probable a pause between losses may be at least that is still possible before the first and after the last."""
+_LONGEST_PAUSE_NS = 10 * SECOND_NS
+"""Longer pauses say nothing: so long nobody may have sent anything."""
 MOST_TRIES = 2
 """Where everything is lost, each segment is sent again many times; where some of it is, once or twice."""
 
@@ -62,7 +63,7 @@ def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) ->
         begin, end = first_of(loss), last_of(loss)
         if any(_covers(other, begin, end) for other in explained[loss.host].meeting(begin.ts_ns, end.ts_ns)):
             continue
-        pause_ns = min(_PAUSES * (end.ts_ns - begin.ts_ns) // loss.n_lost, _APART_NS)
+        pause_ns = _possible_pause_ns(loss)
         stretch = Stretch(loss.host, "lossy", begin, end, True, loss.n_connections, [begin, end], lead_ns=pause_ns)
         stretch.lag_ns = pause_ns
         last = found[-1] if found else None
@@ -72,6 +73,15 @@ def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) ->
         else:
             found.append(stretch)
     return found
+
+
+def _possible_pause_ns(loss: PacketLoss) -> int:
+    """How long packets may have been lost before the first that is known to be, and after the last. Where segments are
+    lost at random, with n pauses between them in a time T, the next pause is longer than x with the probability
+    (1 + x / T) ** -n: the rate itself is only known from these n. Of a segment that was sent several times, TCP chose
+    when it could be lost again."""
+    factor = _RARE ** (-1 / (loss.n_segments - 1)) - 1
+    return min(int(factor * (loss.last_ns - loss.first_ns)), _LONGEST_PAUSE_NS)
 
 
 def _covers(other: Stretch, begin: Moment, end: Moment) -> bool:

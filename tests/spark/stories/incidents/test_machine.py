@@ -265,7 +265,7 @@ def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
     refused = replace(closed, client_instance_id="ci-22", error_names=("CONNECTION_CLOSED", "CONNECTION_REFUSED"))
     (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
     assert "Nobody stalled because of it." in idle["sentence"]
-    assert "1 client could not work because of it." in asking["sentence"]
+    assert "1 client could not work because of it: 10.0.0.21." in asking["sentence"]
 
 
 def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[BrokerState]) -> None:
@@ -388,7 +388,7 @@ def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: Ma
     )
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
     assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")
-    assert "1 client could not work because of it." in incident["sentence"]
+    assert "1 client could not work because of it: 10.0.0.21." in incident["sentence"]
 
 
 def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:

@@ -1,15 +1,17 @@
 """What each detector of a state finds by itself, and that the states of any events follow on each other."""
 
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.record import ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.rows import states_of
 from kafkascope_spark.stories.servers.silent import silent_stretches
@@ -82,6 +84,24 @@ def test_losses_one_after_the_other_make_a_path_lossy_and_take_a_short_silence_w
     elsewhere = Stretch("b", "silent", Moment(8 * S, 80), Moment(9 * S, 90), True, 1)
     assert list(without_lossy([silent, elsewhere], lossy)) == [elsewhere]
     assert spans(lossy) == [("a", "lossy", 8.0, 14.9)]
+
+
+def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
+    """Segments are lost at random from 20 s to 40 s, with any probability: 97 of 100 brackets hold both ends."""
+    rng = random.Random(11)
+    missed = n = 0
+    while n < 1_000:
+        pauses = (rng.expovariate(rate) for rate in [rng.uniform(0.5, 4)] * 500)
+        times = [at for at in accumulate(pauses, initial=20.0) if at < 40.0][1:]
+        if len(times) < 6:
+            continue
+        first, last = (int(at * S) for at in (times[0], times[-1]))
+        server = ServerRecord((0, 60 * S))
+        server.take(1, "c1", PacketLoss("a", "host", len(times), len(times), 2, 60, 900, 900, first, 1, last, 2))
+        (lossy,) = lossy_stretches(server, [])
+        n += 1
+        missed += lossy.begin.ts_ns - lossy.lead_ns > 20 * S or (lossy.end or lossy.begin).ts_ns + lossy.lag_ns < 40 * S
+    assert missed < 0.03 * n
 
 
 def test_late_responses_are_slow_on_two_connections_and_where_nothing_else_explains_them(trace: Trace) -> None:
