@@ -52,6 +52,9 @@ LINGER_MS = 20
 """A wait that no user of a log notices; linger.ms is 5 by default since Kafka 4.0 (KIP-1030)."""
 SAME_BATCH = 5
 """A client that rewinds gets a batch twice or three times, and goes on."""
+SAME_OFFSET_MS = 10_000
+"""A consumer that asks for one offset for as long, while later ones are there, is not about to process it: clients ask
+for nothing of a partition whose records they hold."""
 CHATTY_REQUESTS = 200
 """Fewer requests show no habit."""
 CHATTY_A_SECOND = 20

@@ -22,6 +22,8 @@ from kafkascope_spark.stories.stalls.table import Stall
 from kafkascope_spark.stories.transactions.table import TransactionRow
 
 SECOND = 1_000_000_000
+UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal", "wrong_reaction"})
+"""Outcomes of recoveries whose clients were not served, there or elsewhere."""
 FOLLOWS_NS = 15 * SECOND
 """Longest time after which a failure that is over still makes somebody wait elsewhere: a session timeout or an
 election."""
@@ -94,6 +96,11 @@ class Kind:
     by_topic: bool = False
     """Whether its errors at all partitions of a topic are one incident. Of other kinds, what failed is the same for all
     resources."""
+    lasting: bool = False
+    """Whether its errors make an incident only where they last: who gets what it wants within a
+    second has not failed."""
+    own_clients: bool = False
+    """Whether nobody waits for it but the clients that met its errors."""
     is_move: bool = False
     """Whether somebody else leads or coordinates now."""
     holds_back: bool = False
@@ -200,6 +207,15 @@ class Failure:
         self.end_ns = max(self.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
 
     @property
+    def refused_ms(self) -> int:
+        """How long clients got its errors again and again, where errors show it: of a kind whose errors last until they
+        got what they wanted, else as far as they never did."""
+        if self.states or self.silences or self.misuse is not None:
+            return 0
+        counted = (row for row in self.recoveries if self.kind.lasting or row.outcome in UNSERVED)
+        return max(((row.last_failed_ns - row.start_ns) // 1_000_000 for row in counted), default=0)
+
+    @property
     def is_of_broker(self) -> bool:
         """Whether a broker failed for everybody."""
         return self.kind.of_broker
@@ -251,3 +267,8 @@ class Failure:
     def reaches(self, client_ip: str | None) -> bool:
         """Whether it failed for the host."""
         return not self.hosts or client_ip in self.hosts
+
+
+def is_stuck(recovery: ClientRecovery) -> bool:
+    """Whether a client got errors for a second or longer, and never got what it wanted."""
+    return recovery.outcome in UNSERVED and recovery.last_failed_ns - recovery.start_ns >= SECOND

@@ -7,13 +7,13 @@ from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.error_facts import FATAL
 from kafkascope_spark.stories.incidents.actions import Action, one_for_each_owner
 from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, UNSERVED, Failure
 from kafkascope_spark.stories.incidents.harm import harm_of
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.localization import hosts_of
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
-from kafkascope_spark.stories.incidents.sentences import UNSERVED, how_known, sentence_of
+from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import SEVERE_MS
@@ -59,7 +59,7 @@ def incident_row(
         clients=tuple(sorted(clients_of(failure))),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
-        longest_ms=max([failure.waited_ms, *(stall.waited_ms for stall in stalls)]),
+        longest_ms=max([failure.waited_ms, failure.refused_ms, *(stall.waited_ms for stall in stalls)]),
         n_records_late=sum(each.n_late for each in harm),
         n_records_failed=sum(each.n_failed for each in harm),
         harm=harm,
@@ -109,7 +109,7 @@ def severity_of(failure: Failure) -> str:
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
     if failure.kind.loses_records or any(stall.is_severe or stall.n_records_failed for stall in stalls):
         return "error"
-    if failure.waited_ms >= SEVERE_MS:
+    if max(failure.waited_ms, failure.refused_ms) >= SEVERE_MS:
         return "error"
     if max(earlier_ns, default=0) >= SEVERE_MS * 1_000_000:
         return "error"
@@ -126,6 +126,7 @@ def severity_of(failure: Failure) -> str:
         return "info"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
     is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0 or failed_for_good
+    is_felt = is_felt or failure.refused_ms * 1_000_000 >= SECOND
     return "warning" if is_felt else "info"
 
 

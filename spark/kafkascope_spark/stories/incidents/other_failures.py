@@ -111,7 +111,7 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ())
     """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
     missed. moved: of what was led elsewhere meanwhile, and so is not missing (recovery_id)."""
-    known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR]
+    known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR and not _is_brief(row)]
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
     found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved))
     found += _by_subject(_without_topic(commits, found))
@@ -119,6 +119,14 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ())
         if failure.kind.complete is not None:
             failure.kind.complete(failure)
     return found
+
+
+def _is_brief(recovery: ClientRecovery) -> bool:
+    """Whether errors of a kind that has to last did not: the client got what it wanted, or they were the last that the
+    capture shows of it."""
+    if not KIND_OF_ERROR[recovery.first_error_name].lasting or recovery.outcome == "fatal":
+        return False
+    return recovery.last_failed_ns - recovery.start_ns < SECOND
 
 
 def _is_commit_for_missing_topic(recovery: ClientRecovery) -> bool:

@@ -4,15 +4,12 @@ from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.error_messages import quoted
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import UNSERVED, Failure
 from kafkascope_spark.stories.incidents.kinds.texts import expiry
 from kafkascope_spark.stories.incidents.localization import doubt
 from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_impact, misuse_known
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.stalls.table import Stall
-
-UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
-"""Outcomes of recoveries whose clients were not served, there or elsewhere."""
 
 
 def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:

@@ -138,7 +138,7 @@ def _keys(failure: Failure) -> Iterator[Key]:
     if failure.kind.of_clients:
         yield from (("client", client) for client in failure.client_instance_ids)
         yield from (("group", group) for group in groups_of(failure))
-    if failure.kind.errors:
+    if failure.kind.errors and not failure.kind.own_clients:
         about = "member" if failure.kind.of_members else "resource"
         yield from ((about, resource) for resource in failure.resources)
 

@@ -81,7 +81,7 @@ def proven_by(request: Request) -> list[Resource]:
         proofs.append(("transaction", request.transactional_id))
     if key in _GROUP_USERS and request.group_id:
         proofs.append(("coordinator", request.group_id))
-        if key in _MEMBERSHIP_PROOFS:
+        if key in _MEMBERSHIP_PROOFS or key == api_keys.OFFSET_FETCH:
             proofs.append(("group", request.group_id))
     return proofs
 

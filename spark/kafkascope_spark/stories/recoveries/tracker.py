@@ -24,6 +24,7 @@ from kafkascope_spark.stories.recoveries.waiting import Unanswered, WaitingReque
 
 SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
 """A fetch session that a broker lost with its memory."""
+_ABOUT_OFFSETS = errors_about("committed offsets")
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
 
@@ -299,12 +300,16 @@ class Recoveries:
                 self._episodes.success((kind, name), step, request.api_key)
 
     def _is_blind(self, kind: str, name: str, request: Request) -> bool:
-        """Whether it is a Heartbeat that proves nothing: a coordinator that is loading answers it without looking
-        (GroupCoordinatorService.heartbeat)."""
-        if kind != "coordinator" or request.api_key != api_keys.HEARTBEAT:
-            return False
+        """Whether it proves nothing: a coordinator that is loading answers a Heartbeat without looking
+        (GroupCoordinatorService.heartbeat), and a member that keeps its place has not read or committed offsets yet."""
         episode = self._episodes.get((kind, name))
-        return episode is not None and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
+        if episode is None:
+            return False
+        if kind == "group":
+            is_about_offsets = episode.last_error in _ABOUT_OFFSETS
+            return request.api_key != episode.api_key if is_about_offsets else request.api_key == api_keys.OFFSET_FETCH
+        is_heartbeat = kind == "coordinator" and request.api_key == api_keys.HEARTBEAT
+        return is_heartbeat and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
 
     def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""

@@ -1,6 +1,8 @@
 """When the records of a producer waited to be accepted, from the events of one client at one topic-partition."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -31,7 +33,7 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
         return
     found = (_Accepted(e.accepted_ns, e.created_ns, e.sent_ns) for e in events if e.accepted_ns is not None)
     accepted = sorted(found, key=attrgetter("at_ns"))
-    for event in events:
+    for event in _parted(events, accepted):
         if event.created_ns is None or _is_late_copy(event, event.created_ns, accepted):
             continue
         to_ns, served, n_failed = event.accepted_ns, True, 0
@@ -53,6 +55,21 @@ def produce_waits(events: Sequence[ProduceWait], client: ServiceClient | None) -
                 n_late=(event.n_records or 0) if event.accepted_ns is not None else 0,
                 n_failed=n_failed,
             )
+
+
+def _parted(events: Sequence[ProduceWait], accepted: Sequence[_Accepted]) -> Iterator[ProduceWait]:
+    """The events, those of refused batches in two parts where a batch was accepted between them: what was refused first
+    waited until then, and what was refused last waits since it was sent. Of those between nothing is known."""
+    after = [each.at_ns for each in accepted if each.sent_ns is None]
+    for event in events:
+        first_ns, last_ns = event.sent_ns, event.last_sent_ns
+        is_refused = event.accepted_ns is None and event.error_name is not None and event.n > 1
+        between = bisect_right(after, first_ns) if first_ns is not None else len(after)
+        if not is_refused or last_ns is None or between == len(after) or after[between] >= last_ns:
+            yield event
+            continue
+        yield replace(event, last_sent_ns=first_ns, last_request_id=None, ended_ns=None, n=event.n - 1)
+        yield replace(event, created_ns=last_ns, sent_ns=last_ns, request_id=event.last_request_id, n=1, n_records=0)
 
 
 def _is_given_up(event: ProduceWait, to_ns: int | None, served: bool, accepted: Sequence[_Accepted]) -> bool:

@@ -33,6 +33,18 @@ def fetches(codec: str, *offsets: int) -> dict[str, Any]:
     return {"clients": [client], "connections": [{"conn_id": "c1"}], "partitions": rows}
 
 
+def same_offset(n: int, every_s: float, *then: int, stable: int | None = None, **answer: Any) -> dict[str, Any]:
+    """A consumer that asks for offset 7 of a log that goes on to 20, and then for others."""
+    place = {"conn_id": "c1", "api_key": 1, "topic": "t", "partition": 0}
+    rows = []
+    for i, offset in enumerate([7] * n + list(then)):
+        same = {**place, "request_id": f"c1-{i}", "ts_ns": int((2 + i * every_s) * S)}
+        rows.append({**same, "direction": "request", "partition_offset": offset})
+        high = {"high_watermark": 21, "last_stable_offset": stable, "error_code": 0, "n_batches": 0}
+        rows.append({**same, **high, "direction": "response", **answer})
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     return [
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
@@ -404,6 +416,12 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "goes on after a rewind": (fetches("zstd", *[9] * 25, 12), set()),
     "not compressed": (fetches("none", *[9] * 25), set()),
     "gets it four times": (fetches("zstd", *[9] * 4), set()),
+    "fetch size too small": (same_offset(25, 0.5), {"same_offset_again"}),
+    "does not get past a marker": (same_offset(25, 0.5, n_batches=1, last_offset=7), {"same_offset_again"}),
+    "goes on at last": (same_offset(25, 0.5, 8), set()),
+    "at the end of the log": (same_offset(25, 0.5, high_watermark=7), set()),
+    "at the last stable offset": (same_offset(25, 0.5, stable=7), set()),
+    "only for some seconds": (same_offset(25, 0.3), set()),
     "slow broker": (started(15, broker_us=14_000_000), {"slow_startup"}),
     "quick": (started(3, broker_us=2_900_000), set()),
     "bytes missing": (

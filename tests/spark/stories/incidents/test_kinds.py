@@ -64,7 +64,7 @@ DISK_FAILED = Kind(
     advice=lambda failure, observed: [brokers(f"Look at the disk of {failure.subject}.")],
     known="error codes",
     place="broker",
-    errors=frozenset({"KAFKA_STORAGE_ERROR"}),
+    errors=frozenset({"OFFSET_MOVED_TO_TIERED_STORAGE"}),
     by_topic=True,
 )
 """
@@ -99,7 +99,7 @@ def test_a_kind_is_its_module_and_its_name_in_the_list(recovery: MakeRow) -> Non
     paths = os.pathsep.join([*(str(ROOT / name) for name in ("parsers", "analyzer", "spark", "scripts"))])
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, PLUG_IN],
-        input=pickle.dumps(recovery("KAFKA_STORAGE_ERROR", 21, 2, 5, 8)),
+        input=pickle.dumps(recovery("OFFSET_MOVED_TO_TIERED_STORAGE", 1, 2, 5, 8)),
         capture_output=True,
         env=os.environ | {"PYTHONPATH": paths},
         check=False,

@@ -33,12 +33,17 @@ class Family:
         return self.root.incident_id
 
     @property
+    def longest_ms(self) -> int:
+        """The longest time for which it kept somebody waiting, or from working."""
+        return max((member.longest_ms for member in self.members), default=0)
+
+    @property
     def harm_ms(self) -> int:
         """How much harm it did: the clients that stalled, times the longest of their stalls. Of an error without a
         stall (clients that never got to work, records that were lost) the clients, times how long it lasted."""
         if not self.stalls:
-            lasted_ms = max(1, ((self.end_ns or self.start_ns) - self.start_ns) // 1_000_000)
-            return max(1, len(self.clients)) * lasted_ms if self.severity == ERROR else 0
+            lasted_ms = ((self.end_ns or self.start_ns) - self.start_ns) // 1_000_000
+            return max(1, len(self.clients)) * max(1, lasted_ms, self.longest_ms) if self.severity == ERROR else 0
         who = {stall.client_instance_id or stall.group_id or stall.client_ip for stall in self.stalls}
         return len(who) * max(stall.waited_ms for stall in self.stalls)
 

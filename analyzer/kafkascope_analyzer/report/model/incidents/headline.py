@@ -98,7 +98,8 @@ def _what_happened(
     kept = [text for text in parts if text]
     if _is_calm(facts, incidents, alone):
         return _nothing_failed(facts, n_errors) if known else []
-    if known and not (facts.stalls or facts.failed_starts or facts.doubt):
+    kept_out = any(row.longest_ms >= facts.stall_ms and row.severity != INFO for row in facts.incidents)
+    if known and not (facts.stalls or facts.failed_starts or facts.doubt or kept_out):
         kept.append(f"No client stalled for {limit_text(facts.stall_ms)} or longer.")
     return kept
 

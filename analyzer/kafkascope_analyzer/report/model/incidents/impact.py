@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.report.formatting import count, span
 from kafkascope_analyzer.report.model.incidents.families import Family
 from kafkascope_analyzer.report.model.incidents.load import Facts
@@ -53,9 +54,16 @@ def _who(family: Family, facts: Facts) -> str:
     stalls = [*family.stalls, *family.earlier_stalls]
     n, n_all = len(stalled_names(stalls, facts)), facts.n_clients
     if not n:
-        return f"{count(len(family.clients), 'client')}, none stalled" if family.clients else "nobody"
+        return _who_met_it(family) if family.clients else "nobody"
     longest = span(1000 * max(stall.waited_ms for stall in stalls))
     return f"{n:,} of {count(max(n, n_all), 'client')}, longest {longest}"
+
+
+def _who_met_it(family: Family) -> str:
+    """How many clients had to recover, and how long it kept the one from working that it kept longest."""
+    is_long = family.longest_ms >= DEFAULT_STALL_MS
+    how_long = f"longest {span(1000 * family.longest_ms)}" if is_long else "none stalled"
+    return f"{count(len(family.clients), 'client')}, {how_long}"
 
 
 def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:

@@ -83,6 +83,6 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"stale_broker", "stale_client"}),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"stale_broker", "stale_client", "no_leader", "no_coordinator"}),
     unless=("shared_vip",),
 )

@@ -5,7 +5,7 @@ import shlex
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.read import Where
-from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import SECURED, client, counted
@@ -86,4 +86,5 @@ RULE = Rule(
     f"{settings(('batch_size', 'request_size'))} of the producer; {setting('compression')} makes batches smaller.",
     sources=("KIP-126", "org.apache.kafka.common.errors.RecordTooLargeException"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"records_refused"})),
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.kinds.no_coordinator import NO_COORDINATOR
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -37,6 +38,15 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield brokers(f"Who coordinates now: {'; '.join(commands)}")
 
 
+def _complete(failure: Failure) -> None:
+    """Nothing moved where the broker that FindCoordinator names goes on saying that it does not coordinate."""
+    if all(
+        row.first_error_name == "NOT_COORDINATOR" and row.rediscovered_ns is not None and is_stuck(row)
+        for row in failure.recoveries
+    ):
+        failure.kind = NO_COORDINATOR
+
+
 COORDINATOR_MOVE = Kind(
     "coordinator_move",
     "coordinator moved",
@@ -47,4 +57,5 @@ COORDINATOR_MOVE = Kind(
     plural="coordinator moves",
     errors=errors_about("coordinator"),
     is_move=True,
+    complete=_complete,
 )

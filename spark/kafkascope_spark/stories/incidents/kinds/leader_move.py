@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -19,6 +20,12 @@ def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
     yield from lower(("metadata_age", "retry_backoff"), observed, "notice")
 
 
+def _complete(failure: Failure) -> None:
+    """Nothing moved where brokers named no leader for as long as clients asked."""
+    if all(row.first_error_name == "LEADER_NOT_AVAILABLE" and is_stuck(row) for row in failure.recoveries):
+        failure.kind = NO_LEADER
+
+
 LEADER_MOVE = Kind(
     "leader_move",
     "leader moved",
@@ -29,4 +36,5 @@ LEADER_MOVE = Kind(
     plural="leader moves",
     errors=errors_about("leader"),
     is_move=True,
+    complete=_complete,
 )

@@ -1,0 +1,41 @@
+"""Consumers that go on asking for offsets which the log does not have."""
+
+import shlex
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
+from kafkascope_spark.stories.settings import setting
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    who = listed(sorted({row.who for row in failure.recoveries}))
+    reset = setting("offset_reset", observed.libraries) or "its reset policy"
+    yield clients(
+        f"Let {who} go on at an offset that the log has ({reset}; the earliest loses no more than what is deleted "
+        "already). A restart does not help where it begins with the same committed offset: upgrade a library that does "
+        "not reset by itself, or stop the group and move its offsets: kafka-consumer-groups.sh "
+        f"{observed.tool} --group GROUP --topic {shlex.quote(failure.subject)} --reset-offsets --to-earliest --dry-run "
+        "(then --execute)."
+    )
+    yield brokers(
+        f"Which offsets the log has: kafka-get-offsets.sh {observed.tool} --topic {shlex.quote(failure.subject)} "
+        "--time earliest. Records that are deleted before they are read need longer retention.ms and retention.bytes."
+    )
+
+
+OFFSET_OUT_OF_RANGE = refusal_kind(
+    "offset_out_of_range",
+    "offset not in the log",
+    "client",
+    {
+        "OFFSET_OUT_OF_RANGE": Refusal(
+            "the offset that it asks for is not in the log (deleted by retention, or beyond its end), so that it reads "
+            "nothing",
+            _advice,
+        )
+    },
+)

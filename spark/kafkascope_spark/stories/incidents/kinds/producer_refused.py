@@ -1,0 +1,44 @@
+"""Idempotent producers that the brokers do not know as they are: their sequence or their producer id."""
+
+from kafkascope_spark.stories.incidents.actions import brokers, clients
+from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+
+_EXPIRY = "producer.id.expiration.ms (default 86400000; transactional.id.expiration.ms before Kafka 3.4)"
+_NEW_EPOCH = clients(
+    "Let the producer take a new epoch (InitProducerId) and begin with sequence 0: restart it, upgrade its library. "
+    "What was refused is not in the log: write it again; expect records twice where it is not known which arrived."
+)
+
+PRODUCER_REFUSED = refusal_kind(
+    "producer_refused",
+    "producer out of sequence",
+    "client",
+    {
+        "OUT_OF_ORDER_SEQUENCE_NUMBER": Refusal(
+            "the sequence number of a batch does not follow the last one that the broker has of this producer: batches "
+            "between them never arrived, or the broker has lost its state of the producer",
+            advise(
+                _NEW_EPOCH,
+                brokers(
+                    "If its leader had moved or restarted just before, or the producer had been idle for long, see "
+                    f"unclean.leader.election.enable, and {_EXPIRY}."
+                ),
+            ),
+        ),
+        "UNKNOWN_PRODUCER_ID": Refusal(
+            "the broker has no state of this producer any longer: the records that it had written are deleted, or it "
+            "was idle for too long",
+            advise(
+                _NEW_EPOCH,
+                brokers(f"Longer retention of the topic, or a longer {_EXPIRY}, keep that state."),
+            ),
+        ),
+        "INVALID_PRODUCER_ID_MAPPING": Refusal(
+            "the coordinator does not have this producer id for the transactional id any longer",
+            advise(
+                clients("Restart the producer: it has to ask for a producer id again (InitProducerId)."),
+                brokers("A longer transactional.id.expiration.ms (default 604800000) keeps ids of idle producers."),
+            ),
+        ),
+    },
+)

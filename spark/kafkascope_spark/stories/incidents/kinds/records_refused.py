@@ -1,0 +1,89 @@
+"""Records that brokers refused because of what they are: too large, damaged, without a key, from another time."""
+
+import shlex
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.settings import settings
+
+_AGAIN = clients("The records that were refused are not in the log: write them again once that is mended.")
+
+
+def _configs(failure: Failure, observed: Observed) -> str:
+    """The command that shows the settings of the topic."""
+    topic = shlex.quote(failure.subject)
+    return f"kafka-configs.sh {observed.tool} --entity-type topics --entity-name {topic} --describe --all"
+
+
+def _too_large(failure: Failure, observed: Observed) -> Iterable[Action]:
+    less = settings(("batch_size", "request_size"), observed.libraries, defaults=True)
+    smaller = f" ({less})" if less else ""
+    yield brokers(
+        f"Raise max.message.bytes of {failure.subject} (message.max.bytes of the brokers where the topic has none) "
+        f"above the size of these batches, if they are meant to be so large: {_configs(failure, observed)} shows it."
+    )
+    yield clients(f"Or send less at once{smaller}, or compress; the same batch is refused each time.")
+    yield _AGAIN
+
+
+def _timestamps(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        "Give records timestamps in milliseconds since 1970, near the present: seconds, microseconds or a wrong clock "
+        "are refused."
+    )
+    yield brokers(
+        f"Or widen message.timestamp.before.max.ms and message.timestamp.after.max.ms of {failure.subject} "
+        "(message.timestamp.difference.max.ms before Kafka 3.6), or use message.timestamp.type=LogAppendTime: "
+        f"{_configs(failure, observed)}"
+    )
+    yield _AGAIN
+
+
+def _invalid(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        "Give each record a key where the topic is compacted (cleanup.policy=compact takes none without); what else is "
+        "wrong with it, the broker's message and log say."
+    )
+    yield brokers(f"Whether the topic is compacted, and what else it asks for: {_configs(failure, observed)}")
+    yield _AGAIN
+
+
+RECORDS_REFUSED = refusal_kind(
+    "records_refused",
+    "records refused",
+    "client",
+    {
+        "CORRUPT_MESSAGE": Refusal(
+            "the checksum of a batch is not that of its bytes, or its format is wrong",
+            advise(
+                clients(
+                    "Look at what makes these batches: the client library and its compression (upgrade it, try "
+                    "compression off), or a proxy on the way that changes bytes. A broker older than 2.4 also says "
+                    "this of records without a key for a compacted topic."
+                ),
+                _AGAIN,
+            ),
+        ),
+        "MESSAGE_TOO_LARGE": Refusal("a batch is larger than the topic accepts", _too_large),
+        "RECORD_LIST_TOO_LARGE": Refusal("a batch is larger than the log's segments", _too_large),
+        "INVALID_TIMESTAMP": Refusal("the timestamps of records are too far from the broker's clock", _timestamps),
+        "INVALID_RECORD": Refusal("the broker does not accept the records as they are", _invalid),
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT": Refusal(
+            "the log's message format is too old for what the request asks",
+            advise(brokers("Raise log.message.format.version (message.format.version of the topic), or remove it.")),
+        ),
+        "UNSUPPORTED_COMPRESSION_TYPE": Refusal(
+            "the codec needs a newer version of the request",
+            advise(
+                clients("Use another compression (zstd needs Produce v7 and Fetch v10), or upgrade the library."),
+                _AGAIN,
+            ),
+        ),
+        "INVALID_REQUIRED_ACKS": Refusal(
+            "acks is none of 0, 1 and -1 (all)", advise(clients("Set acks to all, 1 or 0."), _AGAIN)
+        ),
+    },
+)

@@ -1,0 +1,54 @@
+"""Requests that brokers refuse because of what the client asks or how it is set up."""
+
+from kafkascope_spark.stories.incidents.actions import brokers, clients
+from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+
+_LIBRARY = clients("That is the library's: upgrade it, or report it there with these packets.")
+
+REQUEST_REFUSED = refusal_kind(
+    "request_refused",
+    "requests refused",
+    "client",
+    {
+        "INVALID_TRANSACTION_TIMEOUT": Refusal(
+            "its transaction timeout is longer than the brokers allow, so that the producer never starts",
+            advise(
+                clients(
+                    "Lower transaction.timeout.ms of the producer to at most transaction.max.timeout.ms of the brokers "
+                    "(default 900000; Flink's sink asks for 3600000 by default)."
+                ),
+                brokers(
+                    "Or raise transaction.max.timeout.ms on all brokers; what such a transaction leaves open holds "
+                    "back readers of committed records for as long."
+                ),
+            ),
+        ),
+        "OFFSET_METADATA_TOO_LARGE": Refusal(
+            "the text that it commits beside the offset is longer than the brokers keep: no offset is committed",
+            advise(
+                clients("Commit less metadata beside offsets."),
+                brokers("Or raise offset.metadata.max.bytes (default 4096)."),
+            ),
+        ),
+        "INVALID_COMMIT_OFFSET_SIZE": Refusal(
+            "a commit of so many offsets does not fit into one batch of __consumer_offsets",
+            advise(
+                clients("Commit fewer partitions or less metadata at once."),
+                brokers("Or raise max.message.bytes of __consumer_offsets."),
+            ),
+        ),
+        "INVALID_TXN_STATE": Refusal("the transaction is not in a state in which that can be asked", advise(_LIBRARY)),
+        "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
+        "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
+        "UNSUPPORTED_VERSION": Refusal(
+            "the broker does not have this version of the request",
+            advise(
+                clients("Upgrade the library, or remove a fixed version of brokers (api.version) from its settings."),
+            ),
+        ),
+        "POLICY_VIOLATION": Refusal(
+            "a policy of the brokers forbids it",
+            advise(brokers("The policy is that of create.topic.policy.class.name or alter.config.policy.class.name.")),
+        ),
+    },
+)
