@@ -13,9 +13,8 @@ from kafkascope_analyzer.connections.servers import Seen, Server
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.source import CaptureFile
+from kafkascope_analyzer.report.capture_words import CUT_COLUMNS, PACKET_KINDS, cut_sentence
 from kafkascope_analyzer.report.formatting import absolute, address, count, list_of, safe, size, span
-from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
-from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.layers import LINKTYPE_NAMES

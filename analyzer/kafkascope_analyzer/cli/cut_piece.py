@@ -20,7 +20,8 @@ from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
 from kafkascope_analyzer.cut.originals import Original, originals_of
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
-from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.inputs import expand_inputs

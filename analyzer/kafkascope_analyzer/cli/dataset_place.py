@@ -13,7 +13,7 @@ _CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", "
 
 def default_out(first_input: str) -> str:
     """The first input's name with .kscope, in the current directory: a/b.pcap.zst gives b.kscope, `-` stdin.kscope."""
-    from kafkascope_analyzer.dataset.dataset import SUFFIX
+    from kafkascope_analyzer.dataset.dataset_uri import SUFFIX
     from kafkascope_analyzer.dataset.storage import is_text, is_uri
 
     if is_uri(first_input):

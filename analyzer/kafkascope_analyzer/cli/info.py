@@ -28,7 +28,7 @@ def info(
 ) -> None:
     """Say what is in a capture or a dataset."""
     with exit_codes(Messages.of(format)):
-        from kafkascope_analyzer.dataset.dataset import is_dataset
+        from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 
         if place != "-" and is_dataset(place):
             _show_dataset(open_dataset(place, cluster), format)

@@ -212,7 +212,7 @@ def _prepare_to_show() -> None:
 
 def say_what_was_cut(dataset: "Dataset", messages: Messages) -> None:
     """A sentence on standard error for each capture that could not be read whole."""
-    from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
+    from kafkascope_analyzer.report.capture_words import CUT_COLUMNS, cut_sentence
 
     inputs = dataset.manifest.inputs
     for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):

@@ -18,7 +18,8 @@ def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"
 
     Raises UsageError where there is neither, or no Java for the stories of a capture.
     """
-    from kafkascope_analyzer.dataset.dataset import SUFFIX, Dataset, is_dataset
+    from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.dataset_uri import SUFFIX, is_dataset
 
     if place != "-" and (place.rstrip("/").endswith(SUFFIX) or is_dataset(place)):
         yield Dataset.open(place)

@@ -41,13 +41,11 @@ from kafkascope_analyzer.dataset.parquet_files import (
 )
 from kafkascope_analyzer.dataset.place_lock import exclusive
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
-from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
+from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import CLUSTERS, CONNECTIONS, INGEST_TABLES
 from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
-SUFFIX = ".kscope"
-"""The end of a dataset's name."""
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 """Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
@@ -384,20 +382,6 @@ def story_file(name: str, run_id: str, part: int, number: int = 0) -> str:
     name: `stories/clients`; run_id: see `new_run_id`; part: the Spark partition; number: counts its files.
     """
     return f"{name}/part-{part:05d}-{number:03d}-{run_id}.parquet"
-
-
-def is_dataset(place: str | Path) -> bool:
-    """Whether a place holds a manifest. A URI that ends with .kscope means a dataset, and any other https URL a
-    capture: neither is looked at. Raises UsageError where a store cannot be read.
-    """
-    if is_uri(place) and str(place).rstrip("/").endswith(SUFFIX):
-        return True
-    if scheme_of(place) in WEB_SCHEMES:
-        return False
-    storage = Storage.of(place)
-    if storage.is_local:
-        return (Path(storage.path) / MANIFEST).is_file()
-    return bool(storage.file_info(MANIFEST).is_file)
 
 
 def _manifest_bytes(storage: Storage) -> bytes:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
-from kafkascope_analyzer.dataset.dataset import is_dataset
+from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.data_source.read_options import ReadOptions, parse_options
 from kafkascope_spark.data_source.reader import CaptureReader, DatasetReader

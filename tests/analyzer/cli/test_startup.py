@@ -4,8 +4,11 @@ it buys."""
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+CAPTURE = Path(__file__).resolve().parents[3] / "fixtures/captures/healthy_basic.pcap.zst"
 
 LOADED_BY_LISTS = """
 import json, sys
@@ -43,3 +46,18 @@ end_process({code!r})
 def test_a_process_that_is_ended_runs_its_exit_handlers_and_writes_its_output(code: object, shown: int) -> None:
     done = subprocess.run([sys.executable, "-c", ENDED.format(code=code)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (shown, "output\nhandler\n")
+
+
+SAID = """
+import sys
+from kafkascope_analyzer.cli.app import app
+app(["info", sys.argv[1]], standalone_mode=False)
+print(*(name for name in ("pandas", "duckdb", "pyspark", "kafkascope_spark") if name in sys.modules), file=sys.stderr)
+"""
+
+
+def test_saying_what_is_in_a_capture_loads_no_database_and_no_spark() -> None:
+    """They take as long to load as the rest of the command."""
+    done = subprocess.run([sys.executable, "-c", SAID, str(CAPTURE)], capture_output=True, text=True, check=True)
+    assert "10.77.0.11:9092" in done.stdout
+    assert done.stderr.split() == []

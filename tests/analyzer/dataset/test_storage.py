@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 from kafkascope_analyzer.dataset.object_stores import azure_account_and_path
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError

@@ -9,7 +9,8 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import UNDECODED_REASONS
-from kafkascope_analyzer.report.formatting import count, safe, size
+from kafkascope_analyzer.report.capture_words import cut_sentence
+from kafkascope_analyzer.report.formatting import count, size
 from kafkascope_analyzer.report.model.capture import Capture
 from kafkascope_analyzer.report.model.out_of_range import (
     FieldOutOfRange,
@@ -108,18 +109,6 @@ def limit_sentence(name: str, n: int) -> str:
     """What to say of a limit that was hit."""
     what, fate = MEANINGS[name]
     return f"{count(n, what)} {fate}"
-
-
-def cut_sentence(path: str | None, cut_at_byte: int | None, why: str | None, unread_bytes: int | None) -> str | None:
-    """What to say of a file that could not be read whole; None for one that could."""
-    if cut_at_byte is None:
-        return None
-    unread = f"; {count(unread_bytes, 'byte')} could not be read" if unread_bytes else ""
-    return f"{safe(path)}: byte {cut_at_byte}: {safe(why)}{unread}"
-
-
-CUT_COLUMNS = ("path", "cut_at_byte", "cut_why", "unread_bytes")
-"""What `cut_sentence` takes, as an input of the manifest has it."""
 
 
 def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:

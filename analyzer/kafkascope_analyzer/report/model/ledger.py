@@ -16,16 +16,6 @@ from kafkascope_analyzer.report.model.data_quality import NO_REASON, limits_hit
 from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
 
-PACKET_KINDS = {
-    "n_duplicates": "seen twice",
-    "n_not_tcp": "not TCP",
-    "n_malformed": "malformed",
-    "n_unsupported": "unsupported",
-    "n_incomplete": "incomplete",
-    "n_truncated": "cut by the snap length",
-}
-"""Columns of `captures` that say what packets were, and how they are headed. The rest are TCP segments."""
-
 
 @dataclass(frozen=True, slots=True)
 class Example:

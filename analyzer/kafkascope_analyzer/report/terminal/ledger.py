@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.capture_words import PACKET_KINDS
 from kafkascope_analyzer.report.formatting import count, percent, safe
 from kafkascope_analyzer.report.model.data_quality import limit_sentence
-from kafkascope_analyzer.report.model.ledger import PACKET_KINDS, Example, FullLedger, PacketsOfFile, ReasonTotal
+from kafkascope_analyzer.report.model.ledger import Example, FullLedger, PacketsOfFile, ReasonTotal
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line
 
 _TOTALS = {

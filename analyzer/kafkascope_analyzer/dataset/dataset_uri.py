@@ -1,0 +1,24 @@
+"""Which places are datasets, by their names and by what lies there. Imports little: commands ask before they know what
+they will read."""
+
+from pathlib import Path
+
+from kafkascope_analyzer.dataset.manifest import MANIFEST
+from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
+
+SUFFIX = ".kscope"
+"""What the name of a dataset ends with where nobody gives another."""
+
+
+def is_dataset(place: str | Path) -> bool:
+    """Whether a place holds a manifest. A URI that ends with .kscope means a dataset, and any other https URL a
+    capture: neither is looked at. Raises UsageError where a store cannot be read.
+    """
+    if is_uri(place) and str(place).rstrip("/").endswith(SUFFIX):
+        return True
+    if scheme_of(place) in WEB_SCHEMES:
+        return False
+    storage = Storage.of(place)
+    if storage.is_local:
+        return (Path(storage.path) / MANIFEST).is_file()
+    return bool(storage.file_info(MANIFEST).is_file)

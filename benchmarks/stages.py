@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""What ingest costs: processor time for each stage and table, and rows and bytes for each table and column.
+
+    python -m benchmarks.stages                                   all kinds of traffic, 100 MB each, printed
+    python -m benchmarks.stages --kinds small --megabytes 300
+    python -m benchmarks.stages --page docs/cost-of-ingest.md     written as a page of the documentation
+    python -m benchmarks.stages --capture day.pcap                a capture of one's own
+
+Ingest runs in this process, in one bucket, so that nothing hides in another one. A timer of the process's own time
+interrupts it every millisecond; the time since the last interrupt belongs to the innermost function of kafkascope that
+is running. Kernels and Arrow are not interrupted inside: what they take is counted when they return, for their caller.
+The captures are tiled from real traffic (tiling.py). The kernels were compiled before.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import pyarrow.parquet as pq
+from benchmarks.tiling import load_source, tiles_for, write_tiles
+from benchmarks.traffic import KINDS, piece
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
+
+TICK_S = 0.001
+MOST_COLUMNS = 25
+"""Columns of a capture that the page lists, those with the most bytes."""
+OTHER = "start, and what is in none of these"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of ingest. modules: the packages that do it; budget_ns: what a packet should cost, None where the stage
+    should not be."""
+
+    name: str
+    modules: tuple[str, ...]
+    budget_ns: int | None
+
+
+STAGES = (
+    Stage("reading", ("kafkascope_parsers.capture", "kafkascope_analyzer.read"), 100),
+    Stage("link layer and flows", ("kafkascope_parsers.link",), 150),
+    Stage(
+        "streams and framing",
+        ("kafkascope_parsers.tcp", "kafkascope_parsers.framing", "kafkascope_parsers.exchanges"),
+        150,
+    ),
+    Stage("decoding", ("kafkascope_parsers",), 200),
+    Stage("between the passes: the spill, written and read", ("kafkascope_analyzer.scan.spill",), None),
+    Stage("Parquet", ("kafkascope_analyzer.dataset",), 200),
+    Stage("first pass: roles, facts, rows", ("kafkascope_analyzer.scan", "kafkascope_analyzer.connections"), 100),
+    Stage("second pass: names, events, flows, lags", ("kafkascope_analyzer.resolve",), 100),
+)
+"""Each module belongs to the first stage that names a package of it."""
+
+
+def stage_of(module: str) -> str | None:
+    """The stage that a module belongs to; None where to none."""
+    for stage in STAGES:
+        if any(module == package or module.startswith(f"{package}.") for package in stage.modules):
+            return stage.name
+    return None
+
+
+@dataclass(slots=True)
+class Profile:
+    """Processor seconds by stage, by module within it, and of Parquet by table."""
+
+    stages: Counter[str] = field(default_factory=Counter)
+    modules: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tables: Counter[str] = field(default_factory=Counter)
+    _last_s: float = 0.0
+
+    def __enter__(self) -> "Profile":
+        self._last_s = time.process_time()
+        signal.signal(signal.SIGPROF, self._tick)
+        signal.setitimer(signal.ITIMER_PROF, TICK_S, TICK_S)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
+        self._count(OTHER, "", time.process_time())
+
+    def _tick(self, _: int, frame: FrameType | None) -> None:
+        now_s = time.process_time()
+        while frame is not None:
+            module = str(frame.f_globals.get("__name__", ""))
+            stage = stage_of(module)
+            if stage is not None:
+                self._count(stage, module, now_s, frame)
+                return
+            frame = frame.f_back
+        self._count(OTHER, "", now_s)
+
+    def _count(self, stage: str, module: str, now_s: float, frame: FrameType | None = None) -> None:
+        spent_s, self._last_s = now_s - self._last_s, now_s
+        self.stages[stage] += spent_s
+        self.modules[stage, module] += spent_s
+        if stage == "Parquet" and frame is not None:
+            self.tables[_table_of(frame)] += spent_s
+
+
+def _table_of(frame: FrameType) -> str:
+    """The table whose writer is running: its files lie in a folder of its name."""
+    at: FrameType | None = frame
+    while at is not None and str(at.f_globals.get("__name__", "")).startswith("kafkascope_analyzer.dataset"):
+        place = getattr(at.f_locals.get("self"), "_place", None)
+        if place is not None and hasattr(place, "folder"):
+            folder: Path = place.folder
+            return f"{folder.parent.name}/{folder.name}" if folder.parent.name == "messages" else folder.name
+        at = at.f_back
+    return "(other)"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBytes:
+    """What a column takes in all files of a table."""
+
+    table: str
+    column: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A capture that was ingested."""
+
+    kind: str
+    capture_bytes: int
+    n_packets: int
+    cpu_s: float
+    profile: Profile
+    columns: Sequence[ColumnBytes]
+
+    def ns_per_packet(self, seconds: float) -> float:
+        """Nanoseconds a packet."""
+        return seconds * 1e9 / self.n_packets
+
+
+def measure(kind: str, capture: Path, work: Path) -> Measured:
+    """Ingests a capture and counts."""
+    out = work / f"{kind}.kscope"
+    ingest([capture], work / "warm.kscope", IngestOptions(jobs=1))
+    begun_s = time.process_time()
+    with Profile() as profile:
+        ingest([capture], out, IngestOptions(jobs=1))
+    cpu_s = time.process_time() - begun_s
+    dataset = Dataset.open(str(out))
+    n_packets = sum(dataset.read("captures")["n_packets"].to_pylist())
+    return Measured(kind, capture.stat().st_size, n_packets, cpu_s, profile, list(_columns(dataset, out)))
+
+
+def _columns(dataset: Dataset, folder: Path) -> Iterator[ColumnBytes]:
+    """Rows and bytes of all columns, from the footers of the files."""
+    rows, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for table, files in dataset.manifest.files.items():
+        for file in files:
+            about = pq.read_metadata(folder / file.path)
+            for group in map(about.row_group, range(about.num_row_groups)):
+                for column in map(group.column, range(group.num_columns)):
+                    name = column.path_in_schema.split(".")[0]
+                    sizes[table, name] += column.total_compressed_size
+                    if column.path_in_schema.split(".")[0] == column.path_in_schema:
+                        rows[table, name] += group.num_rows
+    for (table, column), n_bytes in sizes.items():
+        yield ColumnBytes(table, column, rows[table, column], n_bytes)
+
+
+def page(results: Sequence[Measured]) -> Iterator[str]:
+    """The lines of the page."""
+    yield "# What ingest costs"
+    yield ""
+    yield f"Made by `{COMMAND}`. {__doc__.split(chr(10) * 2)[2].strip()}".replace("\n", " ")
+    yield ""
+    yield "Processor time a packet in nanoseconds, on the machine that made this page; the budget is what a million"
+    yield "packets a second and core leave to each stage. Shares hold elsewhere, times do not."
+    yield ""
+    yield from _stages(results)
+    for one in results:
+        yield from ("", f"## {one.kind}", "")
+        yield from _tables(one)
+        yield ""
+        yield from _largest(one)
+
+
+COMMAND = "python -m benchmarks.stages --page docs/cost-of-ingest.md"
+
+
+def _stages(results: Sequence[Measured]) -> Iterator[str]:
+    yield from _row("stage", "budget", *(one.kind for one in results))
+    yield from _row("---", "---:", *("---:" for _ in results))
+    for name, budget in [*((stage.name, stage.budget_ns) for stage in STAGES), (OTHER, None)]:
+        costs = (one.ns_per_packet(one.profile.stages[name]) for one in results)
+        yield from _row(name, "" if budget is None else f"{budget}", *(f"{cost:,.0f}" for cost in costs))
+    budgets = sum(stage.budget_ns or 0 for stage in STAGES)
+    yield from _row("**all**", f"{budgets}", *(f"{one.ns_per_packet(one.cpu_s):,.0f}" for one in results))
+    rates = (f"{one.n_packets / one.cpu_s / 1e6:.2f}" for one in results)
+    yield from _row("million packets a second and core", f"{1000 / budgets:.2f}", *rates)
+    rates = (f"{one.capture_bytes / one.cpu_s / 1e9:.2f}" for one in results)
+    yield from _row("GB a second and core", "", *rates)
+    yield from _row("packets", "", *(f"{one.n_packets:,}" for one in results))
+    yield from _row("bytes a packet", "", *(f"{one.capture_bytes / one.n_packets:,.0f}" for one in results))
+
+
+def _tables(one: Measured) -> Iterator[str]:
+    """Rows, bytes and the time of writing, by table."""
+    yield from _row("table", "rows", "rows a packet", "bytes", "bytes a packet", "writing, ns a packet")
+    yield from _row("---", "---:", "---:", "---:", "---:", "---:")
+    sizes = Counter[str]()
+    rows: dict[str, int] = {}
+    for column in one.columns:
+        sizes[column.table] += column.bytes
+        rows[column.table] = max(rows.get(column.table, 0), column.rows)
+    for table, n_bytes in sizes.most_common():
+        n, cost = rows[table], one.ns_per_packet(one.profile.tables[table])
+        shown = f"{n:,}", f"{n / one.n_packets:.3f}", f"{n_bytes:,}", f"{n_bytes / one.n_packets:.2f}", f"{cost:,.1f}"
+        yield from _row(f"`{table}`", *shown)
+
+
+def _largest(one: Measured) -> Iterator[str]:
+    """The columns with the most bytes."""
+    yield from _row("column", "bytes a row", "bytes a packet")
+    yield from _row("---", "---:", "---:")
+    for column in sorted(one.columns, key=lambda c: -c.bytes)[:MOST_COLUMNS]:
+        a_row = f"{column.bytes / column.rows:.2f}" if column.rows else ""
+        yield from _row(f"`{column.table}.{column.column}`", a_row, f"{column.bytes / one.n_packets:.2f}")
+
+
+def _row(*cells: str) -> Iterator[str]:
+    yield f"| {' | '.join(cells)} |"
+
+
+def details(one: Measured) -> Iterator[str]:
+    """The modules of each stage that take a hundredth of the time or more, for who looks for what to change."""
+    for (stage, module), seconds in one.profile.modules.most_common():
+        if seconds >= one.cpu_s / 100:
+            yield f"{one.ns_per_packet(seconds):8,.0f} ns  {stage}: {module}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of traffic, separated by commas")
+    parser.add_argument("--megabytes", type=float, default=100)
+    parser.add_argument("--capture", type=Path, action="append", default=[], help="a capture of one's own, instead")
+    parser.add_argument("--page", type=Path, help="where the page goes; without it, it is printed")
+    parser.add_argument("--work", type=Path, help="folder for captures and datasets, which are removed")
+    args = parser.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory(prefix="kafkascope-stages-", dir=args.work) as scratch:
+        work = Path(scratch)
+        for capture in args.capture or args.kinds.split(","):
+            kind, path = (capture.stem, capture) if isinstance(capture, Path) else (capture, work / f"{capture}.pcap")
+            if not isinstance(capture, Path):
+                source = load_source(piece(capture))
+                write_tiles(source, path, tiles_for(source, args.megabytes))
+            results.append(measure(kind, path, work))
+            print(*details(results[-1]), sep=os.linesep, file=sys.stderr)
+    text = "\n".join(page(results)) + "\n"
+    if args.page is None:
+        print(text, end="")
+    else:
+        args.page.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
