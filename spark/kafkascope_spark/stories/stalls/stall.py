@@ -1,7 +1,7 @@
 """A stall as a row of the table `stalls`."""
 
 import hashlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -13,6 +13,8 @@ JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
 whoever is served after each of them is served."""
 MOST_EVIDENCE = 32
+_OF_RECORDS = frozenset({"produce", "consume"})
+"""Services that go on record by record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,20 @@ class JoinedWaits:
     def waited_ms(self, end_ns: int) -> int:
         """How long it was. end_ns: end of the capture."""
         return ((end_ns if self.to_ns is None else self.to_ns) - self.from_ns) // 1_000_000
+
+    def unserved_ms(self, end_ns: int) -> int:
+        """The longest of them: whoever waits again after each service is served, however late. One that ended without
+        service goes on until the next service of another, or the end of all. end_ns: end of the capture."""
+        until = end_ns if self.to_ns is None else self.to_ns
+        services = sorted(wait.to_ns for wait in self.waits if wait.served and wait.to_ns is not None)
+
+        def lasted_ns(wait: Wait) -> int:
+            if wait.served or wait.to_ns is None:
+                return wait.lasted_ns(end_ns)
+            following = bisect_left(services, wait.to_ns)
+            return (services[following] if following < len(services) else until) - wait.from_ns
+
+        return max(map(lasted_ns, self.waits)) // 1_000_000
 
     @property
     def served(self) -> bool | None:
@@ -167,7 +183,7 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         from_ns=joined.from_ns,
         to_ns=joined.to_ns,
         served=joined.served,
-        waited_ms=joined.waited_ms(limits.end_ns),
+        waited_ms=_waited_ms(subject, joined, limits.end_ns),
         n_attempts=sum(counted) if counted else None,
         error_names=tuple(sorted(frozenset().union(*(wait.error_names for wait in waits)))),
         incident_id=None,
@@ -175,6 +191,12 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         n_records_late=sum(wait.n_late for wait in waits),
         n_records_failed=max((wait.n_failed for wait in waits), default=0),
     )
+
+
+def _waited_ms(subject: Subject, joined: JoinedWaits, end_ns: int) -> int:
+    """How long the subject was not served: records that are accepted or read go on, and what a client asks of a
+    coordinator is one thing, however many requests it takes."""
+    return joined.unserved_ms(end_ns) if subject.kind in _OF_RECORDS else joined.waited_ms(end_ns)
 
 
 def _stall_id(subject: Subject, from_ns: int) -> str:

@@ -44,7 +44,11 @@ class Stall(StoryRow):
         "whether it was served again then; false where the client gave up or ended before; null where it still "
         "waited at the end of the capture, or where no file covers the time from then on",
     ]
-    waited_ms: Annotated[int, "how long it waited, or had waited at the end of the capture, milliseconds"]
+    waited_ms: Annotated[
+        int,
+        "how long it waited, or had waited at the end of the capture, milliseconds; of produce and consume the longest "
+        "time that records waited, where some were served late again and again",
+    ]
     n_attempts: Annotated[int | None, "requests that were sent for it meanwhile; null for consume"]
     error_names: Annotated[tuple[str, ...], "errors that they got, sorted"]
     incident_id: Annotated[str | None, "incident that it belongs to"]

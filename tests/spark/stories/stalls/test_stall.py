@@ -98,3 +98,25 @@ def test_the_id_depends_on_subject_and_time_alone():
     assert one.stall_id == same.stall_id
     (other,) = rows(wait(11, 12))
     assert other.stall_id != one.stall_id
+
+
+def waited_s(*waits, subject=SUBJECT):
+    return [row.waited_ms / 1_000 for row in stalls_of(subject, waits, {}, StallLimits(100 * S, S))]
+
+
+def test_who_is_served_late_again_and_again_waits_as_long_as_the_longest():
+    """Three batches one after the other, each of which is accepted late; and several that overlap."""
+    assert waited_s(wait(10, 12), wait(11, 14), wait(14.2, 16)) == [3.0]
+    assert waited_s(wait(10, 20, longest_ns=4 * S), wait(19, 22)) == [4.0]
+
+
+def test_a_wait_that_ended_without_service_goes_on_until_the_next():
+    gave_up = wait(10, 14, served=False)
+    assert waited_s(gave_up, wait(13, 18), wait(18, 19)) == [8.0]
+    assert waited_s(gave_up, wait(14.2, 20, served=False)) == [10.0]
+    assert waited_s(gave_up, wait(90, None)) == [4.0, 10.0]
+
+
+def test_what_is_asked_of_a_coordinator_is_one_wait():
+    """JoinGroup and SyncGroup: the member has its place after both."""
+    assert waited_s(wait(10, 12), wait(12, 14), subject=Subject("membership", "client ci-1")) == [4.0]
