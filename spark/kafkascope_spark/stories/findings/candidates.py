@@ -27,7 +27,7 @@ class Candidates:
             read = reads.get(name)
             if read is None:
                 raise TypeError(f"candidates read {name}, which their detector does not")
-            known = read.per if isinstance(read, Groups) else source_columns(read.source)
+            known = read.group_columns() if isinstance(read, Groups) else source_columns(read.source)
             missing = sorted(set(columns).difference(known))
             if missing:
                 raise TypeError(f"candidates need of {name} the columns {missing}, which it does not have")

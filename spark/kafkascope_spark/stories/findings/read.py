@@ -109,6 +109,11 @@ class Groups:
         every = [each for each in (*map(_expression, self.per), self.having) if each is not None]
         return self.rows.columns().union(*(each.columns() for each in every))
 
+    def group_columns(self) -> list[str]:
+        """The columns of the groups that candidates may ask about: those of `per`, and the aggregates of the condition
+        under their SQL."""
+        return [*map(str, self.per), *map(str, _aggregates(self.having))]
+
     def query(self, table: str) -> str:
         """The Spark SQL that selects the columns of `per` of each group; without these, the rows: then the query that
         selects from them has to check the group itself. table: the name of the source in the statement."""

@@ -8,11 +8,18 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables
-from kafkascope_spark.stories.findings.conditions import at_least
+from kafkascope_spark.stories.findings.conditions import at_least, column, count, none_of
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import settings
+
+_LEAST_US = limit.BEHIND_POLL_MS * 1_000
+_HELD = Where(
+    REQUESTS, column("broker_us") < column("queued_us"), queued_us=at_least(_LEAST_US), api_name=none_of("Fetch")
+)
+"""Requests that waited longer for the response before theirs than the broker took for them."""
+_N_HELD = count()
 
 # One finding per client and API. A broker serves the requests of a connection in their order: what came before the
 # response is the response that it waited for. A Fetch that took longer than it may wait was not at fault itself.
@@ -33,11 +40,12 @@ with answers as (
     from answers join connection_clients using (conn_id)
     where api_name <> 'Fetch' and before.api_name = 'Fetch' and before.max_wait_ms > 0
         and before.latency_us <= (cast(before.max_wait_ms as bigint) + {limit.BEHIND_POLL_MS}) * 1000
-        and queued_us >= {limit.BEHIND_POLL_MS} * 1000 and broker_us < queued_us
+        and queued_us >= {_LEAST_US} and broker_us < queued_us
     group by client_instance_id, api_name having n >= {limit.BEHIND_POLLS}
 ), habits as (
     select client_instance_id, api_name, count(*) as n_all
-    from requests left semi join held using (conn_id) join connection_clients using (conn_id)
+    from requests left semi join (select conn_id from requests where queued_us >= {_LEAST_US}) using (conn_id)
+        join connection_clients using (conn_id)
     where response_ns is not null and api_name <> 'Fetch'
     group by client_instance_id, api_name
 )
@@ -47,9 +55,11 @@ from waits w join habits using (client_instance_id, api_name) join clients c usi
 where c.kind <> 'broker' and 2 * n >= n_all"""
 
 
-def _some_have_both(tables: Tables) -> bool:
-    """Whether a request waited on a connection that polls."""
-    return bool(pc.any(pc.is_in(tables["held"]["conn_id"], flat(tables["polls"]["conn_id"]))).as_py())
+def _many_wait(tables: Tables) -> bool:
+    """Whether so many requests of an API waited on connections that poll as a finding needs."""
+    held = tables["held"].filter(pc.is_in(tables["held"]["conn_id"], flat(tables["polls"]["conn_id"])))
+    n_of_api = held.group_by("api_name").aggregate([(str(_N_HELD), "sum")]).column(f"{_N_HELD}_sum")
+    return bool(pc.any(pc.greater_equal(n_of_api, limit.BEHIND_POLLS)).as_py())
 
 
 def _sentence(f: Facts) -> str:
@@ -76,10 +86,10 @@ def _advice(libraries: Collection[str]) -> str:
 
 DETECTOR = Detector(
     reads={
-        "held": Groups(Where(REQUESTS, queued_us=at_least(limit.BEHIND_POLL_MS * 1_000)), per=("conn_id",)),
+        "held": Groups(_HELD, per=("conn_id", "api_name"), having=_N_HELD >= 1),
         "polls": Groups(Where(REQUESTS, api_name="Fetch", max_wait_ms=at_least(1)), per=("conn_id",)),
     },
-    candidates=Candidates({"held": ("conn_id",), "polls": ("conn_id",)}, _some_have_both),
+    candidates=Candidates({"held": ("conn_id", "api_name", str(_N_HELD)), "polls": ("conn_id",)}, _many_wait),
     query=_QUERY,
     subject=fact("api_name"),
     sentence=_sentence,
