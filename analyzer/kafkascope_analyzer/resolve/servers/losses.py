@@ -2,7 +2,8 @@
 
 Most retransmissions mean nothing: a receiver that delays its acknowledgment makes the sender repeat what has long
 arrived. Such a receiver reports it (D-SACK, RFC 2883). What was sent again without a report was lost, or its
-acknowledgment was. A host that never reports anything may not be able to, so what is sent to it shows nothing here.
+acknowledgment was. A host that never reports anything may not be able to, so that only what is sent to it again and
+again shows a loss.
 """
 
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ APART_NS = 5_000_000_000
 """Losses with a longer pause between them are not of one time."""
 LEAST_LOSSES = 5
 """Fewer losses of one time are an accident, or belong to the end of a connection."""
+LEAST_TRIES = 3
+"""A segment that was sent again so often had not arrived, whether its receiver reports or not: the pause before each
+attempt is twice as long as the one before, longer than any receiver delays its acknowledgment (RFC 6298, 5.5)."""
 SENDERS = ("host", "server")
 _COLUMNS = ["conn", "ts_ns", "packet_no", "side", "kind", "seq", "bytes"]
 _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
@@ -57,7 +61,7 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     mark_unreported(again.conn * 2 + again.sender, again.is_report, np.empty(n, np.int64), is_lost)
     lost = np.flatnonzero(is_lost)
     receiver = _receiver(hosts, again)
-    lost = lost[np.isin(receiver[lost], receiver[again.is_report])]
+    lost = lost[np.isin(receiver[lost], receiver[again.is_report]) | (_tries(again, lost) >= LEAST_TRIES)]
     subject = hosts.pair[again.conn[lost]] * len(SENDERS) + again.sender[lost]
     order = np.lexsort((again.packet_no[lost], again.ts_ns[lost], subject))
     lost, subject = lost[order], subject[order]
@@ -67,6 +71,13 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     size = np.diff(np.append(first, len(lost)))
     chosen = size >= LEAST_LOSSES
     return _table(hosts, again, lost, (first[chosen], size[chosen]))
+
+
+def _tries(again: Again, lost: Ints) -> Ints:
+    """How often the segment of each row was sent again."""
+    keys = np.stack([again.conn[lost], again.sender[lost], again.seq[lost]])
+    _, which, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which.reshape(-1)], np.int64)
 
 
 def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:

@@ -63,7 +63,7 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
     of_hosts: list[Failure] = []
     for host, of_host in sorted(by_host.items()):
         for group in _at_one_time(failure for failure in of_host if failure in left and _is_cut(failure, host)):
-            cut = {_broker(row) for failure in group for row in failure.states if row.host == host}
+            cut = {row.broker_key for failure in group for row in failure.states if row.host == host}
             if len(cut) >= _LEAST_BROKERS and cut >= brokers[host]:
                 of_hosts.append(_of_host(host, group))
                 for failure in group:
@@ -76,16 +76,12 @@ def _hosts_of(failure: Failure) -> set[str]:
     return {row.host for row in failure.states if row.host_kind == "client"}
 
 
-def _broker(row: BrokerState) -> int | str:
-    return row.server_ip if row.node_id is None else row.node_id
-
-
-def _brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[int | str]]:
+def _brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[str]]:
     """The brokers that served each host at some time."""
-    found: dict[str, set[int | str]] = defaultdict(set)
+    found: dict[str, set[str]] = defaultdict(set)
     for row in states:
         if row.state == "serving":
-            found[row.host].add(_broker(row))
+            found[row.host].add(row.broker_key)
     return found
 
 

@@ -15,11 +15,15 @@ LEAST_BROKERS = 2
 def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState]) -> Iterator[Failure]:
     """The failures of the cluster. Its parts are said to follow from it, and give it what belongs to them, so that this
     comes last. states: rows of broker_states."""
-    brokers = {row.node_id for row in states if row.state == "serving" and row.host_kind == "client"} - {None}
-    of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and f.node_id in brokers]
+    brokers = {row.broker_key for row in states if row.state == "serving" and row.host_kind == "client"}
+    of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and not brokers.isdisjoint(_keys(f))]
     for group in _at_one_time(of_brokers):
-        if len(brokers) >= LEAST_BROKERS and {failure.node_id for failure in group} == brokers:
+        if len(brokers) >= LEAST_BROKERS and brokers <= {key for failure in group for key in _keys(failure)}:
             yield _of_parts(group)
+
+
+def _keys(failure: Failure) -> set[str]:
+    return {row.broker_key for row in failure.states}
 
 
 def _proven(failure: Failure) -> tuple[int, int]:

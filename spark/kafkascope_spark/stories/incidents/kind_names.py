@@ -7,6 +7,7 @@ INCIDENT_KINDS = (
     "broker_silent",
     "broker_frozen",
     "broker_slow",
+    "controller_down",
     "zookeeper_session",
     "client_host",
     "path",

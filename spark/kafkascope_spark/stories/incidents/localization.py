@@ -14,7 +14,6 @@ from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Place
-from kafkascope_spark.stories.servers.table import BrokerState
 
 _SHOWN_BY_KERNEL = frozenset({"frozen", "turned_away", "not_accepting"})
 """States in which packets of the server arrive: the way to it works, and so do the hosts."""
@@ -64,11 +63,7 @@ def _question(failure: Failure) -> Question:
     from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
     until_ns = FOREVER if failure.end_ns is None else failure.end_ns
     to_ns = until_ns if fault.end_after_ns is None else fault.end_after_ns
-    return Question(from_ns, to_ns, hosts_of(failure), frozenset(_server(row) for row in failure.states))
-
-
-def _server(row: BrokerState) -> str:
-    return row.server if row.node_id is None else str(row.node_id)
+    return Question(from_ns, to_ns, hosts_of(failure), frozenset(row.broker_key for row in failure.states))
 
 
 def hosts_of(failure: Failure) -> frozenset[str]:

@@ -25,6 +25,7 @@ from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, w
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
+from kafkascope_spark.stories.incidents.controllers import give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.died_clients import died_clients
@@ -267,6 +268,7 @@ class Incidents:
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
         )
+        self._do("controllers", lambda: give_controllers(failures, self._packets.roles))
         self._do("controlled shutdowns", lambda: mark_controlled_shutdowns(failures, self._recoveries))
         return sorted([*failures, *lost], key=lambda f: (f.start_ns, f.subject))
 

@@ -35,11 +35,18 @@ def _is_of_length(loss: PacketLoss) -> bool:
 
 def _stretch(server: ServerRecord, loss: PacketLoss) -> Stretch:
     """From the first packet that was sent again to the last, which may have arrived. TCP doubles the time between its
-    attempts (RFC 6298, 5.5): the one before the last came half way or later, and the next would come as much later."""
+    attempts (RFC 6298, 5.5): the one before the last came half way or later, and the next would come as much later.
+    Where that is after the end of the capture, it may not be over."""
     begin, end = first_of(loss), last_of(loss)
     stretch = Stretch(loss.host, "mtu", begin, end, True, loss.n_connections, [begin, end], lead_ns=SECOND_NS)
-    stretch.lag_ns = 0 if _has_arrived(server, loss) else end.ts_ns - begin.ts_ns
     stretch.last_shown_ns = begin.ts_ns + (end.ts_ns - begin.ts_ns) // 2
+    lasted_ns = end.ts_ns - begin.ts_ns
+    if _has_arrived(server, loss):
+        return stretch
+    if end.ts_ns + lasted_ns < server.capture_ns[1]:
+        stretch.lag_ns = lasted_ns
+    else:
+        stretch.end, stretch.resumed = None, False
     return stretch
 
 

@@ -100,6 +100,11 @@ class BrokerState(StoryRow):
         return self.server if self.node_id is None else f"node {self.node_id} ({self.server})"
 
     @property
+    def broker_key(self) -> str:
+        """Which broker it is: its node id as text; its address and port where that is not known."""
+        return self.server if self.node_id is None else str(self.node_id)
+
+    @property
     def until_ns(self) -> int:
         """Its end, FOREVER where none is seen."""
         return FOREVER if self.to_ns is None else self.to_ns

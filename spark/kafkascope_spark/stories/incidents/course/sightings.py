@@ -21,7 +21,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
-from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
@@ -83,6 +83,16 @@ class RequestPackets(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class _ServerRoles(Row):
+    """The roles of a connection."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    server_ip: str
+    server_port: int
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Message(Row):
     """What a broker wrote beside an error."""
 
@@ -129,6 +139,16 @@ class Packets:
     def contrasts(self, questions: Sequence[Question]) -> list[Contrast]:
         """Whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
         return contrasts(self._dataset, questions)
+
+    def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
+        """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table
+        cannot be read."""
+        found: dict[str, frozenset[str]] = defaultdict(frozenset)
+        if self._dataset is not None and servers:
+            addresses = sorted({server.rpartition(":")[0] for server in servers})
+            for row in read(self._dataset, _ServerRoles, one_of("server_ip", addresses)):
+                found[f"{row.server_ip}:{row.server_port}"] |= frozenset(row.roles)
+        return found
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
         """What brokers wrote beside the errors of these requests, by request. Raises UsageError where a table cannot be

@@ -1,0 +1,22 @@
+"""Which of the servers that failed are controllers, and no brokers: brokers have connections to them whose requests are
+those to a controller, and no client has any."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.controller_down import CONTROLLER_DOWN
+
+_OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
+"""Roles that the connections of a controller have."""
+
+
+def give_controllers(
+    failures: Iterable[Failure], roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]]
+) -> None:
+    """Gives the failures of controllers their kind. roles_of: the roles of all connections to each of some servers."""
+    of_brokers = [failure for failure in failures if failure.is_of_broker and failure.kind.cuts_clients]
+    roles = roles_of({server for failure in of_brokers for server in failure.servers})
+    for failure in of_brokers:
+        found = frozenset(role for server in failure.servers for role in roles.get(server, ()))
+        if "controller" in found and found <= _OF_CONTROLLERS:
+            failure.kind = CONTROLLER_DOWN

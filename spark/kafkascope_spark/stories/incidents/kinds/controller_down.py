@@ -1,0 +1,51 @@
+"""A KRaft controller that is no broker was lost: while no controller is active, no leader is elected and no broker
+registers.
+
+Looks at the states of a server to which brokers have connections of controllers, and clients have none. Could be
+confused with a broker that no client of the capture uses, which followers fetch from; and, where one broker alone lost
+it, with the path between the two. Proved by several brokers that lost it at one time, or by its connections, which end
+together.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+_HOW = {
+    "down": "its connections ended together, and new ones were refused",
+    "refusing": "new connections were refused",
+    "silent": "no packet came from it",
+    "frozen": "its kernel acknowledged data, and its process sent nothing",
+}
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    states = {row.state for row in failure.states}
+    how = " and ".join(text for state, text in _HOW.items() if state in states)
+    meaning = (
+        "Without an active controller no leader is elected and no broker registers; what has a leader is served on"
+    )
+    return f"Controller {failure.subject.removeprefix('node ')} was unavailable {times.of(failure)}: {how}. {meaning}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Look at the log of {failure.subject} and at its host for that time. Run three controllers or more, so that "
+        f"another one takes over: kafka-metadata-quorum.sh {observed.tool} describe --status"
+    )
+
+
+CONTROLLER_DOWN = Kind(
+    "controller_down",
+    "controller unavailable",
+    plural="controllers unavailable",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="broker",
+    of_broker=True,
+)
