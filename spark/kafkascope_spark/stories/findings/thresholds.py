@@ -55,6 +55,8 @@ SAME_BATCH = 5
 SAME_OFFSET_MS = 10_000
 """A consumer that asks for one offset for as long, while later ones are there, is not about to process it: clients ask
 for nothing of a partition whose records they hold."""
+UNFIT_RESPONSES = 3
+"""One may be a message of a release that is not known here, and two its repetition."""
 CHATTY_REQUESTS = 200
 """Fewer requests show no habit."""
 CHATTY_A_SECOND = 20

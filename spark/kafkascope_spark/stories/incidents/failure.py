@@ -184,7 +184,7 @@ class Failure:
     topic_ids: Mapping[str, int] = field(default_factory=dict)
     """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
-    """Of stale metadata: by topic-partition who led it instead."""
+    """Of errors at a broker that led no longer: by topic-partition who led it instead."""
     course: tuple[CourseStep, ...] = ()
     """Of a broker or leader: what followed from the failure, in order of time."""
     root: "Failure | None" = None

@@ -35,6 +35,7 @@ INCIDENT_KINDS = (
     "offset_out_of_range",
     "group_refused",
     "transaction_pending",
+    "too_few_replicas",
     "broker_error",
     "request_refused",
     "client",

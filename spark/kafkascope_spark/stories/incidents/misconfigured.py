@@ -74,7 +74,7 @@ class Listeners:
         """What about the client's settings does not fit; None where the capture does not show that."""
         if use.outcome.error_name is not None:
             return "authenticates_again" if _lost_session(use) else _OF_ERROR.get(use.outcome.error_name)
-        protocol, taken = use.outcome.protocol, self._taken.get(use.server, set())
+        protocol, taken = use.outcome.protocol, self._taken_at(use.server)
         if not taken:
             return None
         if protocol == HTTP:
@@ -87,6 +87,12 @@ class Listeners:
         if not is_open or f"SASL_{protocol}" not in taken:
             return None
         return "before_login" if use.logged_in else "without_sasl"
+
+    def _taken_at(self, server: str) -> set[str]:
+        """What the listener takes; where nobody was served at that broker, what it takes at the others."""
+        port = server.rpartition(":")[2]
+        at_others = (taken for other, taken in self._taken.items() if other.rpartition(":")[2] == port)
+        return self._taken.get(server) or set().union(*at_others)
 
     def _misuse(self, cause: Cause, uses: Sequence[ListenerUse]) -> Misuse:
         servers = {use.server for use in uses}

@@ -2,7 +2,7 @@
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
@@ -14,10 +14,12 @@ from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
+from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import Stall
 
+NOT_MOVED: Mapping[str, Leader] = {}
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
 
@@ -107,10 +109,10 @@ def _goes_on(failure: Failure, stall: Stall) -> bool:
     return all(s.to_ns is None or stall.from_ns <= s.to_ns + SAME_NS for s in failure.stalls[-1:])
 
 
-def of_errors(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ()) -> list[Failure]:
+def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] = NOT_MOVED) -> list[Failure]:
     """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
-    missed. moved: of what was led elsewhere meanwhile, and so is not missing (recovery_id)."""
+    missed. moved: who led elsewhere meanwhile what is not missing then, by recovery_id."""
     known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR and not _is_brief(row)]
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
     found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved))
@@ -162,7 +164,7 @@ def _order(recovery: ClientRecovery) -> tuple[int, str]:
     return recovery.start_ns, recovery.recovery_id
 
 
-def _by_subject(recoveries: Iterable[ClientRecovery], moved: Collection[str] = ()) -> Iterator[Failure]:
+def _by_subject(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] = NOT_MOVED) -> Iterator[Failure]:
     """Failures from recoveries whose errors have a kind. moved: those of moves, whatever the error (recovery_id)."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
@@ -174,6 +176,8 @@ def _by_subject(recoveries: Iterable[ClientRecovery], moved: Collection[str] = (
             failure = last_of[key] = Failure(kind, subject, row.start_ns, row.start_ns)
             yield failure
         failure.take_error(row)
+        if row.recovery_id in moved:
+            failure.moved_to.setdefault(row.resource, moved[row.recovery_id])
 
 
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:

@@ -637,4 +637,6 @@ def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeSta
     lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
     (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])
     assert (incident["kind"], incident["subject"]) == ("member", "group orders-app")
-    assert incident["sentence"].startswith("Group orders-app rebalanced, and partitions were not read from 00:05.000")
+    assert incident["sentence"].startswith(
+        "10.0.0.21 lost its place in group orders-app (UNKNOWN_MEMBER_ID) from 00:05.000"
+    )

@@ -75,5 +75,5 @@ RULE = Rule(
     advice=_ADVICE,
     sources=("org.apache.kafka.common.errors.NotEnoughReplicasException", "min.insync.replicas of the topic settings"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}, any_broker=True),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication", "too_few_replicas"}, any_broker=True),
 )

@@ -17,7 +17,7 @@ _PLACE = "conn_id, topic, partition"
 _REPEATED = Groups(
     Where(PARTITIONS, _ASKS, partition_offset=NOT_NULL),
     per=("conn_id", "topic", "partition", "partition_offset"),
-    having=count() >= limit.SAME_BATCH,
+    having=count() >= limit.ASKED_AGAIN,
 )
 # One finding per client. Who reads committed records gets nothing from the last stable offset on: that is no fault of
 # its own. Compressed batches are those of the rule unreadable_batches.
@@ -41,7 +41,7 @@ with asked as (
     select b.* from by_offset b left anti join asked a
         on a.conn_id = b.conn_id and a.topic = b.topic and a.partition = b.partition
         and a.partition_offset <> b.partition_offset and a.ts_ns >= b.first_ns
-    where b.n >= {limit.SAME_BATCH} and b.last_ns - b.first_ns >= {limit.SAME_OFFSET_MS}000000L and not is_compressed
+    where b.n >= {limit.ASKED_AGAIN} and b.last_ns - b.first_ns >= {limit.SAME_OFFSET_MS}000000L and not is_compressed
 ), stable as (
     select request_id, topic, partition, max(last_stable_offset) as last_stable_offset from partitions
     where {_ANSWERS} and last_stable_offset >= 0 group by request_id, topic, partition
@@ -110,7 +110,7 @@ RULE = Rule(
     meaning="Each of its requests succeeds, and it does not get on: what it asks for does not fit into the size that "
     "it allows, so that brokers send a part of a batch or nothing (before Fetch v3), or it does not get past what it "
     "is sent, as a transaction's marker or a batch that it cannot process.",
-    looks_at=f"Fetch requests on one connection for one offset of a topic-partition, {limit.SAME_BATCH} times or more "
+    looks_at=f"Fetch requests on one connection for one offset of a topic-partition, {limit.ASKED_AGAIN} times or more "
     f"for {limit.SAME_OFFSET_MS // 1000} s or longer, with no other offset asked for after that, while answers say "
     "that the log goes on. Who waits at the last stable offset is left out, and so are compressed batches "
     "(unreadable_batches).",

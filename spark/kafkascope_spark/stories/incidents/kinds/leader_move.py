@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
-from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER, is_without_leader
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -21,8 +21,8 @@ def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing moved where brokers named no leader for as long as clients asked."""
-    if all(row.first_error_name == "LEADER_NOT_AVAILABLE" and is_stuck(row) for row in failure.recoveries):
+    """Nothing moved where brokers named no leader for as long as clients asked, or one that says that it is none."""
+    if not failure.moved_to and all(is_without_leader(row) for row in failure.recoveries):
         failure.kind = NO_LEADER
 
 

@@ -1,0 +1,71 @@
+"""`unfit_responses`: a server answers with correlation ids that nobody sent, or in another format than was asked."""
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.conditions import NOT_NULL
+from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.wording import counted, node
+
+_REASONS = ("orphan_response", "malformed_body")
+# One finding per server, and what is wrong with its responses. Only connections count that the capture has from their
+# begin and whole: elsewhere the request may be missing, or the bytes.
+_QUERY = f"""
+with whole as (
+    select conn_id, concat(server_ip, ':', server_port) as server, node_id from opened
+), each as (
+    select server, node_id, conn_id, ts_ns, packet_no, reason,
+        if(reason = 'malformed_body', split(detail, ':')[0], null) as message
+    from unfit join whole using (conn_id)
+)
+select server, max(node_id) as node_id, reason, message, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+    count(distinct conn_id) as n_connections, min_by(packet_no, struct(ts_ns, packet_no)) as packet_no,
+    cast(null as string) as client_instance_id, cast(null as array<string>) as evidence,
+    array_sort(collect_set(conn_id)) as conn_ids
+from each group by server, reason, message
+having count(*) >= {limit.UNFIT_RESPONSES}"""
+
+
+def _sentence(f: Facts) -> str:
+    who = f"{node(f.node_id, f.server)} sent {counted(f.n, 'response')} on {counted(f.n_connections, 'connection')}"
+    first = f"first at {f.begin(f.first_ns)} (packet {f.packet_no})"
+    if f.message is None:
+        return f"{who} whose correlation ids no request of the connection has, {first}"
+    return f"{who} that are no {f.message}, which is what was asked for, {first}"
+
+
+def _advice(f: Facts) -> str:
+    look = f"Look at what answers at {f.server}: a proxy or gateway, or a server that is not Apache Kafka."
+    if f.message is None:
+        return f"{look} It has to send each correlation id back as it came; clients wait for theirs in vain."
+    return (
+        f"{look} It answers in the format of another version than that of the request; until that is mended, set "
+        "clients to a version that it answers right, where their library lets them."
+    )
+
+
+RULE = Rule(
+    name="unfit_responses",
+    title="A server's responses do not fit the requests",
+    severity="error",
+    meaning="A client matches responses by correlation id, and reads them in the version that it asked with. What "
+    "answers here breaks that: clients wait until their request times out, or fail to read the response and close the "
+    "connection, and begin anew.",
+    looks_at="Responses that answer no request of their connection, and responses that do not decode as what was asked "
+    f"for, {limit.UNFIT_RESPONSES} times or more for a server, on connections whose begin was captured and of which no "
+    "byte is missing.",
+    advice="Look at the proxy or the server that this address belongs to.",
+    sources=("Kafka protocol guide: request and response headers", "KIP-511"),
+    detectors=(
+        Detector(
+            reads={
+                "unfit": Where(UNDECODED, direction="response", reason=_REASONS),
+                "opened": Where(CONNECTIONS, syn_ns=NOT_NULL, missing_bytes=0),
+            },
+            query=_QUERY,
+            subject=fact("server"),
+            sentence=_sentence,
+            advice=_advice,
+        ),
+    ),
+)
