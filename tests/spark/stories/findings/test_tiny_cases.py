@@ -91,7 +91,8 @@ def lost(kind: str, start_s: int = 10, **changes: Any) -> dict[str, Any]:
     """An incident of node 1 that lasted for four seconds, or for forty where a request was sent later."""
     row = {"incident_id": "i1", "kind": kind, "node_id": 1, "subject": "node 1 (10.0.0.1:9092)", "hosts": []}
     row |= {"start_ns": start_s * S, "end_ns": (14 if start_s == 10 else start_s + 40) * S, "clients": ["ci-1"]}
-    row |= {"sentence": "Node 1 failed from 00:09.000.", "advice": "Look at its log.", "evidence": ["c1-3", "c2"]}
+    row |= {"sentence": "Node 1 failed from 00:09.000.", "evidence": ["c1-3", "c2"]}
+    row["actions"] = [{"owner": "brokers", "who": None, "text": "Look at its log."}]
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "incidents": [{**row, **changes}]}
 
 

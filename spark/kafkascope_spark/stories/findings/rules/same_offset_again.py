@@ -1,9 +1,12 @@
 """`same_offset_again`: a consumer asks for the same offset again and again, though records are there."""
 
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, count
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, count, largest, smallest
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import CLIENT, NO_BROKER
@@ -13,37 +16,50 @@ from kafkascope_spark.stories.settings import settings
 
 _ASKS = all_of(api_key=api_keys.FETCH, direction="request")
 _ANSWERS = all_of(api_key=api_keys.FETCH, direction="response", error_code=0)
-_PLACE = "conn_id, topic, partition"
-_REPEATED = Groups(
-    Where(PARTITIONS, _ASKS, partition_offset=NOT_NULL),
-    per=("conn_id", "topic", "partition", "partition_offset"),
-    having=count() >= limit.ASKED_AGAIN,
-)
+_PLACE = ("conn_id", "topic", "partition")
+_ASKED = Where(PARTITIONS, _ASKS, partition_offset=NOT_NULL)
+_FIRST, _LAST, _END = smallest("ts_ns"), largest("ts_ns"), largest("high_watermark")
+_IS_LONG = _LAST - _FIRST >= limit.SAME_OFFSET_MS * 1_000_000
+_READS = {
+    "repeated": Groups(
+        _ASKED, per=(*_PLACE, "partition_offset"), having=all_of(count() >= limit.ASKED_AGAIN, _IS_LONG)
+    ),
+    "last_asks": Groups(_ASKED, per=_PLACE, having=_LAST >= 0),
+    "ends": Groups(Where(PARTITIONS, _ANSWERS), per=_PLACE, having=_END >= 1),
+}
+_BY_PLACE = ", ".join(_PLACE)
+_ON_PLACE = f"using ({_BY_PLACE})"
 # One finding per client. Who reads committed records gets nothing from the last stable offset on: that is no fault of
-# its own. Compressed batches are those of the rule unreadable_batches.
+# its own. Compressed batches are those of the rule unreadable_batches. Idle consumers too ask for one offset again and
+# again, the end of the log: their partitions are left out before requests are joined with their answers.
 _QUERY = f"""
-with asked as (
-    select request_id, {_PLACE}, partition_offset, ts_ns from partitions
-    left semi join repeated using ({_PLACE})
+with behind as (
+    select {_BY_PLACE} from repeated join (
+        select {_BY_PLACE}, max(high_watermark) as log_end from partitions where {_ANSWERS} group by {_BY_PLACE}
+    ) {_ON_PLACE}
+    where partition_offset < log_end
+), asked as (
+    select request_id, {_BY_PLACE}, partition_offset, ts_ns from partitions left semi join behind {_ON_PLACE}
     where {_ASKS} and partition_offset is not null
 ), answered as (
     select request_id, topic, partition, high_watermark, n_batches, codec, first_offset, last_offset
-    from partitions where {_ANSWERS} and high_watermark > 0
+    from partitions left semi join behind {_ON_PLACE} where {_ANSWERS} and high_watermark > 0
 ), by_offset as (
-    select {_PLACE}, partition_offset, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+    select {_BY_PLACE}, partition_offset, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
         max(high_watermark) as high_watermark, max(n_batches) as n_batches, max(last_offset) as last_offset,
         bool_and(first_offset is null) as is_control,
         bool_or(coalesce(codec, 'none') != 'none') as is_compressed, {first_ids()} as evidence
     from asked join answered using (request_id, topic, partition)
     where high_watermark > partition_offset
-    group by {_PLACE}, partition_offset
+    group by {_BY_PLACE}, partition_offset
 ), stuck as (
     select b.* from by_offset b left anti join asked a
         on a.conn_id = b.conn_id and a.topic = b.topic and a.partition = b.partition
         and a.partition_offset <> b.partition_offset and a.ts_ns >= b.first_ns
     where b.n >= {limit.ASKED_AGAIN} and b.last_ns - b.first_ns >= {limit.SAME_OFFSET_MS}000000L and not is_compressed
 ), stable as (
-    select request_id, topic, partition, max(last_stable_offset) as last_stable_offset from partitions
+    select request_id, topic, partition, max(last_stable_offset) as last_stable_offset
+    from partitions left semi join behind {_ON_PLACE}
     where {_ANSWERS} and last_stable_offset >= 0 group by request_id, topic, partition
 ), unheld as (
     select s.* from stuck s left join stable l
@@ -59,6 +75,14 @@ select {CLIENT}, array_sort(collect_set(concat(s.topic, '-', s.partition))) as p
 from unheld s join connection_clients using (conn_id)
 where {NO_BROKER}
 group by {CLIENT}"""
+
+
+def _may_be_stuck(tables: Tables) -> bool:
+    """Whether an offset that a consumer asked for last, and for long, is before the end of the log."""
+    rows = tables["repeated"].join(tables["last_asks"], list(_PLACE), join_type="inner", right_suffix=" of all")
+    rows = rows.join(tables["ends"], list(_PLACE), join_type="inner")
+    is_last = pc.equal(rows[str(_LAST)], rows[f"{_LAST} of all"])
+    return bool(pc.any(pc.and_(is_last, pc.less(rows["partition_offset"], rows[str(_END)]))).as_py())
 
 
 def _is_too_small(f: Facts) -> bool:
@@ -118,7 +142,15 @@ RULE = Rule(
     sources=("KIP-74", "KIP-98", "org.apache.kafka.clients.consumer.internals.CompletedFetch"),
     detectors=(
         Detector(
-            reads={"repeated": _REPEATED},
+            reads=_READS,
+            candidates=Candidates(
+                {
+                    "repeated": (*_PLACE, "partition_offset", str(_LAST)),
+                    "last_asks": (*_PLACE, str(_LAST)),
+                    "ends": (*_PLACE, str(_END)),
+                },
+                _may_be_stuck,
+            ),
             query=_QUERY,
             subject=lambda f: f.worst["place"],
             sentence=_sentence,
