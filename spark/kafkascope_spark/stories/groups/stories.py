@@ -14,6 +14,7 @@ from kafkascope_spark.stories.groups.classic import ClassicGroup
 from kafkascope_spark.stories.groups.epoch_based import EpochGroup
 from kafkascope_spark.stories.groups.event_order import Event, EventOrder
 from kafkascope_spark.stories.groups.generation_lag import GenerationLag
+from kafkascope_spark.stories.groups.hidden_owners import HiddenOwners
 from kafkascope_spark.stories.groups.protocol import GroupMachine
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.groups.unread import UnreadPartitions
@@ -34,6 +35,7 @@ class Group:
         self._limits = limits
         self._service = Service(group_id)
         self._unread: UnreadPartitions | None = None
+        self._hidden = HiddenOwners()
         self._ended: dict[str, RebalanceRow] = {}
         """Protocol -> the row of its last generation, for which the begin of the next one is missing."""
         self._machines: dict[str, GroupMachine[Any, Any]] = {}
@@ -61,7 +63,7 @@ class Group:
             yield from self._completed(machine.finish())
         for row in self._ended.values():
             yield self._complete(row, None)
-        yield from self._service.stalls(self._limits)
+        yield from self._service.stalls(self._limits, self._hidden.without)
 
     def _follow(self, event: Event) -> Iterator[GroupRow]:
         protocol = _PROTOCOL_OF_API.get(event.subject.api_key)
@@ -86,5 +88,6 @@ class Group:
         if self._unread is None:
             self._unread = UnreadPartitions(self._service, self._limits.end_ns)
         self._unread.complete(row, next_start_ns)
+        self._hidden.take(row, next_start_ns, self._unread.places_after(row.end_ns, next_start_ns))
         self._lag.complete(row)
         return row

@@ -72,6 +72,12 @@ class UnreadPartitions:
         row.partitions = tuple(entries)
         row.unread_ms = max((each.waited_ms for each in unread), default=None)
 
+    def places_after(self, from_ns: int | None, until_ns: int | None) -> set[Place]:
+        """What was unread at some time between two times. from_ns: None for never; until_ns: None for the end."""
+        if from_ns is None:
+            return set()
+        return {unread.place for unread in self._during(from_ns, self._end_ns if until_ns is None else until_ns)}
+
     def _during(self, start_ns: int, until_ns: int) -> Iterator[Unread]:
         """The times that have something in common with the rebalance."""
         return self._times.meeting(start_ns, until_ns)

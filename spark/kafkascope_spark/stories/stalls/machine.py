@@ -4,7 +4,7 @@ First come the clients of the service. Memory is that of one client or group: it
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, ProduceWait
 from kafkascope_spark.stories.keyed import Origin
@@ -18,6 +18,11 @@ FETCH_RUN = "fetch_run"
 ServiceEvent = ServiceClient | ProduceWait | FetchRun
 Place = tuple[str, int]
 """Topic and partition."""
+LeftOf = Callable[[Place, Wait], Iterable[Wait]]
+
+
+def _all_of(_: Place, wait: Wait) -> Iterable[Wait]:
+    return (wait,)
 
 
 class ClientService:
@@ -75,8 +80,9 @@ class Service:
         for runs in self._fetched.values():
             yield from runs
 
-    def stalls(self, limits: StallLimits) -> Iterator[Stall]:
-        """The stalls of all topic-partitions."""
+    def stalls(self, limits: StallLimits, left_of: LeftOf = _all_of) -> Iterator[Stall]:
+        """The stalls of all topic-partitions. left_of: what is left of each wait for records, as others that the
+        capture does not show read them too."""
         for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0].client_instance_id)
             subject = Subject("produce", self._owner(events), topic=topic, partition=partition)
@@ -84,7 +90,8 @@ class Service:
         for (topic, partition), waits in self._consume_waits().items():
             owner = self._owner(self._fetched[topic, partition])
             subject = Subject("consume", owner, self._group_id, topic=topic, partition=partition)
-            yield from stalls_of(subject, waits, self._clients, limits)
+            left = [part for wait in waits for part in left_of((topic, partition), wait)]
+            yield from stalls_of(subject, left, self._clients, limits)
 
     def _owner(self, events: Sequence[ProduceWait | FetchRun]) -> str:
         return owner_of(events[0].client_instance_id, self._group_id)

@@ -102,3 +102,9 @@ def test_a_controller_is_not_called_a_broker(dataset_of: Callable[..., Path]) ->
     assert row["fault_start_after_ns"] - NEAR_NS <= killed["ts_ns"] <= row["fault_start_ns"] + NEAR_NS
     assert starting["ts_ns"] < row["fault_end_ns"] < started["ts_ns"] + NEAR_NS
     assert {row["kind"] for row in rows}.isdisjoint({"broker_down", "broker_silent", "broker_frozen"})
+
+
+def test_what_members_read_on_hosts_that_were_not_captured_is_not_unread(dataset_of: Callable[..., Path]) -> None:
+    """The last members that the capture shows ended long after others had taken over half of the topic-partitions."""
+    rows: list[Row] = pq.read_table(dataset_of("one_host") / "stories" / "incidents").to_pylist()
+    assert [row["sentence"] for row in rows if row["severity"] != "info"] == []
