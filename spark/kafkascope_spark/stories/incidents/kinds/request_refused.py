@@ -41,9 +41,13 @@ REQUEST_REFUSED = refusal_kind(
         "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
         "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
         "UNSUPPORTED_VERSION": Refusal(
-            "the broker does not have this version of the request",
+            "the broker does not take this version of the request, or not with what it holds",
             advise(
                 clients("Upgrade the library, or remove a fixed version of brokers (api.version) from its settings."),
+                brokers(
+                    "Members with a group.instance.id are refused so while inter.broker.protocol.version is below 2.3: "
+                    "raise it, or leave group.instance.id out."
+                ),
             ),
         ),
         "POLICY_VIOLATION": Refusal(
