@@ -95,7 +95,7 @@ def gather_shared_facts(
         lag.points(),
         runs.runs(),
         produce_waits(flow.candidates, connections, clocks),
-        gather_server_rows(connections, cluster, uncovered),
+        gather_server_rows(connections, cluster, uncovered, pa.array(clocks.least_ns, mask=~clocks.is_usable)),
         flow.slice_ns,
         flow.n_left_out,
         uncovered,

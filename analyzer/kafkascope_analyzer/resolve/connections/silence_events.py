@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
@@ -15,11 +14,16 @@ from kafkascope_analyzer.resolve.connections.sent_records import SentRecords
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
+from kafkascope_analyzer.scan.service_kernels import MILLISECOND
 from kafkascope_parsers.api_keys import PRODUCE
 
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 _SOON = 4
 """What a client sends after a silence counts for such a part of the silence's length."""
+_EDGE = 8
+"""Such a part of a silence at either end does not count as its inside: a record may have been created before a process
+was stopped and was sent, or when it had just gone on."""
+_NO_CLOCK = np.iinfo(np.int64).min
 
 
 class SilenceEvents(EventSource):
@@ -45,13 +49,15 @@ class SilenceEvents(EventSource):
         length = np.maximum(last_ns - first_ns, 0)
         self._sent_before = SentRecords(self._conn, first_ns - length, first_ns)
         self._sent_after = SentRecords(self._conn, last_ns, last_ns + length // _SOON)
+        self._made = SentRecords(self._conn, first_ns + length // _EDGE, last_ns - length // _EDGE)
+        self._clock_ns = np.full(context.connections.num_rows, _NO_CLOCK)
+        self._clock_ns[self._conn] = self._rows["clock_ns"].fill_null(_NO_CLOCK).to_numpy()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps the requests at the ends of silences, and counts the records sent before and after them."""
+        """Keeps the requests at the ends of silences."""
         if len(self._conn):
             conn = int_column(rows, "conn", 0)
             is_mine = self._is_silent[conn] & (int_column(rows, "number", -1) >= 0)
-            self._count_sent(rows, np.flatnonzero(is_mine & (int_column(rows, "api_key", -1) == PRODUCE)))
             for side, column, end in (("before", "request_last_ns", "first_ns"), ("after", "ts_ns", "last_ns")):
                 at_ns = int_column(rows, column, 0)
                 near = np.flatnonzero(is_mine & np.isin(at_ns, self._rows[end].fill_null(0).to_numpy()))
@@ -60,10 +66,22 @@ class SilenceEvents(EventSource):
                 )
         yield from ()
 
-    def _count_sent(self, rows: pa.Table, produced: NDArray[np.int64]) -> None:
-        conn, at_ns, n = (int_column(rows, name, 0)[produced] for name in ("conn", "ts_ns", "n_records"))
+    def wants_partitions(self, api_key: int, direction: str) -> bool:
+        """Requests of Produce, where somebody was silent."""
+        return (api_key, direction) == (PRODUCE, "request") and len(self._conn) > 0
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """Counts the records that were sent before and after silences, and those that were created in them."""
+        conn = int_column(rows, "conn", 0)
+        mine = np.flatnonzero(self._is_silent[conn])
+        conn, at_ns, n = (int_column(rows, name, 0)[mine] for name in ("conn", "ts_ns", "n_records"))
         for sent in (self._sent_before, self._sent_after):
             sent.take(conn, at_ns, n)
+        first_ms, last_ms = (int_column(rows, f"{end}_timestamp_ms", -1)[mine] for end in ("first", "max"))
+        timed = np.flatnonzero((first_ms >= 0) & (self._clock_ns[conn] != _NO_CLOCK))
+        middle_ms = (first_ms + np.maximum(first_ms, last_ms))[timed] // 2
+        self._made.take(conn[timed], middle_ms * MILLISECOND + self._clock_ns[conn[timed]], n[timed])
+        yield from ()
 
     def _keep(self, side: str, rows: pa.Table, ends: list[tuple[int, int]]) -> None:
         """Keeps the requests whose connection and time are those of one end of a silence."""
@@ -79,6 +97,7 @@ class SilenceEvents(EventSource):
         body = {name.replace("_packet", "_packet_no"): self._rows[name] for name in self._rows.column_names}
         body |= self._requests("before", (*_OF_REQUEST, "failed"))
         body |= {"n_sent_before": self._sent_before.counts(), "n_sent_after": self._sent_after.counts()}
+        body["n_made_meanwhile"] = pc.if_else(body.pop("clock_ns").is_valid(), self._made.counts(), None)
         body["next_request_id"] = self._requests("after", ("request_id",))["request_id"]
         client_ip = flat(connections["client_ip"]).take(
             pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))

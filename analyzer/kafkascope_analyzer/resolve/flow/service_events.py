@@ -17,13 +17,15 @@ from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun, Pr
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FollowCounter
+from kafkascope_analyzer.resolve.requests.times_of_requests import TimesOfRequests
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.errors import error_names
+from kafkascope_analyzer.scan.service_kernels import MILLISECOND
 from kafkascope_parsers.api_keys import PRODUCE
 
 
 class ServiceEvents(EventSource):
-    """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps."""
+    """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps; a time for each run."""
 
     KINDS = (ProduceWait, FetchRun)
 
@@ -34,6 +36,19 @@ class ServiceEvents(EventSource):
         self._failures = context.shared.partition_failures.partitions
         self._clients = self._failures.clients(context.connections["client_ip"])
         self._counter = FollowCounter(len(self._failures.starts), 1)
+        first = [self._mine(self._runs, "first_ns")[name].to_numpy() for name in ("conn", "number")]
+        self._asked, self._held_until = TimesOfRequests(*first), TimesOfRequests(*first)
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Keeps when the first request of each run was sent, and how long the broker might wait for more records."""
+        conn, number, ts_ns, wait_ms = (
+            int_column(rows, name, -1) for name in ("conn", "number", "ts_ns", "max_wait_ms")
+        )
+        self._asked.take(conn, number, ts_ns)
+        patient = np.flatnonzero((int_column(rows, "min_bytes", 0) > 1) & (wait_ms > 0))
+        until_ns = ts_ns[patient] + wait_ms[patient] * MILLISECOND
+        self._held_until.take(conn[patient], number[patient], until_ns)
+        yield from ()
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
         """Responses to Produce, where some failed."""
@@ -60,7 +75,10 @@ class ServiceEvents(EventSource):
         waits = self._mine(self._waits, "sent_ns")
         waits["error_name"] = _failures(waits["error_code"])
         yield self._events(ProduceWait, waits)
-        yield self._events(FetchRun, self._mine(self._runs, "first_ns"))
+        runs = self._mine(self._runs, "first_ns")
+        yield self._events(
+            FetchRun, runs | {"asked_ns": self._asked.times(), "held_until_ns": self._held_until.times()}
+        )
 
     def _mine(self, rows: pa.Table, time: str) -> dict[str, pa.Array]:
         """The rows of connections of this bucket, with number of the connection, time and requests."""

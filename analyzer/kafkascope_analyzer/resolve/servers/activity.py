@@ -49,9 +49,12 @@ BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
 servers of the process (SCOPES)."""
 
 
-def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered) -> ServerRows:
+def gather_server_rows(
+    connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered, clocks: pa.Array
+) -> ServerRows:
     """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS); uncovered:
-    times that no file covers, over which nobody is known to wait."""
+    times that no file covers, over which nobody is known to wait; clocks: of each connection of all buckets, what is
+    added to the times in its batches for the capture's clock, null where these are no create times."""
     if not connections:
         return ServerRows()
     hosts = ServerHosts(connections, cluster)
@@ -80,7 +83,7 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster, u
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
     ]
     met = host_rows(hosts, activity.contacts)
-    silences = gather_silences(hosts, activity.capture_ns[1], uncovered)
+    silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks)
     losses, slow = loss_rows(hosts), slow_rows(hosts, activity.capture_ns)
     return ServerRows(
         met, losses, slow, absent, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences

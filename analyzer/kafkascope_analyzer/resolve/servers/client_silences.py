@@ -40,19 +40,21 @@ NO_SILENCES = pa.schema(
         ("ended_by", pa.string()),
         ("last_sent_ns", pa.int64()),
         ("acknowledged", pa.bool_()),
+        ("clock_ns", pa.int64()),
     ]
 ).empty_table()
 
 
-def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> pa.Table:
+def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array) -> pa.Table:
     """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
-    sent something.
+    sent something; clocks: of each connection, its clock_ns.
 
     Columns: conn_id; first_ns, first_packet: the client's last payload before; answered_ns: the server's first payload
     that the client had to respond to next; last_ns, last_packet, ended_by: what
     ended the silence (null and `open` where nothing did by the end of the capture); last_sent_ns: the client's last
     packet of any kind before that; acknowledged: whether the client's kernel acknowledged what the server sent
-    meanwhile.
+    meanwhile; clock_ns: what is added to the times in the client's batches for the capture's clock, null where these
+    are no create times.
     """
     waits = joined([spans for spans, _ in _server_waits(hosts, PAYLOAD)])
     ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
@@ -77,6 +79,7 @@ def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered) -> 
             "ended_by": pa.array(ENDED_BY).take(pa.array(ended_by)),
             "last_sent_ns": np.maximum(sent.last_ns, before.last_ns),
             "acknowledged": ~_is_unacknowledged(waits, hosts, end_ns),
+            "clock_ns": clocks.take(pa.array(waits.subject)),
         },
         NO_SILENCES.schema,
     )

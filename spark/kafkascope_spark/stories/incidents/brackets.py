@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -55,9 +56,14 @@ def _of_reports(failure: Failure) -> Fault:
 
 
 def _of_silences(failure: Failure) -> Fault:
-    """A client stalled after its last payload, and until its first packet afterwards: something was due meanwhile."""
+    """A client stalled after its last payload, and until its first packet afterwards: something was due meanwhile. Of
+    several pauses one after the other, the first begins it and the last one ends it."""
     silences = failure.silences
-    due_ns = min(silence.due_ns for silence in silences)
-    over = [silence.to_ns for silence in silences if silence.to_ns is not None]
-    end_ns = max(over, default=None) if len(over) == len(silences) else None
-    return Fault(max(s.from_ns for s in silences), due_ns, due_ns, end_ns)
+    first_over_ns = min((s.to_ns for s in silences if s.to_ns is not None), default=FOREVER)
+    first = [silence for silence in silences if silence.from_ns < first_over_ns]
+    last_from_ns = max(silence.from_ns for silence in silences)
+    last = [silence for silence in silences if silence.to_ns is None or silence.to_ns > last_from_ns]
+    over = [silence.to_ns for silence in last if silence.to_ns is not None]
+    end_ns = max(over, default=None) if len(over) == len(last) else None
+    due_ns = min(silence.due_ns for silence in first)
+    return Fault(max(s.from_ns for s in first), due_ns, min(silence.due_ns for silence in last), end_ns)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
@@ -11,6 +12,8 @@ from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Departure = tuple[DepartedMember, RebalanceRow]
+APART_NS = 30 * SECOND
+"""Pauses of a client with longer between them are incidents of their own."""
 SAME_NS = SECOND
 """Clients that fell silent, and went on, within so much of each other stalled together."""
 AFTER_SILENCE = errors_about(
@@ -37,6 +40,7 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
         together.silences.append(row)
         together.client_instance_ids.add(row.client_instance_id)
         together.end_ns = None if row.to_ns is None else max(together.end_ns or 0, row.to_ns)
+    found = _of_one_time(found)
     for failure in found:
         failure.hosts = frozenset(row.client_ip for row in failure.silences)
         failure.subject = _subject(failure)
@@ -46,6 +50,28 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
         by_id = {each[1].rebalance_id: each[1] for silence, each in pairs if _went_on_without(*each, silence)}
         failure.rebalances = sorted(by_id.values(), key=lambda r: (r.start_ns or 0, r.rebalance_id))
     return found
+
+
+def _of_one_time(failures: Iterable[Failure]) -> list[Failure]:
+    """The failures with those of the same clients as one that follow on each other within APART_NS: a process that
+    stands still again and again does so for one reason."""
+    found: list[Failure] = []
+    last_of: dict[frozenset[str], Failure] = {}
+    for failure in failures:
+        who = frozenset(failure.client_instance_ids)
+        last = last_of.get(who)
+        if last is None or last.end_ns is None or failure.start_ns - last.end_ns > APART_NS:
+            last_of[who] = failure
+            found.append(failure)
+            continue
+        last.silences += failure.silences
+        last.end_ns = failure.end_ns
+    return found
+
+
+def pauses_of(failure: Failure) -> list[tuple[int, int]]:
+    """From when to when each of the clients of a failure was paused; empty for other failures."""
+    return [(silence.from_ns, FOREVER if silence.to_ns is None else silence.to_ns) for silence in failure.silences]
 
 
 def _by_departed(rebalances: Iterable[RebalanceRow]) -> dict[str | None, list[Departure]]:

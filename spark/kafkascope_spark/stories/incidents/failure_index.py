@@ -6,7 +6,7 @@ key says what a failure concerns: what kind of thing, and which.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
@@ -36,20 +36,24 @@ class KeyedStretches(Generic[T]):
 
 class Failures:
     """failures: where several fit equally well, those that begin first come first, then those that are listed first.
-    keys: what a failure concerns; until_ns: to when something may follow from it."""
+    keys: what a failure concerns; until_ns: to when something may follow from it; times: from when to when it may,
+    where that is not all the time."""
 
     def __init__(
         self,
         failures: Iterable[Failure],
         keys: Callable[[Failure], Iterable[Key]],
         until_ns: Callable[[Failure], int] = lambda failure: failure.affected_to_ns,
+        times: Callable[[Failure], Sequence[tuple[int, int]]] = lambda _: (),
     ) -> None:
         ordered = sorted(failures, key=lambda failure: failure.start_ns)
         self._place = {failure: place for place, failure in enumerate(ordered)}
         self._times: KeyedStretches[Failure] = KeyedStretches()
         for failure in ordered:
+            spans = times(failure) or [(failure.start_ns, until_ns(failure))]
             for key in dict.fromkeys(keys(failure)):
-                self._times.add(key, failure.start_ns, until_ns(failure), failure)
+                for start_ns, end_ns in spans:
+                    self._times.add(key, start_ns, end_ns, failure)
 
     def longest(
         self,

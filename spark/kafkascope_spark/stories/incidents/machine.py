@@ -35,6 +35,7 @@ from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
+from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
@@ -218,10 +219,13 @@ class Incidents:
         left = [s for s in left if s.stall_id not in explained and not _may_be_by_choice(s)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
+        late = self._found("late polls", lambda: late_polls(left))
+        explained = {s.stall_id for failure in late for s in failure.stalls}
+        left = [s for s in left if s.stall_id not in explained]
         unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
-        others = [*of_brokers, *of_clients, *of_members, *unexplained, *errors, *lost]
+        others = [*of_brokers, *of_clients, *of_members, *late, *unexplained, *errors, *lost]
         died = self._found(
             "clients that died", lambda: died_clients(self._clients.values(), others, self._transactions)
         )

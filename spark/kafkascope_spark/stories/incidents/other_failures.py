@@ -1,6 +1,7 @@
 """Failures that no broker's state shows: group members that died or were slow, moves of leaders and coordinators,
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -52,12 +53,16 @@ def of_rebalances(stalls: Iterable[Stall], rebalances: Iterable[RebalanceRow]) -
 
 
 class _Rebalances:
-    """The rebalances of one group."""
+    """The rebalances of one group. One that has no end of its own was over when the next one began."""
 
     def __init__(self, rows: Iterable[RebalanceRow]) -> None:
         self._all: KeyedStretches[tuple[int, RebalanceRow]] = KeyedStretches()
-        for place, row in enumerate(rows):
-            self._all.add(("evicting", bool(row.lost)), _since_ns(row), row.end_ns or None, (place, row))
+        listed = list(rows)
+        starts = sorted(row.start_ns or 0 for row in listed)
+        for place, row in enumerate(listed):
+            following = bisect_right(starts, row.start_ns or 0)
+            end_ns = row.end_ns or (starts[following] if following < len(starts) else None)
+            self._all.add(("evicting", bool(row.lost)), _since_ns(row), end_ns, (place, row))
 
     def explaining(self, stall: Stall) -> RebalanceRow | None:
         """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.

@@ -2,11 +2,11 @@
 
 All its connections were silent at once, with nothing to wait for, and it went on afterwards. What shows that this was
 not by choice: a consumer that otherwise fetches again as soon as it has a response did not, and then went on on all
-connections at once; or a producer sent afterwards, at once, what it would have sent meanwhile. Whether its process was
-stopped, or only what keeps it busy (a handler, a source), packets do not show.
+connections at once; or a producer created no record meanwhile, and made and sent afterwards, at once, as many as it
+would have. Whether its process was stopped, or only what keeps it busy (a handler, a source), packets do not show.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
@@ -63,10 +63,17 @@ def _due(instance: Instance, at: AtMoment) -> Due | None:
             return Due("fetch", _answered_ns(at) + usual_ms * _MS, usual_ms)
     ended = [s for s in at.silences if s.ended_by == "data" and s.last_ns is not None]
     n_before, n_after = sum(s.n_sent_before for s in ended), sum(s.n_sent_after for s in ended)
-    if n_before < _LEAST_RECORDS or n_after < _CAUGHT_UP * n_before:
+    if n_before < _LEAST_RECORDS or n_after < _CAUGHT_UP * n_before or not _made_nothing(ended):
         return None
     usual_ns = max((s.last_ns or 0) - s.first_ns for s in ended) // n_before
     return Due("records", at.begin_ns + usual_ns, usual_ns // _MS, n_after)
+
+
+def _made_nothing(silences: Iterable[Silence]) -> bool:
+    """Whether no record was created in the silences: a client that collects records before it sends them (linger)
+    creates some."""
+    made = [s.n_made_meanwhile for s in silences if s.n_sent_before + s.n_sent_after > 0]
+    return None not in made and not any(made)
 
 
 def _fetches_again_ms(connection: Connection) -> int | None:

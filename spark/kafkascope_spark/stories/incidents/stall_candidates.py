@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import accumulate
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_spark.stories.incidents.client_failures import groups_of
+from kafkascope_spark.stories.incidents.client_failures import groups_of, pauses_of
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key, KeyedStretches, is_of_time
 from kafkascope_spark.stories.stalls.table import Stall
@@ -34,7 +34,7 @@ class KnownFailures:
 
     def __init__(self, failures: Iterable[Failure]) -> None:
         listed = list(failures)
-        self.by_key = Failures(listed, _keys)
+        self.by_key = Failures(listed, _keys, times=pauses_of)
         self._recoveries: KeyedStretches[tuple[int, Failure]] = KeyedStretches()
         self._sent_again: KeyedStretches[Failure] = KeyedStretches()
         self._own: KeyedStretches[Failure] = KeyedStretches()
@@ -178,9 +178,18 @@ class Candidates:
         """The failures that concern this and were over when the stall began, or shortly before; the first first."""
         since = self.stall.from_ns
         met = self.known.by_key.latest(key, since - FOLLOWS_NS, since)
-        return self.known.by_key.in_order(f for f in met if f.end_ns is not None and f.end_ns <= since)
+        return self.known.by_key.in_order(f for f in met if any(_is_over(end_ns, since) for end_ns in _ends(f)))
 
     def recovering(self, key: Key) -> tuple[int, Failure] | None:
         """When the last recovery began that was not over when the stall began, and its failure."""
         met = self.known.recovering(key, self.stall.from_ns)
         return next((each for each in met if each[1].start_ns <= self.begun_by_ns), None)
+
+
+def _ends(failure: Failure) -> list[int | None]:
+    return [end_ns for _, end_ns in pauses_of(failure)] or [failure.end_ns]
+
+
+def _is_over(end_ns: int | None, at_ns: int) -> bool:
+    """Whether it was over then, or shortly before."""
+    return end_ns is not None and at_ns - FOLLOWS_NS <= end_ns <= at_ns

@@ -122,7 +122,7 @@ def _wait(
     since_ns = latest.next_accepted_ns
     if since_ns is None:
         return
-    from_ns = max(since_ns, progress_ns)
+    from_ns = max(since_ns, progress_ns, (following and following.held_until_ns) or 0)
     to_ns = following.first_ns if following is not None else _end_of_group(members)
     void_ns = _without_members_ns(members, from_ns)
     if void_ns is not None and (to_ns is None or void_ns < to_ns):
@@ -142,7 +142,16 @@ def _wait(
         requests=tuple(requests),
         progress_ns=progress_ns,
         served=served,
+        unasked_ns=_unasked_ns(latest, following, from_ns) if following is not None and served else 0,
     )
+
+
+def _unasked_ns(latest: FetchRun, following: FetchRun, from_ns: int) -> int:
+    """How long of a wait from that time on the client had not asked for what came; not known where another member had
+    the partition before: it was to be handed over first."""
+    if following.asked_ns is None or following.client_instance_id != latest.client_instance_id:
+        return 0
+    return max(min(following.asked_ns, following.first_ns) - from_ns, 0)
 
 
 def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:

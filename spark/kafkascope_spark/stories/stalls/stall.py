@@ -21,8 +21,8 @@ _OF_RECORDS = frozenset({"produce", "consume"})
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
-    wait; served: False where the client gave up or ended at to_ns,
+    records, when some were last brought; unasked_ns: how long of it nobody asked for them; longest_ns: of several waits
+    that overlap, the longest one, None for a single wait; served: False where the client gave up or ended at to_ns,
     None where no file covers the time from then on."""
 
     from_ns: int
@@ -37,6 +37,7 @@ class Wait:
     served: bool | None = True
     n_late: int = 0
     n_failed: int = 0
+    unasked_ns: int = 0
 
     def lasted_ns(self, end_ns: int) -> int:
         """How long it was, or the longest of several. end_ns: end of the capture."""
@@ -190,7 +191,14 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         evidence=tuple(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
         n_records_late=sum(wait.n_late for wait in waits),
         n_records_failed=max((wait.n_failed for wait in waits), default=0),
+        is_unasked=_is_unasked(waits, limits.end_ns),
     )
+
+
+def _is_unasked(waits: Iterable[Wait], end_ns: int) -> bool:
+    """Whether for most of the waits nobody asked for what waited."""
+    sums = [(wait.unasked_ns, wait.lasted_ns(end_ns)) for wait in waits]
+    return 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
 
 
 def _waited_ms(subject: Subject, joined: JoinedWaits, end_ns: int) -> int:

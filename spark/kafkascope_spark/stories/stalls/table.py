@@ -62,6 +62,9 @@ class Stall(StoryRow):
         "so many",
     ]
 
+    is_unasked: bool = False
+    """Of consume, whether nobody asked for the records for most of the time."""
+
     @property
     def is_severe(self) -> bool:
         """Whether it was long, or did not end."""

@@ -640,3 +640,16 @@ def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeSta
     assert incident["sentence"].startswith(
         "10.0.0.21 lost its place in group orders-app (UNKNOWN_MEMBER_ID) from 00:05.000"
     )
+
+
+def test_pauses_of_a_client_soon_after_each_other_are_one_incident(stall: MakeStall, silent: MakeRow) -> None:
+    """What another member waits for between two of them is something else."""
+    pauses = [silent(21, at, at + 4) for at in (10, 20, 30)]
+    during, between = (stall("consume", 22, 1, at, at + 3, group_id="orders-app") for at in (20.5, 15.5))
+    incidents, kinds = tell([], [during, between], silent=[*pauses, silent(21, 70, 76)])
+    assert kinds == {"stall-consume-22-20.5": "client", "stall-consume-22-15.5": "unexplained"}
+    first, second = (incident for incident in incidents if incident["kind"] == "client")
+    assert (first["start_ns"], second["start_ns"]) == (10 * NS, 70 * NS)
+    times = [first[f"fault_{name}_ns"] / NS for name in ("start_after", "start", "end_after", "end")]
+    assert times == [10, 13, 33, 34]
+    assert "client-21 (10.0.0.21) was paused 3 times, for up to 4.00 s, from 00:10.000" in first["sentence"]

@@ -41,6 +41,7 @@ def silence() -> MakeSilence:
             "next_request_id": None if end is None else f"after-{end}",
             "n_sent_before": 0,
             "n_sent_after": 0,
+            "n_made_meanwhile": None,
         }
         return Silence(**values | more)
 
@@ -231,11 +232,14 @@ def test_a_producer_that_makes_up_for_a_silence_was_held_up(fetcher: MakeRow, si
     """It sent 5 records a second: in the 3 s before the silence 15, in the 0.75 s after it 18. One that goes on as
     before sends 4, and had nothing to send."""
 
-    def of(n_before: int, n_after: int) -> Connection:
-        silent = silence(10, 13, api_keys.PRODUCE, n_sent_before=n_before, n_sent_after=n_after)
+    def of(n_before: int, n_after: int, n_made: int | None = 0) -> Connection:
+        sent = {"n_sent_before": n_before, "n_sent_after": n_after, "n_made_meanwhile": n_made}
+        silent = silence(10, 13, api_keys.PRODUCE, **sent)
         return fetcher(silent, last_request_ns=50 * NS)
 
     assert result(of(15, 18)) == [(10.0, 13.0)]
     assert result(of(15, 4)) == []
     assert result(of(4, 8)) == []
     assert result(of(15, 18), fetcher()) == []
+    assert result(of(15, 18, 12)) == [], "it collects records for a while before it sends them"
+    assert result(of(15, 18, None)) == [], "an application gives the records their times"

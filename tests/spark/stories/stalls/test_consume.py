@@ -21,8 +21,9 @@ def member(name="ci-1", first=0, left=None, closed=True, fetched=None, joined=No
     )
 
 
-def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0)):
-    """answer: first offset of the last response, since when that was there, and when the response before that came."""
+def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0), asked=None, held=None):
+    """answer: first offset of the last response, since when that was there, and when the response before that came;
+    asked: when the first request was sent; held: until when the broker might wait for more records."""
     return FetchRun(
         topic="t",
         partition=0,
@@ -31,6 +32,8 @@ def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0))
         last_request_id=f"{who}-{last}",
         n=1,
         n_records=1,
+        asked_ns=None if asked is None else round(asked * S),
+        held_until_ns=None if held is None else round(held * S),
         first_ns=round(first * S),
         last_ns=round(last * S),
         first_offset=offsets[0],
@@ -58,6 +61,24 @@ def test_a_record_waits_from_its_acceptance_until_a_fetch_brings_it():
 
 def test_a_record_that_was_there_before_waits_from_the_last_progress():
     assert spans([run(0, 10, (0, 100), 3), run(15, 20, (100, 150))]) == [(10, 15)]
+
+
+def test_what_a_client_asked_for_is_no_wait():
+    """It let the broker collect records until 14 s, and until 17 s."""
+    assert spans([run(0, 10, (0, 100), 11), run(15, 20, (100, 150), held=14)]) == [(14, 15)]
+    assert spans([run(0, 10, (0, 100), 11), run(15, 20, (100, 150), held=17)]) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "who", "expected"),
+    [(14.9, "ci-1", 2.9), (10.5, "ci-1", 0), (None, "ci-1", 0), (14.9, "ci-2", 0), (15.5, "ci-1", 3)],
+)
+def test_a_wait_knows_for_how_long_nobody_asked(asked, who, expected):
+    """Records were there from 12 s on, and came at 15 s. Another member may have had to wait for the partition."""
+    (wait,) = waits_of(
+        [run(0, 10, (0, 100), 12), run(15, 20, (100, 150), asked=asked, who=who)], [member(), member(who)]
+    )
+    assert wait.unasked_ns == round(expected * S)
 
 
 def test_nothing_to_read_is_no_wait():

@@ -50,7 +50,9 @@ def read(name: str, span: tuple[int, int], offsets: tuple[int, int], waits_from:
     first, last = span
     since = None if waits_from is None else waits_from * S
     ids = f"{name}-{first}", f"{name}-{last}"
-    return of_client(name, FetchRun("t", 0, 1, *ids, 1, 1, first * S, last * S, *offsets, since, None, None, 0))
+    return of_client(
+        name, FetchRun("t", 0, 1, *ids, 1, 1, None, None, first * S, last * S, *offsets, since, None, None, 0)
+    )
 
 
 def test_each_topic_partition_that_a_client_wrote_has_its_stalls() -> None:

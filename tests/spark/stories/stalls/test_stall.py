@@ -117,6 +117,13 @@ def test_a_wait_that_ended_without_service_goes_on_until_the_next():
     assert waited_s(gave_up, wait(90, None)) == [4.0, 10.0]
 
 
+def test_records_are_unasked_where_nobody_asked_for_most_of_the_time():
+    unasked = lambda *waits: [row.is_unasked for row in stalls_of(SUBJECT, waits, {}, StallLimits(100 * S, S))]  # noqa: E731
+    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 16)) == [False]
+    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 15)) == [True]
+    assert unasked(wait(10, 14)) == [False]
+
+
 def test_what_is_asked_of_a_coordinator_is_one_wait():
     """JoinGroup and SyncGroup: the member has its place after both."""
     assert waited_s(wait(10, 12), wait(12, 14), subject=Subject("membership", "client ci-1")) == [4.0]

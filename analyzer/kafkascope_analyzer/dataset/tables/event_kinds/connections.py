@@ -177,6 +177,11 @@ class Silence(ClientEvent):
     next_request_id: Annotated[str | None, "the first request after"]
     n_sent_before: Annotated[int, "records that the client produced on it in as long a time before the silence"]
     n_sent_after: Annotated[int, "records that it produced on it in a quarter of that time after the silence"]
+    n_made_meanwhile: Annotated[
+        int | None,
+        "records that it produced on it and had created in the silence, on the capture's clock, by the middle of each "
+        "batch; null where the times in its batches are no create times",
+    ]
 
 
 @event_kind("lookup", "a DNS question and its answer; it belongs to no connection", key_kind="client", section=WHOLE)

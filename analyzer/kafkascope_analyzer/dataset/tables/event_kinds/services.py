@@ -66,6 +66,10 @@ class FetchRun(Event):
     last_request_id: Annotated[str, "the last request"]
     n: Count
     n_records: Annotated[int, "records that they brought"]
+    asked_ns: Annotated[int | None, "when the first request was sent; null where the capture does not have it"]
+    held_until_ns: Annotated[
+        int | None, "how long it let the broker wait for more records than one: min_bytes above 1; else null"
+    ]
     first_ns: Annotated[int, "the first response"]
     last_ns: Annotated[int, "the last response"]
     first_offset: Annotated[int, "the first record that they brought"]

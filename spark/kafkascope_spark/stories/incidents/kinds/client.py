@@ -1,6 +1,6 @@
 """Clients that were paused, or whose settings do not fit a listener."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
@@ -25,14 +25,31 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _paused_since(failure: Failure, times: Times) -> str:
-    several = len(failure.silences) > 1
-    n = sum(silence.n_connections for silence in failure.silences)
+    several = len(_n_connections(failure)) > 1
+    n = sum(_n_connections(failure).values())
     surest = min(failure.silences, key=lambda silence: (_SUREST.index(silence.owed), -silence.usual_ms))
     return (
-        f"Client{'s' if several else ''} {failure.subject} {'were' if several else 'was'} paused {times.of(failure)}: "
+        f"Client{'s' if several else ''} {failure.subject} {'were' if several else 'was'} paused "
+        f"{_how_often(failure)}{times.of(failure)}: "
         f"no request came on any of {'their' if several else 'its'} connections ({n}), although "
         f"{_what_was_due(surest)}, and the host's kernel acknowledged what brokers sent{_or(surest)}{_removed(failure)}"
     )
+
+
+def _n_connections(failure: Failure) -> dict[str, int]:
+    """By client, how many of its connections were silent, at the most."""
+    found: dict[str, int] = {}
+    for silence in failure.silences:
+        found[silence.client_instance_id] = max(found.get(silence.client_instance_id, 0), silence.n_connections)
+    return found
+
+
+def _how_often(failure: Failure) -> str:
+    """How often they were paused, where that was several times, and for how long at the longest."""
+    counts = Counter(silence.client_instance_id for silence in failure.silences)
+    n = max(counts.values())
+    lasted = max((silence.to_ns or silence.from_ns) - silence.from_ns for silence in failure.silences)
+    return "" if n == 1 else f"{n} times, for up to {duration(lasted)}, "
 
 
 _SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records")

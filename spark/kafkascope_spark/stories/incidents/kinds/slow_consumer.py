@@ -1,8 +1,9 @@
-"""A consumer that processed for longer between two polls than it may, left its group, and joined again.
+"""A consumer that processed for so long between two polls that records waited for it, or for longer than it may: then
+its library leaves the group, and joins again.
 
 Looks at members that left by themselves and joined again: Java clients give the reason in LeaveGroup, others do it
-several times. Could be confused with a paused process, which sends no heartbeats either and is evicted; proved by its
-heartbeats, and by its leaving.
+several times; and at records that waited because no Fetch was on the way for them. Could be confused with a paused
+process, which sends no heartbeats either and is evicted; proved by its heartbeats, and by its leaving.
 """
 
 from collections.abc import Iterable
@@ -10,12 +11,17 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import slow_polls
+from kafkascope_spark.stories.incidents.kinds.texts import fewer_at_once, slow_polls
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
+    if not failure.rebalances:
+        return (
+            f"{failure.subject} asked for records late {times.of(failure)}: for most of the time in which they waited "
+            "no Fetch was on the way for them, as where the application processes for long between two polls"
+        )
     groups = listed(sorted({row.group_id for row in failure.rebalances}))
     n = len(failure.rebalances)
     again = "and joined it again" if failure.end_ns is not None else "and did not join it again"
@@ -27,8 +33,12 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     own = [c for c in observed.clients if c.client_instance_id in failure.client_instance_ids]
+    libraries = {client.library for client in own}
+    if not failure.rebalances:
+        yield clients(fewer_at_once(libraries))
+        return
     allowed_ms = max((c.rebalance_timeout_ms for c in own if c.rebalance_timeout_ms is not None), default=None)
-    yield clients(slow_polls({client.library for client in own}, allowed_ms))
+    yield clients(slow_polls(libraries, allowed_ms))
     yield clients(
         f"{counted(len(failure.rebalances), 'departure')} began in the middle of its work: what it had fetched and not "
         "committed, the next owner of its partitions reads again."
@@ -41,7 +51,7 @@ SLOW_CONSUMER = Kind(
     plural="consumers too slow to poll",
     sentence=_sentence,
     advice=_advice,
-    known="members that left their group and joined again",
+    known="members that left their group and joined again, or times of Fetch requests",
     place="client",
     of_clients=True,
 )

@@ -144,6 +144,16 @@ def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
     return f"Let the application poll more often: {smaller}a larger {longer}; move slow work out of the poll loop."
 
 
+def fewer_at_once(libraries: Collection[str]) -> str:
+    """What to change where polls take long, though no longer than a member may take."""
+    fewer = setting("poll_records", libraries)
+    smaller = f"; a smaller {fewer} lets it poll more often" if fewer else ""
+    return (
+        "Look at what the application does with each batch of records (a slow call to another system, retries, a long "
+        f"garbage collection): more consumers, or work outside of the poll loop, shorten the wait{smaller}."
+    )
+
+
 def now(value_ms: int | None) -> str:
     """The value that a setting has, for a text; empty where it is not known."""
     return "" if value_ms is None else f" (now {value_ms})"

@@ -1,0 +1,36 @@
+"""Times of some requests, as requests come by batch for batch."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+_CONN_SHIFT = 40
+"""Requests of a connection are fewer than 2 to the power of this."""
+
+
+class TimesOfRequests:
+    """Keeps a time of each of the requests that are given by connection and number on it. Memory: two numbers for
+    each."""
+
+    def __init__(self, conn: Ints, number: Ints) -> None:
+        self._keys, self._place = np.unique(_key(conn, number), return_inverse=True)
+        self._times = np.zeros(len(self._keys), np.int64)
+
+    def take(self, conn: Ints, number: Ints, ts_ns: Ints) -> None:
+        """Requests: connection, number, time; a number below zero is none."""
+        if not len(self._keys):
+            return
+        keys = _key(conn, number)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        found = np.flatnonzero((self._keys[at] == keys) & (number >= 0))
+        self._times[at[found]] = ts_ns[found]
+
+    def times(self) -> pa.Array:
+        """The time of each; null where it did not come."""
+        times = self._times[self._place]
+        return pa.array(times, mask=times == 0)
+
+
+def _key(conn: Ints, number: Ints) -> Ints:
+    return np.asarray(conn << _CONN_SHIFT | np.maximum(number, 0))

@@ -1,0 +1,35 @@
+"""Consumers that asked for records late, from stalls written by hand. Times are seconds."""
+
+from .conftest import MakeRow, MakeStall
+from .test_machine import advised, tell
+
+GROUP = {"group_id": "orders-app"}
+
+
+def test_records_that_nobody_asked_for_waited_for_their_consumer(stall: MakeStall) -> None:
+    """Recorded of a Java consumer whose application takes 3.5 s for what each poll brings."""
+    late = [stall("consume", 21, 1, at, at + 3.4, is_unasked=True, **GROUP) for at in (18.2, 21.7, 25.2)]
+    late.append(stall("consume", 21, 1, 100, 103, is_unasked=True, **GROUP))
+    (first, second), kinds = tell([], late)
+    assert set(kinds.values()) == {"slow_consumer"}
+    assert (first["place"], first["clients"], first["n_stalls"], second["n_stalls"]) == ("client", ["ci-21"], 3, 1)
+    assert (first["severity"], first["hosts"]) == ("warning", ["10.0.0.21"])
+    assert "client-21 (10.0.0.21) asked for records late" in first["sentence"]
+    assert "what the application does with each batch" in advised(first)
+
+
+def test_records_that_were_asked_for_are_not_late_for_their_consumer(stall: MakeStall) -> None:
+    _, kinds = tell([], [stall("consume", 21, 1, 18.2, 21.7, **GROUP)])
+    assert set(kinds.values()) == {"unexplained"}
+
+
+def test_what_explains_more_comes_first(stall: MakeStall, rebalance: MakeRow) -> None:
+    late = stall("consume", 21, 2, 10, 17, is_unasked=True, **GROUP)
+    assert set(tell([], [late], [], [rebalance(9, 16)])[1].values()) == {"member"}
+
+
+def test_a_rebalance_without_an_end_is_over_when_the_next_one_begins(stall: MakeStall, rebalance: MakeRow) -> None:
+    """Recorded when a group forms: two more members join before the first generation is complete."""
+    late = stall("consume", 21, 1, 18, 21, is_unasked=True, **GROUP)
+    assert set(tell([], [late], [], [rebalance(5.6, None), rebalance(6, 6.1)])[1].values()) == {"slow_consumer"}
+    assert set(tell([], [late], [], [rebalance(5.6, 5.9), rebalance(6, None)])[1].values()) == {"member"}
