@@ -41,6 +41,7 @@ INCIDENT_KINDS = (
     "client",
     "slow_consumer",
     "client_died",
+    "session_ended",
     "lost_records",
     "unexplained",
 )

@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.controllers import give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.died_clients import died_clients
+from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
@@ -211,6 +212,7 @@ class Incidents:
         )
         errors = self._failures_of_errors(by_themselves)
         lost = self._found("lost records", lambda: lost_records(by_themselves))
+        of_clients += self._found("SASL sessions", lambda: ended_sasl_sessions(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
         of_groups = [stall for stall in left if stall.group_id]

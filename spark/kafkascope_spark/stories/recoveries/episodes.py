@@ -200,6 +200,7 @@ class Episodes:
             client_id=instance.client_id,
             client_ip=instance.client_ip,
             closed_ns=first.closed_ns,
+            session_ms=first.session_ms,
             last_error_ns=episode.last_error_ns,
             leader_reports=tuple(episode.leader_reports.values()),
             cause_id=None,

@@ -15,7 +15,7 @@ class EpisodeStep(NamedTuple):
     retry_key: what the request believes in (its node; its member id and generation), which shows a retry that changed
     nothing. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
     api_name: of the request. closed_ns: when the server closed the connection on which the request was sent, where that
-    was why it had no response.
+    was why it had no response. session_ms: how long its SASL session lasted, where that was over then.
     """
 
     name: str
@@ -30,6 +30,7 @@ class EpisodeStep(NamedTuple):
     is_reported: bool = True
     api_name: str | None = None
     closed_ns: int | None = None
+    session_ms: int | None = None
 
 
 class Entry(NamedTuple):

@@ -356,7 +356,7 @@ class Recoveries:
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         step = EpisodeStep("error", at, connection.conn_id, connection.node_id, None, None, error, since_ns=since)
-        step = step._replace(closed_ns=closed_ns)
+        step = step._replace(closed_ns=closed_ns, session_ms=_ended_session_ms(connection, closed_ns, request))
         if request is not None:
             step = step._replace(request_id=request.request_id, api_name=request.api_name)
         if connection.first_request_ns is not None:
@@ -412,3 +412,11 @@ class Recoveries:
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
         return connection.node_id if connection else None
+
+
+def _ended_session_ms(connection: Connection, closed_ns: int | None, request: Request | None) -> int | None:
+    """How long the SASL session of a connection lasts that the server closed on a request after its end (KIP-368)."""
+    lifetime_ms = connection.session_lifetime_ms
+    if not lifetime_ms or closed_ns is None or request is None:
+        return None
+    return lifetime_ms if closed_ns - connection.begin_ns >= lifetime_ms * 1_000_000 else None

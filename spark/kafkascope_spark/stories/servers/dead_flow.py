@@ -2,12 +2,16 @@
 acknowledged any more, however often it was sent. Something between them has forgotten the connection, as firewalls,
 load balancers and NAT do with connections that were idle for long."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
+from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.stories.servers.moments import first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host
+from kafkascope_spark.stories.servers.silent import ACKNOWLEDGED
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host, times_of
 
 _LEAST_TRIES = 3
 """So often each segment was sent again, and none arrived."""
@@ -25,6 +29,30 @@ def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list
         for loss in found
         if not explained[loss.host].overlap(loss.first_ns, loss.last_ns) and _others_work(server, loss)
     ]
+
+
+def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[Stretch]:
+    """The stretches in which the server was silent, those as dead connections in which only one that had been idle got
+    no acknowledgment, never got one, and the next connection of the host was accepted. silent: of all hosts."""
+    stretches = list(silent)
+    others = times_of(stretches)
+    for each in stretches:
+        until_ns = FOREVER if each.end is None else each.end.ts_ns
+        is_alone = all(other is each for other in others.meeting(each.begin.ts_ns, until_ns))
+        yield replace(each, state="flow_dead") if is_alone and _is_forgotten(server, each) else each
+
+
+def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:
+    """Whether the only connection that waited had been idle for as long as middleboxes remember one, and was given up
+    before another was accepted."""
+    if stretch.n_waiting != 1 or not stretch.resumed or stretch.end is None:
+        return False
+    heard = server.runs("host", "packet", stretch.host).gap_from(stretch.begin.ts_ns).before
+    if heard is None or stretch.begin.ts_ns - heard.ts_ns < IDLE_LEAST_MS * 1_000_000:
+        return False
+    end_ns = stretch.end.ts_ns
+    waits = [w for w in server.waits_of(stretch.host) if stretch.begin.ts_ns <= w.asked.ts_ns < end_ns]
+    return bool(waits) and not any(wait.ended_by in ACKNOWLEDGED for wait in waits)
 
 
 def _others_work(server: ServerRecord, loss: PacketLoss) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
+from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
@@ -33,7 +33,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     down = down_stretches(server)
     absent = host_silent_stretches(server)
     mtu = mtu_stretches(server)
-    silent = list(without_mtu(silent_stretches(server, down), mtu))
+    silent = list(with_forgotten(server, without_mtu(silent_stretches(server, down), mtu)))
     frozen = frozen_stretches(server, down + silent)
     lossy = lossy_stretches(server, down + silent + frozen + absent + mtu)
     bad = down + absent + mtu + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen

@@ -9,7 +9,7 @@ from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patienc
 
 _SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
-_ACKNOWLEDGED = frozenset({"ack", "data"})
+ACKNOWLEDGED = frozenset({"ack", "data"})
 """Values of `ended_by` of waits in which the acknowledgment came."""
 _LEAST_NS = SECOND_NS
 _AT_ONCE_NS = 500_000_000
@@ -94,7 +94,7 @@ def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> 
     waits was for, or new payload at once; the moment itself where nothing shows it. An attempt to connect says that
     the host is there, and not that anything reaches it."""
     host = waits[0].host
-    found = [wait.until for wait in waits if wait.until is not None and wait.ended_by in _ACKNOWLEDGED]
+    found = [wait.until for wait in waits if wait.until is not None and wait.ended_by in ACKNOWLEDGED]
     sent = [wait.asked.ts_ns for wait in server.waits_of(host) if wait.layer == "delivery"]
     payload = server.runs("host", "payload", host).after(since.ts_ns)
     while payload is not None and any(0 <= asked - payload.ts_ns < SECOND_NS for asked in sent):

@@ -67,6 +67,16 @@ TOLD = {
         ("10.0.1.5 spoke TLS to 10.0.0.11:9092, which takes none",),
         ("PLAINTEXT",),
     ),
+    "forgotten_flow": (
+        ("dead_flow", "node 1 (10.0.0.11:9092)", "error"),
+        ("1 connection between 10.0.1.20 and node 1 (10.0.0.11:9092) was dead", "or the next one at once"),
+        ("load balancer that forgets", "connections.max.idle.ms"),
+    ),
+    "version_not_taken": (
+        ("lost_records", "sarama (10.0.1.5)", "error"),
+        ("50 records of orders-0", "it closed 50 connections like that, each right after a request"),
+        ("Kafka 4.0 removed old ones", "socket.request.max.bytes"),
+    ),
     "no_common_assignor": (
         ("group_refused", "workers", "error"),
         ("node-app (10.0.1.6) got INCONSISTENT_GROUP_PROTOCOL",),
@@ -122,3 +132,12 @@ def test_what_one_side_does_wrong_is_an_error_though_nothing_is_refused(dataset_
     assert finding["rule"] == rule
     assert said in finding["sentence"]
     assert advised in finding["advice"]
+
+
+def test_sessions_that_were_not_renewed_are_one_incident_beside_what_was_lost_with_the_last(dataset_of):
+    rows = pq.read_table(dataset_of("session_not_renewed") / "stories" / "incidents").to_pylist()
+    kinds = {row["kind"]: row for row in rows}
+    assert sorted(kinds) == ["lost_records", "session_ended"]
+    ended = kinds["session_ended"]
+    assert (ended["subject"], ended["severity"], ended["n_stalls"]) == ("old-lib (10.0.1.20)", "warning", 3)
+    assert "did not authenticate again within the 1 min 0 s that a SASL session lasts" in ended["sentence"]

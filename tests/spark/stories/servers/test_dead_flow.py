@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerWait
-from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches
+from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
 from kafkascope_spark.stories.servers.record import ServerRecord
@@ -43,6 +43,43 @@ def test_segments_that_arrive_when_they_are_sent_again_are_lost_and_no_dead_conn
 def test_other_states_explain_more() -> None:
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1)
     assert not dead_flow_stretches(record(LOSS, others=(1, 30)), [silent])
+
+
+def waited(ended_by: str, idle_since: int = 20) -> ServerRecord:
+    """Something that was sent at 100 s on a connection, and again until 125 s; packets of the server came until
+    idle_since, and again from 130 s on. ended_by: what ended the wait at 130 s."""
+    server = ServerRecord((0, 200 * S))
+    server.take(1, "c1", LifeSign("10.0.0.21", "host", "packet", 1 * S, 1, idle_since * S, 2))
+    asked = (100 * S, 100, 125 * S, 107, 100 * S)
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *asked, 130 * S, 108, ended_by))
+    server.take(108, "c2", LifeSign("10.0.0.21", "host", "packet", 130 * S, 108, 160 * S, 120))
+    return server
+
+
+SILENT = Stretch("10.0.0.21", "silent", Moment(100 * S, 100), Moment(130 * S, 108), True, 1)
+
+
+def test_an_idle_connection_that_is_never_acknowledged_again_was_forgotten_where_the_next_one_works() -> None:
+    assert [each.state for each in with_forgotten(waited("close"), [SILENT])] == ["flow_dead"]
+
+
+@pytest.mark.parametrize(
+    ("server", "others"),
+    [
+        (waited("ack"), ()),
+        (waited("close", idle_since=99), ()),
+        (waited("close"), (replace(SILENT, host="10.0.0.22"),)),
+    ],
+    ids=["it is acknowledged at last", "it was not idle", "the server is silent to another host"],
+)
+def test_a_silence_that_is_not_of_one_idle_connection_alone_is_one(
+    server: ServerRecord, others: tuple[Stretch, ...]
+) -> None:
+    assert {each.state for each in with_forgotten(server, [SILENT, *others])} == {"silent"}
+
+
+def test_a_host_that_also_tried_another_connection_met_a_silent_server() -> None:
+    assert [each.state for each in with_forgotten(waited("close"), [replace(SILENT, n_waiting=2)])] == ["silent"]
 
 
 LONG = replace(LOSS, n_lost=9, n_segments=2, least_bytes=1_448, most_bytes=1_448, arrived_bytes=512)

@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings.conditions import NOT_NULL, above
 from kafkascope_spark.stories.findings.read import Where
-from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration
 
@@ -66,4 +66,5 @@ RULE = Rule(
     advice="Upgrade the client to one that re-authenticates (KIP-368), or raise connections.max.reauth.ms.",
     sources=("KIP-368", "SaslServerAuthenticator.ReauthInfo"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"session_ended"})),
 )

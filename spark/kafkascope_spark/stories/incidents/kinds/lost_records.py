@@ -4,12 +4,15 @@ did not send again."""
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
-from kafkascope_spark.stories.incidents.actions import Action, clients
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.settings import settings
 
+_OFTEN, _AT_ONCE_NS = 3, 1_000_000_000
+"""A server that closes so many connections so soon after a request does not take that request."""
 _IDLE_MS = 10_000
 """A connection that the server closed after so much idle time was closed for that, and not because it was busy."""
 
@@ -23,10 +26,18 @@ def _sentence(failure: Failure, times: Times) -> str:
     if closed_ns >= sent_ns:
         how = f"closed at {times.at(closed_ns)}, before it answered"
     what = f"{counted(n, 'record')} of {listed(sorted({row.resource for row in lost}))}"
+    often = len(_closed_at_once(failure))
+    each = f"; it closed {often} connections like that, each right after a request" if often >= _OFTEN else ""
     return (
         f"{failure.subject} lost at least {what} at {times.with_time_of_day(sent_ns)}: the request went into a "
-        f"connection that {_server(failure)} {how}; no response came, and nothing was sent again"
+        f"connection that {_server(failure)} {how}; no response came, and nothing was sent again{each}"
     )
+
+
+def _closed_at_once(failure: Failure) -> list[ClientRecovery]:
+    """The connections that the server closed as soon as a request came, before it answered."""
+    closed = (row for row in failure.recoveries if row.resource_kind == "connection" and row.closed_ns is not None)
+    return [row for row in closed if 0 <= (row.closed_ns or 0) - (row.failing_ns or row.start_ns) <= _AT_ONCE_NS]
 
 
 def _server(failure: Failure) -> str:
@@ -48,6 +59,13 @@ def _idle_ms(failure: Failure) -> int | None:
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     topics = listed(sorted({row.resource for row in failure.recoveries if row.resource_kind == "partition"}))
     yield clients(f"Find out from {failure.subject} which records for {topics} it wrote then, and write them again.")
+    if len(_closed_at_once(failure)) >= _OFTEN:
+        yield clients(
+            "The broker closes the connection when the request comes: it does not take this version of it (Kafka 4.0 "
+            "removed old ones: upgrade the library, or remove a fixed version of brokers from its settings), it is "
+            "larger than socket.request.max.bytes, or it is malformed."
+        )
+        yield brokers(f"The log of {_server(failure)} says at that time why it closes such connections.")
     idle_ms = _idle_ms(failure)
     if idle_ms is not None and idle_ms >= _IDLE_MS:
         sooner = settings(("max_idle",), observed.libraries)
