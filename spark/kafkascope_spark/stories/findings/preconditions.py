@@ -3,8 +3,9 @@ common what a finding needs (`Detector.candidates`).
 
 They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
 tables such as requests these are short columns. Rows stay in memory only of reads that candidates ask about, and only
-where all of their detector's reads have rows; of groups stay their aggregates. Preconditions save the planning and
-running of detectors that cannot find anything; without them the findings are the same.
+where all of their detector's reads have rows; of groups stay their aggregates, unless there are more than
+MOST_GROUPS: then the detector runs. Preconditions save the planning and running of detectors that cannot find anything;
+without them the findings are the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.stories.findings.read import (
+    MOST_GROUPS,
     Events,
     GroupedRows,
     Groups,
@@ -39,9 +41,15 @@ class Collector(Protocol):
     def table(self) -> pa.Table:
         """What stays of all rows."""
 
+    @property
+    def are_too_many(self) -> bool:
+        """Whether nothing stays because it would be too much."""
+
 
 class KeptRows:
     """Some columns of the rows that a read selects."""
+
+    are_too_many = False
 
     def __init__(self, source: Source, columns: Sequence[str]) -> None:
         self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
@@ -57,23 +65,25 @@ class KeptRows:
 
 
 class Preconditions:
-    """Evaluates the preconditions of detectors on one dataset."""
+    """Evaluates the preconditions of detectors on one dataset. most_groups: groups of a read that are kept."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
+    def __init__(self, dataset: Dataset, most_groups: int = MOST_GROUPS) -> None:
+        self._dataset, self._most_groups = dataset, most_groups
         self._present: dict[Read, bool] = {}
         """Whether a read has rows, as far as that was asked."""
         self._tables: dict[Read, pa.Table] = {}
         """What stays of the rows of a read, as far as that was asked."""
+        self._unknown = set[Read]()
+        """Reads with too many groups to keep: they may have what a detector needs."""
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         """Of each detector, whether all of its reads have rows, and its candidates too."""
         reads = list(dict.fromkeys(read for detector in detectors for read in detector.reads.values()))
         # Most events are of other kinds than the one that is read: its groups are made in the first pass over them.
         first = [read for read in reads if isinstance(read, Groups) and isinstance(read.source, Events)]
-        self._ask([read for read in reads if isinstance(read, Where)], _grouped(first))
+        self._ask([read for read in reads if isinstance(read, Where)], self._grouped(first))
         later = [read for read in self._of_possible(detectors) if read not in self._present]
-        self._ask([], _grouped(read for read in later if isinstance(read, Groups)))
+        self._ask([], self._grouped(read for read in later if isinstance(read, Groups)))
         self._ask([], self._kept(detectors))
         return [self._is_possible(detector) and self._has_candidates(detector) for detector in detectors]
 
@@ -98,10 +108,16 @@ class Preconditions:
 
     def _has_candidates(self, detector: Detector) -> bool:
         """Whether the reads of a detector, which all have rows, have in common what it needs."""
-        if detector.candidates is None:
+        if detector.candidates is None or any(
+            detector.reads[each] in self._unknown for each in detector.candidates.columns
+        ):
             return True
         tables = {name: self._tables[detector.reads[name]] for name in detector.candidates.columns}
         return detector.candidates.exist(tables)
+
+    def _grouped(self, reads: Iterable[Read]) -> dict[Read, Collector]:
+        """What makes the groups of reads."""
+        return {read: GroupedRows(read, self._most_groups) for read in reads if isinstance(read, Groups)}
 
     def _ask(self, tested: Iterable[Read], collected: Mapping[Read, Collector]) -> None:
         """Finds whether the tested reads have rows, and what stays of those of the collected ones: one pass over each
@@ -110,7 +126,9 @@ class Preconditions:
             self._pass(list(of_source), collected)
         for read, collector in collected.items():
             self._tables[read] = collector.table()
-            self._present[read] = self._tables[read].num_rows > 0
+            self._present[read] = collector.are_too_many or self._tables[read].num_rows > 0
+            if collector.are_too_many:
+                self._unknown.add(read)
 
     def _pass(self, reads: Sequence[Read], collected: Mapping[Read, Collector]) -> None:
         """One pass over the table of these reads, which ends where nothing is left to find."""
@@ -151,10 +169,6 @@ def columns_of(reads: Sequence[Read], collected: Mapping[Read, Collector]) -> li
 def _place(read: Read) -> tuple[bool, str]:
     """By which reads of one source are together."""
     return isinstance(read.source, Events), name_of(read.source)
-
-
-def _grouped(reads: Iterable[Read]) -> dict[Read, Collector]:
-    return {read: GroupedRows(read) for read in reads if isinstance(read, Groups)}
 
 
 def _selected(read: Read, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -127,26 +127,46 @@ class Groups:
 Read = Where | Groups
 
 
-class GroupedRows:
-    """The groups of a read, from the rows that it selects, batch by batch."""
+MOST_GROUPS = 1 << 20
+"""Groups of a read that are kept: some 300 MB of two texts and six numbers. Of more Spark finds out, which has
+a disk."""
 
-    def __init__(self, read: Groups) -> None:
-        self._read = read
+
+class GroupedRows:
+    """The groups of a read, from the rows that it selects, batch by batch. most: groups that are kept; where there are
+    more, `are_too_many`, and none are."""
+
+    def __init__(self, read: Groups, most: int = MOST_GROUPS) -> None:
+        self._read, self._most = read, most
         self._aggregates = _aggregates(read.having)
         self._parts: list[pa.Table] = []
+        self._n_rows = 0
+        self.are_too_many = False
 
     def take(self, rows: Rows) -> None:
         """Take rows that the read selects."""
+        if self.are_too_many:
+            return
         self._parts.append(groups_of(rows, self._read.per, self._aggregates))
+        self._n_rows += self._parts[-1].num_rows
+        if self._n_rows > 2 * self._most:
+            self._parts = [self._combined()]
+            self._n_rows = self._parts[0].num_rows
+            self.are_too_many = self._n_rows > self._most
+            self._parts = [] if self.are_too_many else self._parts
 
     def table(self) -> pa.Table:
         """The groups that satisfy the read: the columns of `per` (and of aggregates)."""
         if not self._parts:
             return groups_of(rows_of_none(self._read.source), self._read.per, self._aggregates).slice(0, 0)
+        groups = self._combined()
+        return groups if self._read.having is None else groups.filter(self._read.having.value(groups))
+
+    def _combined(self) -> pa.Table:
+        """The groups of all rows so far."""
         names = [str(each) for each in self._read.per]
         combined = [(str(each), "sum" if each.function == "count_all" else each.function) for each in self._aggregates]
-        groups = _grouped(pa.concat_tables(self._parts), names, combined)
-        return groups if self._read.having is None else groups.filter(self._read.having.value(groups))
+        return _grouped(pa.concat_tables(self._parts), names, combined)
 
 
 def groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence[Aggregate]) -> pa.Table:

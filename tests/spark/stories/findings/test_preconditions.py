@@ -37,7 +37,16 @@ from kafkascope_spark.stories.findings.conditions import (
     total,
 )
 from kafkascope_spark.stories.findings.preconditions import Preconditions
-from kafkascope_spark.stories.findings.read import Events, Groups, Read, Source, Where, name_of, source_columns
+from kafkascope_spark.stories.findings.read import (
+    Events,
+    GroupedRows,
+    Groups,
+    Read,
+    Source,
+    Where,
+    name_of,
+    source_columns,
+)
 from kafkascope_spark.stories.findings.registry import RULES
 from kafkascope_spark.stories.findings.rule import Detector, fact
 from kafkascope_spark.stories.findings.shared_queries import MESSAGES, SHARED_QUERIES, USAGE
@@ -162,6 +171,22 @@ def test_the_reads_of_a_detector_need_candidates_in_common(dataset: Dataset, lea
     candidates = Candidates({"rows_0": ("conn_id", "record_bytes"), "rows_1": ("conn_id",)}, exist)
     needed = replace(detector(Where(REQUESTS, record_bytes=below(500)), Where(USAGE)), candidates=candidates)
     assert Preconditions(dataset).satisfied([needed]) == [there]
+
+
+@pytest.mark.parametrize(("most", "there"), [(2, False), (0, True)])
+@pytest.mark.parametrize("source", [REQUESTS, USAGE])
+def test_of_too_many_groups_spark_finds_whether_they_have_what_is_needed(
+    dataset: Dataset, source: Source, most: int, there: bool
+) -> None:
+    groups = Groups(Where(source), per=("conn_id",), having=count() >= 1)
+    needed = replace(detector(groups), candidates=Candidates({"rows_0": ("conn_id",)}, lambda _: False))
+    lacking = replace(needed, reads={**needed.reads, "rows_1": Where(ERRORS, topic=NOT_NULL)})
+    assert Preconditions(dataset, most).satisfied([needed, lacking]) == [there, False]
+    many = GroupedRows(groups, most)
+    for _ in range(4):  # as many groups as before
+        many.take(pa.RecordBatch.from_pydict({"conn_id": ["c1", "c2"]}))
+    assert many.are_too_many == there
+    assert many.table().num_rows == (0 if there else 2)
 
 
 @pytest.mark.parametrize("source", [REQUESTS, USAGE])
