@@ -46,7 +46,8 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
             writer.begin_cluster(cluster)
             dataset = run.dataset.of_cluster(cluster) if run.has_several_clusters else run.dataset
             leadership_of = partial(Leadership.of, dataset)
-            incidents = Incidents(run.capture_ns[0], writer.failed_parts, leadership_of, Packets(dataset))
+            packets = Packets(dataset)
+            incidents = Incidents(run.capture_ns[0], writer.failed_parts, leadership_of, packets, run.stall_ms)
             for found in rows:
                 incidents.take(found)
             restarts = Restarts(dataset)

@@ -1,5 +1,5 @@
 """Which of the servers that failed are controllers, and no brokers: brokers have connections to them whose requests are
-those to a controller, and no client has any."""
+those to a controller, on each of its ports, and no client has any."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -17,6 +17,6 @@ def give_controllers(
     of_brokers = [failure for failure in failures if failure.is_of_broker and failure.kind.cuts_clients]
     roles = roles_of({server for failure in of_brokers for server in failure.servers})
     for failure in of_brokers:
-        found = frozenset(role for server in failure.servers for role in roles.get(server, ()))
-        if "controller" in found and found <= _OF_CONTROLLERS:
+        mine = [roles.get(server, frozenset()) for server in failure.servers]
+        if mine and all("controller" in of_server and of_server <= _OF_CONTROLLERS for of_server in mine):
             failure.kind = CONTROLLER_DOWN

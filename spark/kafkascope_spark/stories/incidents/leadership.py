@@ -61,6 +61,18 @@ class Leadership:
                     found[fact.node_id].append((topic_partition, fact, until_ns))
         return found
 
+    @property
+    def nodes(self) -> frozenset[int]:
+        """All nodes that led something."""
+        return frozenset(fact.node_id for facts in self._leaders.values() for fact in facts if fact.node_id is not None)
+
+    def led_since(self, topic_partition: str, at_ns: int, nodes: Collection[int]) -> int | None:
+        """Since when one of some nodes led it: from a time on, or the first that was reported later; None for never."""
+        facts = self._leaders.get(topic_partition, ())
+        first = max(bisect_right(facts, at_ns, key=lambda f: f.since_ns) - 1, 0)
+        since = (fact.since_ns for fact in facts[first:] if fact.node_id in nodes)
+        return next((max(since_ns, at_ns) for since_ns in since), None)
+
     def led_by(self, node_id: int, at_ns: int) -> dict[str, int | None]:
         """The topic-partitions that a node led at a time, each with its leader epoch, where that is known."""
         led = self._led.get(node_id, ())

@@ -9,6 +9,7 @@ from typing import TypeVar, assert_never
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.advertised_listeners import join_listeners
@@ -33,6 +34,7 @@ from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_se
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
+from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
 from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
@@ -90,7 +92,7 @@ INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
 class Incidents:
     """Takes what failed or stalled, and gives what failed. start_ns: start of the capture; failed_parts: takes the
     detectors and incidents that fail, which the others outlast; leadership_of: who led some topic-partitions when;
-    packets: of the requests."""
+    packets: of the requests; stall_ms: from which length on a wait is a stall."""
 
     def __init__(
         self,
@@ -98,10 +100,12 @@ class Incidents:
         failed_parts: FailedParts | None = None,
         leadership_of: Callable[[Collection[str]], Leadership] = lambda _: Leadership(),
         packets: Packets = NO_PACKETS,
+        stall_ms: int = DEFAULT_STALL_MS,
     ) -> None:
         self._start_ns = start_ns
         self._leadership_of = leadership_of
         self._packets = packets
+        self._stall_ms = stall_ms
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._is_complete = True
         """Whether no detector has failed: only then is a stall that none explains unexplained."""
@@ -163,6 +167,7 @@ class Incidents:
 
     def finish(self) -> Iterator[StoryRow]:
         """Broker states, stalls, incidents, and what belongs to these."""
+        self._do("hidden leaders", self._leave_hidden_out)
         incidents = self._with_rows(self._failures())
         incident_of = {s.stall_id: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
         yield from self._states
@@ -172,6 +177,9 @@ class Incidents:
                 yield stall
         yield from self._with_incidents({failure: row.incident_id for failure, row in incidents.items()})
         yield from incidents.values()
+
+    def _leave_hidden_out(self) -> None:
+        self._stalls = list(without_hidden(self._stalls, self._states, self._leadership_of, self._stall_ms))
 
     def _with_rows(self, failures: list[Failure]) -> dict[Failure, IncidentRow]:
         """The row of each failure, of those of which it can be made."""

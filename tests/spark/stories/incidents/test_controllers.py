@@ -1,6 +1,7 @@
 """Controllers that are no brokers, by the roles of the connections to them; made by hand."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -10,34 +11,43 @@ from kafkascope_spark.stories.incidents.sentences import sentence_of
 
 from .conftest import MakeState
 
-SERVER = "10.0.0.2:9092"
+SERVER, OTHER_PORT = "10.0.0.2:9092", "10.0.0.2:9093"
+CONTROLLER, BROKER = "controller_down", "broker_down"
 
 
 @pytest.mark.parametrize(
-    ("roles", "kind"),
+    ("roles", "of_other_port", "kind"),
     [
-        ({"controller"}, "controller_down"),
-        ({"controller", "inter_broker"}, "controller_down"),
-        ({"inter_broker"}, "broker_down"),
-        ({"controller", "partition_leader"}, "broker_down"),
-        (set(), "broker_down"),
+        ({"controller"}, None, CONTROLLER),
+        ({"controller", "inter_broker"}, None, CONTROLLER),
+        ({"controller", "inter_broker"}, {"controller"}, CONTROLLER),
+        ({"controller"}, {"inter_broker"}, BROKER),
+        ({"inter_broker"}, None, BROKER),
+        ({"controller", "partition_leader"}, None, BROKER),
+        (set(), None, BROKER),
     ],
 )
-def test_a_server_that_only_brokers_ask_as_a_controller_is_one(state: MakeState, roles: set[str], kind: str) -> None:
-    """A broker that is a controller too serves clients; one that nobody uses in the capture has followers."""
+def test_a_server_that_only_brokers_ask_as_a_controller_is_one(
+    state: MakeState, roles: set[str], of_other_port: set[str] | None, kind: str
+) -> None:
+    """A broker that is a controller too serves clients at another port, whether these are captured or not; one that
+    nobody uses in the capture has followers."""
     rows = []
     for host in (21, 22):
         rows += [state(2, host, "serving", 0, 5, "broker"), state(2, host, "down", 5, 20, "broker")]
+        if of_other_port is not None:
+            rows += [replace(row, server_port=9093) for row in rows[-2:]]
     failures = broker_failures(rows)
+    known = {SERVER: frozenset(roles)} | ({} if of_other_port is None else {OTHER_PORT: frozenset(of_other_port)})
 
     def roles_of(servers: Collection[str]) -> dict[str, frozenset[str]]:
-        assert list(servers) == [SERVER]
-        return {SERVER: frozenset(roles)}
+        assert set(servers) <= known.keys()
+        return known
 
     give_controllers(failures, roles_of)
     (failure,) = failures
     assert failure.kind.name == kind
-    if kind == "controller_down":
+    if kind == CONTROLLER:
         sentence = sentence_of(failure, failure.end_ns, 0)
         assert sentence.startswith("Controller 2 (10.0.0.2:9092) was unavailable from 00:05.000 (")
         assert "its connections ended together" in sentence

@@ -1,0 +1,30 @@
+"""What brokers served that the capture does not show, as where it was taken at one broker: once a topic-partition has a
+leader with which no client of the capture talked, nobody knows who was served there."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+
+from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.table import Stall
+
+
+def without_hidden(
+    stalls: Iterable[Stall],
+    states: Iterable[BrokerState],
+    leadership_of: Callable[[Collection[str]], Leadership],
+    stall_ms: int,
+) -> Iterator[Stall]:
+    """The stalls as far as the capture shows them: one ends where a hidden leader is first named, and nobody knows
+    whether it was served then. Without those of which less than stall_ms is left."""
+    known = list(stalls)
+    shown = {row.node_id for row in states if row.host_kind == "client"}
+    has_leaders = bool(shown - {None}) and any(stall.topic is not None for stall in known)
+    leadership = leadership_of(()) if has_leaders else Leadership()
+    hidden = leadership.nodes - shown if None not in shown else frozenset()
+    for stall in known:
+        until_ns = leadership.led_since(f"{stall.topic}-{stall.partition}", stall.from_ns, hidden) if hidden else None
+        if until_ns is None or (stall.to_ns is not None and stall.to_ns <= until_ns):
+            yield stall
+        elif (left_ms := (until_ns - stall.from_ns) // 1_000_000) >= stall_ms:
+            yield replace(stall, to_ns=until_ns, served=None, waited_ms=min(left_ms, stall.waited_ms))
