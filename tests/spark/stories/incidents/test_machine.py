@@ -547,6 +547,21 @@ def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None
     assert [i["end_ns"] for i in incidents] == [int(20.3 * NS), 41 * NS, None]
 
 
+@pytest.mark.parametrize(
+    ("owed", "said", "also"),
+    [
+        ("heartbeat", "although heartbeats were due every 3.00 s", ""),
+        ("fetch", "its process stood still, or its application polled late", "between two polls"),
+        ("records", "its process stood still, or whatever it gets its records from did", "where it gets its records"),
+    ],
+)
+def test_an_incident_of_a_paused_client_says_how_sure_that_is(silent: MakeRow, owed: str, said: str, also: str) -> None:
+    (incident,), _ = tell(silent=[silent(21, 10, 13, owed=owed, n_sent=12)])
+    assert said in incident["sentence"]
+    assert ("If the process ran" in advised(incident)) is bool(also)
+    assert also in advised(incident)
+
+
 def test_what_a_silent_client_did_not_cause_is_not_its(
     silent_broker: list[BrokerState], stall: MakeStall, silent: MakeRow, recovery: MakeRow
 ) -> None:

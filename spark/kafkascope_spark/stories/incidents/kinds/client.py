@@ -89,6 +89,11 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action
         "-Xlog:gc*), a stopped process, container or virtual machine (SIGSTOP, a debugger, a snapshot), a CPU limit "
         "(cpu.stat: nr_throttled), swapping; in a client with one event loop, a handler that does not return."
     )
+    owed = {silence.owed for silence in failure.silences}
+    if owed == {"fetch"}:
+        yield clients("If the process ran, its application took so long between two polls: look at what it did then.")
+    if owed == {"records"}:
+        yield clients("If the process ran, look at where it gets its records from.")
     if not failure.rebalances:
         return
     silent_ms = max(((s.to_ns or s.from_ns) - s.from_ns) // 1_000_000 for s in failure.silences)
