@@ -104,6 +104,12 @@ def while_kept_out(stall: Stall, among: Candidates) -> Failure | None:
     return _failure(among.longest([("kept_out", stall.client_ip)]))
 
 
+def with_the_same_error(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure that an error shows which the same client got while it stalled, for whatever it asked: a producer
+    gets those of its transactional id also for the topic-partitions that it writes to."""
+    return _failure(among.longest(("error", (stall.client_instance_id, name)) for name in stall.error_names))
+
+
 def beside_own_stalls(stall: Stall, among: Candidates) -> Failure | None:
     """The failure for which the same client waited for the same broker meanwhile, for most of the stall: brokers answer
     the requests of a connection in order."""
@@ -155,7 +161,13 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
-BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator, beside_cut_path, while_kept_out, beside_own_stalls)
+BESIDE_OTHERS: tuple[Rule, ...] = (
+    without_coordinator,
+    beside_cut_path,
+    while_kept_out,
+    with_the_same_error,
+    beside_own_stalls,
+)
 """For what is left when the other stalls belong to failures."""
 
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, product
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.client_failures import groups_of, pauses_of
@@ -138,6 +138,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
     if failure.kind.of_clients:
         yield from (("client", client) for client in failure.client_instance_ids)
         yield from (("group", group) for group in groups_of(failure))
+    if failure.kind.errors:
+        yield from (("error", pair) for pair in product(failure.client_instance_ids, failure.error_names))
     if failure.kind.errors and not failure.kind.own_clients:
         about = "member" if failure.kind.of_members else "resource"
         yield from ((about, resource) for resource in failure.resources)

@@ -13,6 +13,8 @@ JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
 whoever is served after each of them is served."""
 MOST_EVIDENCE = 32
+_LEAST_UNASKED_NS = 2_000_000_000
+"""A client that commits before it asks for more may wait for a second for that, which is no stall by itself."""
 _OF_RECORDS = frozenset({"produce", "consume"})
 """Services that go on record by record."""
 
@@ -196,9 +198,10 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
 
 
 def _is_unasked(waits: Iterable[Wait], end_ns: int) -> bool:
-    """Whether for most of the waits nobody asked for what waited."""
+    """Whether for most of the waits nobody asked for what waited, and for long at a time."""
     sums = [(wait.unasked_ns, wait.lasted_ns(end_ns)) for wait in waits]
-    return 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
+    is_long = max(unasked for unasked, _ in sums) >= _LEAST_UNASKED_NS
+    return is_long and 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
 
 
 def _waited_ms(subject: Subject, joined: JoinedWaits, end_ns: int) -> int:

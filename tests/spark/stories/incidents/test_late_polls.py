@@ -23,6 +23,13 @@ def test_records_that_were_asked_for_are_not_late_for_their_consumer(stall: Make
     assert set(kinds.values()) == {"unexplained"}
 
 
+def test_a_consumer_that_waits_for_its_commit_is_not_late(stall: MakeStall) -> None:
+    late = stall("consume", 21, 1, 18.2, 21.7, is_unasked=True, **GROUP)
+    for host, kind in ((21, "unexplained"), (22, "slow_consumer")):
+        _, kinds = tell([], [late, stall("commit", host, 2, 18.3, 21, **GROUP)])
+        assert kinds[late.stall_id] == kind
+
+
 def test_what_explains_more_comes_first(stall: MakeStall, rebalance: MakeRow) -> None:
     late = stall("consume", 21, 2, 10, 17, is_unasked=True, **GROUP)
     assert set(tell([], [late], [], [rebalance(9, 16)])[1].values()) == {"member"}

@@ -648,6 +648,16 @@ def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path
     assert ("Let consumers leave" in advised(member) or "Find out why" in advised(member)) is not follows
 
 
+def test_a_producer_waits_for_its_transaction_wherever_it_writes(stall: MakeStall, recovery: MakeRow) -> None:
+    """Recorded of a Java client: Produce gets the error of its transactional id. Another client has its reason."""
+    error = "CONCURRENT_TRANSACTIONS"
+    about = {"resource_kind": "transactional_id", "resource": "orders-tx"}
+    pending = replace(recovery(error, 21, 2, 5, 7, **about), last_error_ns=int(6.9 * NS))
+    mine, other = (stall("produce", host, 3, 4.9, 7.2, error_names=[error]) for host in (21, 22))
+    _, kinds = tell([], [mine, other], [pending])
+    assert kinds == {"stall-produce-21-4.9": "transaction_pending", "stall-produce-22-4.9": "unexplained"}
+
+
 def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeStall, recovery: MakeRow) -> None:
     lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
     (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])

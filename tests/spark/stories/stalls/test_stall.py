@@ -122,6 +122,7 @@ def test_records_are_unasked_where_nobody_asked_for_most_of_the_time():
     assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 16)) == [False]
     assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 15)) == [True]
     assert unasked(wait(10, 14)) == [False]
+    assert unasked(wait(10, 12, unasked_ns=round(1.9 * S))) == [False], "it may have waited for a commit"
 
 
 def test_what_is_asked_of_a_coordinator_is_one_wait():
