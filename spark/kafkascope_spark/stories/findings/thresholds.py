@@ -55,6 +55,10 @@ SAME_BATCH = 5
 SAME_OFFSET_MS = 10_000
 """A consumer that asks for one offset for as long, while later ones are there, is not about to process it: clients ask
 for nothing of a partition whose records they hold."""
+UNREAD_MS = 30_000
+"""A member begins to fetch within seconds of its assignment; one request may take request.timeout.ms."""
+CUT_CONNECTIONS = 2
+"""One connection may end by chance soon after a request."""
 UNFIT_RESPONSES = 3
 """One may be a message of a release that is not known here, and two its repetition."""
 CHATTY_REQUESTS = 200

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_parsers.error_facts import EPOCH_OVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
@@ -130,8 +131,9 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] 
 
 def _is_brief(recovery: ClientRecovery) -> bool:
     """Whether errors of a kind that has to last did not: the client got what it wanted, or they were the last that the
-    capture shows of it."""
-    if not KIND_OF_ERROR[recovery.first_error_name].lasting or recovery.outcome == "fatal":
+    capture shows of it. A producer that was fenced stops at once where its application does what it should."""
+    is_final = recovery.outcome == "fatal" and recovery.first_error_name not in EPOCH_OVER
+    if is_final or not KIND_OF_ERROR[recovery.first_error_name].lasting:
         return False
     return recovery.last_failed_ns - recovery.start_ns < SECOND
 

@@ -77,6 +77,11 @@ TOLD = {
         ("50 records of orders-0", "it closed 50 connections like that, each right after a request"),
         ("Kafka 4.0 removed old ones", "socket.request.max.bytes"),
     ),
+    "fenced_producer_goes_on": (
+        ("producer_refused", "tx", "error"),
+        ("app-a (10.0.1.21) got INVALID_PRODUCER_EPOCH 68 times for tx", "app-a stalled, for 33.5 s"),
+        ("Close this producer and make a new one",),
+    ),
     "no_common_assignor": (
         ("group_refused", "workers", "error"),
         ("node-app (10.0.1.6) got INCONSISTENT_GROUP_PROTOCOL",),
@@ -110,6 +115,13 @@ def test_what_brokers_refuse_is_one_incident_with_what_has_to_change(dataset_of,
 @pytest.mark.parametrize(
     ("name", "rule", "said", "advised"),
     [
+        (
+            "assigned_never_fetched",
+            "unread_assignment",
+            "orders-1 is assigned to worker (10.0.1.5) in group w",
+            "has paused orders-1",
+        ),
+        ("acks_zero_not_written", "acks_zero", "brokers closed 29 connections right after", "Set acks=all"),
         (
             "foreign_correlation_ids",
             "unfit_responses",

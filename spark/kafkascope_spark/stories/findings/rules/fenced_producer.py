@@ -1,7 +1,7 @@
 """`fenced_producer`: another instance took over the transactional id of a running producer."""
 
 from kafkascope_spark.stories.findings.read import Where
-from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.sql import joined_lists
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
@@ -68,4 +68,5 @@ RULE = Rule(
     "begins.",
     sources=("KIP-98", "KIP-588", "org.apache.kafka.clients.producer.internals.TransactionManager"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"producer_refused"})),
 )

@@ -1,5 +1,6 @@
-"""Idempotent producers that the brokers do not know as they are: their sequence or their producer id."""
+"""Idempotent producers that the brokers do not know as they are: their sequence, their epoch or their producer id."""
 
+from kafkascope_parsers.error_facts import EPOCH_OVER
 from kafkascope_spark.stories.incidents.actions import brokers, clients
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 
@@ -11,7 +12,7 @@ _NEW_EPOCH = clients(
 
 PRODUCER_REFUSED = refusal_kind(
     "producer_refused",
-    "producer out of sequence",
+    "producer refused",
     "client",
     {
         "OUT_OF_ORDER_SEQUENCE_NUMBER": Refusal(
@@ -31,6 +32,19 @@ PRODUCER_REFUSED = refusal_kind(
             advise(
                 _NEW_EPOCH,
                 brokers(f"Longer retention of the topic, or a longer {_EXPIRY}, keep that state."),
+            ),
+        ),
+        **dict.fromkeys(
+            EPOCH_OVER,
+            Refusal(
+                "another instance with its transactional id has a newer epoch, or the coordinator has aborted its "
+                "transaction and taken the epoch away: what it sends is refused for good",
+                advise(
+                    clients(
+                        "Close this producer and make a new one: it cannot go on. Give each running instance a "
+                        "transactional.id of its own; what it wrote in its open transaction is aborted: write it again."
+                    )
+                ),
             ),
         ),
         "INVALID_PRODUCER_ID_MAPPING": Refusal(

@@ -1,0 +1,81 @@
+"""`unread_assignment`: a member of a group has a partition, and never fetches it."""
+
+from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, longer_than
+from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
+from kafkascope_spark.stories.tables import REBALANCES
+
+_PLACE = "concat(topic, '-', partition) as place"
+# One finding per client and group: the partitions of its last assignment that it never fetched, though it fetched
+# others and records were accepted there.
+_QUERY = f"""
+with latest as (
+    select group_id, max_by(struct(end_ns, members), struct(end_ns, rebalance_id)) as at
+    from settled group by group_id
+), assigned as (
+    select group_id, at.end_ns as since_ns, client_instance_id, explode(assigned) as place
+    from (select group_id, at, inline(at.members) from latest)
+), fetched as (
+    select client_instance_id, {_PLACE}, max(ts_ns) as last_ns
+    from partitions join connection_clients using (conn_id) where api_key = {api_keys.FETCH} group by all
+), reading as (
+    select client_instance_id, max(last_ns) as last_ns from fetched group by client_instance_id
+), written as (
+    select {_PLACE}, count(*) as n_batches, min(ts_ns) as first_ns, max(ts_ns) as last_ns from accepted group by all
+)
+select a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name, min(a.since_ns) as first_ns,
+    max(r.last_ns) as last_ns, sum(w.n_batches) as n, array_sort(collect_set(a.place)) as places,
+    cast(null as array<string>) as evidence, max(c.conn_ids) as conn_ids
+from assigned a join clients c using (client_instance_id) join reading r using (client_instance_id)
+join written w on w.place = a.place and w.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
+left anti join fetched f on f.client_instance_id = a.client_instance_id and f.place = a.place
+where r.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
+group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name"""
+
+
+def _sentence(f: Facts) -> str:
+    which = f"{listed(f.places)} {'is' if len(f.places) == 1 else 'are'}"
+    return (
+        f"{which} assigned to {client(f.client_id, f.client_ip)} in group {f.group_id} since {f.begin(f.first_ns)}, "
+        f"which fetched others for {duration(f.last_ns - f.first_ns)} and never asked for "
+        f"{'it' if len(f.places) == 1 else 'them'}, while {counted(f.n, 'batch', 'batches')} were written there"
+    )
+
+
+def _advice(f: Facts) -> str:
+    return (
+        f"Look at whether the application of {client(f.client_id, f.client_ip)} has paused {listed(f.places)}, or "
+        "waits for something before it reads; else its library lost it on the way from the assignment to the fetch: "
+        "restart it, which assigns anew, and upgrade the library."
+    )
+
+
+RULE = Rule(
+    name="unread_assignment",
+    title="A member of a group never fetches a partition that it has",
+    severity="error",
+    meaning="Nobody else in the group reads a partition that is assigned. Lag grows there alone, while the member "
+    "looks well: it heartbeats, and reads its other partitions.",
+    looks_at="Partitions of a member's last assignment that no Fetch of its connections names, for "
+    f"{limit.UNREAD_MS // 1000} s or longer in which it fetched others, while brokers accepted records for them. A "
+    "Fetch in a session names a partition when it is added.",
+    advice="Look at whether the application paused the partition; else restart the member, and upgrade its library.",
+    sources=("KIP-227", "org.apache.kafka.clients.consumer.internals.SubscriptionState"),
+    detectors=(
+        Detector(
+            reads={
+                "settled": Where(REBALANCES, end_ns=NOT_NULL, members=longer_than(0)),
+                "accepted": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0),
+            },
+            query=_QUERY,
+            subject=lambda f: listed(f.places),
+            sentence=_sentence,
+            advice=_advice,
+        ),
+    ),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"client", "member"}),
+)
