@@ -6,6 +6,9 @@ own, gives the rows of the table, and removes the folder. A partition of a datas
 A reader holds nothing of a query, and has no `pushFilters`: Spark (4.1 to 4.3) keeps the reader that has taken over the
 conditions of one query, with its partitions, for every later query of the same DataFrame and of views over it
 (PythonScanBuilder.pushFilters sets the read plan of the table that they share), which would then miss rows.
+
+Spark plans each query in a new Python process that imports this module. What only a task needs to ingest, the kernels
+above all, is imported there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +22,6 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import DatasetFile, Manifest
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_parsers.errors import UsageError
@@ -92,6 +94,8 @@ class CaptureReader(_TableReader):
         """The rows of a capture point. Raises CaptureError and UsageError as `ingest` does."""
         if not isinstance(partition, _CapturePoint):
             return
+        from kafkascope_analyzer.ingest.run import ingest
+
         prepare_kernel_cache()
         with temporary_folder("read") as folder:
             out = folder / "captures.kscope"
