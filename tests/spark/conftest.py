@@ -1,8 +1,9 @@
 import fcntl
 import pathlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 from tests.spark.in_process import write_stories_in_process
@@ -15,12 +16,15 @@ from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.kinds import kind_of
 from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.write_stories import write_stories
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
 FOLDERS = tuple(
     FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces", "reported")
 )
+WHOLLY_ON_SPARK = ("healthy_basic", "leader_move", "txn")
+"""The captures of test_stories.py."""
 
 
 @pytest.fixture(scope="session")
@@ -44,34 +48,34 @@ def every_rule() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def dataset_of(
-    request: Any, shared_folder: pathlib.Path, ingested: Callable[..., pathlib.Path]
+    request: Any, shared_folder: pathlib.Path, ingested: Callable[..., pathlib.Path], every_rule: tuple[str, ...]
 ) -> Callable[..., pathlib.Path]:
     """The dataset of a fixture capture, with its stories; made once, by that process which asks first.
 
-    `findings=True` where a test reads the table findings: without it, the dataset may have none, and Spark has no part
-    in it.
+    rules: those whose findings a test reads, as few as it needs, since to ask every rule (None) takes Spark seconds.
+    Without rules the dataset has no findings, and Spark has no part in it. Of the captures WHOLLY_ON_SPARK it asks
+    every rule then, and writes all stories.
     """
-    from kafkascope_spark.write_stories import write_stories
-
     folder = shared_folder / "dataset_of"
     folder.mkdir(exist_ok=True)
 
-    def make(name: str, *, findings: bool = False) -> pathlib.Path:
-        dataset, done, complete = (folder / f"{name}.{what}" for what in ("kscope", "done", "complete"))
-        with (folder / f"{name}.lock").open("w") as lock:
+    def make(name: str, rules: Collection[str] | None = ()) -> pathlib.Path:
+        rules = every_rule if rules is None or (rules and name in WHOLLY_ON_SPARK) else rules
+        place = folder / f"{crc32(' '.join(sorted(rules)).encode()):08x}"
+        place.mkdir(exist_ok=True)
+        dataset, done = place / f"{name}.kscope", place / f"{name}.done"
+        with (place / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not done.exists():
-                place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
-                shutil.copytree(ingested(place), dataset)
-            if not done.exists() or (findings and not complete.exists()):
-                if findings:
-                    request.getfixturevalue("spark")  # only here: the cluster needs none of its own
+                capture = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
+                shutil.copytree(ingested(capture), dataset)
+                # A session only where one is needed: the cluster needs none of its own.
+                session = request.getfixturevalue("spark") if rules else None
+                if rules and name in WHOLLY_ON_SPARK:
                     write_stories(dataset)
                 else:
-                    write_stories_in_process(dataset)
+                    write_stories_in_process(dataset, session, set(every_rule).difference(rules))
                 done.touch()
-                if findings:
-                    complete.touch()
         return dataset
 
     return make

@@ -1,13 +1,16 @@
 """The stages of the story job one after the other in this process, sorted as its exchanges sort: the same rows, without
-a JVM. test_stories.py compares them with Spark's."""
+a JVM. test_stories.py compares them with Spark's. Findings are queries of Spark: with a session, they are written too.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.failed_parts import joined_parts
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_spark.client_stage import SHARED, client_stage
@@ -17,13 +20,16 @@ from kafkascope_spark.incident_stage import FOUND, incident_stage
 from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.story_job import BY_CLIENT, BY_KEY, TABLES, TO_ONE
 from kafkascope_spark.story_writer import StoryRun
+from kafkascope_spark.tables import Tables
 from kafkascope_spark.task_reports import REPORTS, failed_parts_of, listed, reports_of
+from kafkascope_spark.write_stories import write_findings
 
 BATCH_ROWS = 10_000
 
 
-def write_stories_in_process(place: Path) -> None:
-    """Write the story tables of a dataset, but for the findings."""
+def write_stories_in_process(place: Path, session: Any = None, ignored: Collection[str] = ()) -> None:
+    """Write the story tables of a dataset. session: the Spark session that finds the findings; None: there are none.
+    ignored: rules that are not asked."""
     with NewDataset(Dataset.open(place).storage) as new:
         dataset = new.former
         run = StoryRun(
@@ -34,10 +40,14 @@ def write_stories_in_process(place: Path) -> None:
         events = _sorted(event_reader(dataset, splits)(numbers), EVENT_ROWS, BY_CLIENT)
         clients = _sorted(client_stage(run)(events), SHARED, BY_KEY)
         found = _sorted(shared_stage(replace(run, run_id="stage2"))(clients), FOUND, TO_ONE)
-        made = pa.Table.from_batches(list(incident_stage(replace(run, run_id="stage3"))(found)), REPORTS)
-        reports = reports_of(made)
-        files = listed(dataset, run.run_id, reports, TABLES)
-        new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed_parts_of(reports)))
+        written = pa.Table.from_batches(list(incident_stage(replace(run, run_id="stage3"))(found)), REPORTS)
+        reports = reports_of(written)
+        files, failed = listed(dataset, run.run_id, reports, TABLES), failed_parts_of(reports)
+        if session is not None:
+            made = dataset.manifest.with_files({**dataset.manifest.files, **files})
+            findings, failed_rules = write_findings(Tables(session, replace(dataset, manifest=made)), run, ignored)
+            files, failed = {**files, **findings}, joined_parts([*failed, *failed_rules])
+        new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed))
 
 
 def _sorted(batches: Iterator[pa.RecordBatch], schema: pa.Schema, exchange: Exchange) -> Batches:

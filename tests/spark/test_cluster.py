@@ -147,7 +147,7 @@ def test_a_master_with_two_workers_writes_the_same_stories(
     cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
-    dataset = dataset_of("healthy_basic", findings=True)
+    dataset = dataset_of("healthy_basic", rules=None)
     assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
 
 
@@ -187,7 +187,7 @@ def test_a_master_with_two_workers_ingests_the_same_tables(
 ) -> None:
     daemons, master = cluster
     assert_ingests_the_same_tables(
-        daemons, tmp_path / "a.kscope", {"--master": master}, dataset_of("healthy_basic", findings=True)
+        daemons, tmp_path / "a.kscope", {"--master": master}, dataset_of("healthy_basic", rules=None)
     )
 
 
@@ -211,7 +211,7 @@ def test_a_connect_server_writes_the_same_tables_and_stories(
         until="Spark Connect server started at",
     )
     url = f"sc://127.0.0.1:{port}"
-    dataset = dataset_of("healthy_basic", findings=True)
+    dataset = dataset_of("healthy_basic", rules=None)
     try:
         assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
         assert_ingests_the_same_tables(daemons, tmp_path / "ingested.kscope", {"SPARK_REMOTE": url}, dataset)

@@ -140,7 +140,7 @@ def test_a_capture_on_s3_is_analyzed_into_a_dataset_on_s3(
     dataset_of: Callable[..., pathlib.Path], bucket: Callable[[], Any]
 ) -> None:
     """The rows of all tables and stories are those of the local disk, written there by `ingest` and the stories."""
-    local, made = dataset_of("healthy_basic", findings=True), bucket()
+    local, made = dataset_of("healthy_basic", rules=None), bucket()
     made.put("in/healthy_basic.pcap.zst", CAPTURE.read_bytes())
     uri = f"{made.uri}/x.kscope"
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "analyze", f"{made.uri}/in", "-o", uri, "-q"]

@@ -183,7 +183,9 @@ def test_a_process_that_has_ended_leaves_no_jvm_and_no_folder(tmp_path: pathlib.
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_the_first_jvm_writes_the_archive_after_the_process_has_ended(tmp_path: pathlib.Path) -> None:
+    """What becomes of the files is shown without a JVM (test_session.py)."""
     cache, temporary = tmp_path / "cache", tmp_path / "temporary"
     temporary.mkdir()
     environment = os.environ | {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(cache)}

@@ -57,7 +57,7 @@ class Piece:
 @pytest.fixture
 def piece(dataset_of: Callable[..., Path], tmp_path: Path) -> Callable[[str], Piece]:
     def make(name: str) -> Piece:
-        return Piece(name, dataset_of(name, findings=name == "zk_offset_reset"), tmp_path)
+        return Piece(name, dataset_of(name, rules=["offset_reset"] if name == "zk_offset_reset" else []), tmp_path)
 
     return make
 

@@ -37,7 +37,7 @@ DatasetOf = Callable[..., pathlib.Path]
 @pytest.fixture(scope="module")
 def dataset_of(dataset_of: DatasetOf) -> DatasetOf:
     """With findings."""
-    return partial(dataset_of, findings=True)
+    return partial(dataset_of, rules=None)
 
 
 class Truth:
@@ -292,7 +292,7 @@ def test_the_limit_decides_which_waits_are_stalls(
     dataset_of: DatasetOf, every_rule: tuple[str, ...], tmp_path: pathlib.Path
 ) -> None:
     again = tmp_path / "again.kscope"
-    shutil.copytree(dataset_of("frozen_broker", findings=False), again)
+    shutil.copytree(dataset_of("frozen_broker", rules=()), again)
     usual = {row["stall_id"]: row["waited_ms"] for row in rows(again, "stalls")}
     write_stories(again, stall_ms=3_000, ignored=every_rule)
     assert {row["stall_id"] for row in rows(again, "stalls")} == {s for s, ms in usual.items() if ms >= 3_000}

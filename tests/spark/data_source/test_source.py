@@ -117,7 +117,7 @@ def test_a_query_keeps_nothing_of_those_before_it(
 def test_a_dataset_gives_its_tables_a_partition_a_file(
     load: Callable[..., Any], dataset_of: Callable[..., pathlib.Path], spark: Any
 ) -> None:
-    place = dataset_of("healthy_basic", findings=True)
+    place = dataset_of("healthy_basic", rules=None)
     dataset = Dataset.open(place)
     for name, stored in (("connections", "connections"), (CLIENTS.name, f"stories/{CLIENTS.name}")):
         frame = load(str(place), table=name)
@@ -167,7 +167,7 @@ def test_the_code_of_the_page_runs_as_printed(
     blocks = [textwrap.dedent(block) for block in re.findall(r"(?<=\n\n)(?:    .*\n|\n(?=    ))+", PAGE.read_text())]
     assert len(blocks) >= 4
     places = {
-        "s3://captures/incident.kscope": str(dataset_of("healthy_basic", findings=True)),
+        "s3://captures/incident.kscope": str(dataset_of("healthy_basic", rules=None)),
         "s3://captures/*.pcap.zst": str(PATH_CUT),
         "s3://captures/2026-11-22/": str(PATH_CUT),
         "s3://captures/2026-11-23/": str(SASL),

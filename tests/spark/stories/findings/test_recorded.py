@@ -59,8 +59,8 @@ DatasetOf = Callable[[str], pathlib.Path]
 
 @pytest.fixture(scope="module")
 def dataset_of(dataset_of: DatasetOf) -> DatasetOf:
-    """With findings."""
-    return partial(dataset_of, findings=True)
+    """With what these rules find."""
+    return partial(dataset_of, rules=HERE | {rule for _, rule in CAUSES.values()})
 
 
 def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:

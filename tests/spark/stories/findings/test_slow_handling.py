@@ -25,7 +25,7 @@ def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def dataset(dataset_of: Callable[..., pathlib.Path]) -> pathlib.Path:
-    return dataset_of("slow_handling", findings=True)
+    return dataset_of("slow_handling", rules=["slow_handling"])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_the_time_that_records_waited_in_the_client(
 @pytest.mark.parametrize("name", ["healthy_basic", "leader_move", "member_evicted", "frozen_broker"])
 def test_groups_that_keep_up_have_none(dataset_of: Callable[..., pathlib.Path], name: str) -> None:
     """They auto-commit, or commit at once; broker and members fail meanwhile."""
-    dataset = dataset_of(name, findings=True)
+    dataset = dataset_of(name, rules=["slow_handling"])
     assert any(row["committed_offset"] is not None for row in rows(dataset, "stories/partition_flow"))
     assert not [row for row in rows(dataset, "stories/findings") if row["rule"] == "slow_handling"]
 

@@ -139,7 +139,7 @@ def test_what_brokers_refuse_is_one_incident_with_what_has_to_change(dataset_of,
     ],
 )
 def test_what_one_side_does_wrong_is_an_error_though_nothing_is_refused(dataset_of, name, rule, said, advised):
-    stories = dataset_of(name, findings=True) / "stories"
+    stories = dataset_of(name, rules=None) / "stories"
     (finding,) = (row for row in pq.read_table(stories / "findings").to_pylist() if row["severity"] == "error")
     assert finding["rule"] == rule
     assert said in finding["sentence"]

@@ -122,7 +122,7 @@ def worst(dataset: Path) -> Row:
 @pytest.mark.spark
 def test_a_moved_partition_is_not_taken_for_a_missing_topic(dataset_of: Callable[..., Path]) -> None:
     """clicks-1 moves from node 1 to node 2, which another client asks; this one never asks for Metadata."""
-    dataset = dataset_of("stale_client", findings=True)
+    dataset = dataset_of("stale_client", rules=["missing_topic"])
     row = worst(dataset)
     assert (row["kind"], row["place"]) == ("stale_client", "client")
     assert row["subject"] == "net-producer (10.0.1.5)"

@@ -169,7 +169,7 @@ def test_evidence_opens(dataset: pathlib.Path, by_producer: ByProducer) -> None:
 def test_findings_are_on_those_clients_at_that_time(
     dataset_of: Callable[..., pathlib.Path], truth: dict[str, Any], by_producer: ByProducer
 ) -> None:
-    stories = dataset_of("txn", findings=True) / "stories"
+    stories = dataset_of("txn", rules=["fenced_producer", "hanging_transaction"]) / "stories"
     clients = {c["client_instance_id"]: c for c in pq.read_table(stories / CLIENTS.name).to_pylist()}
     found = pq.read_table(stories / FINDINGS.name).to_pylist()
     about = {rule: [f for f in found if f["rule"] == rule] for rule in ("fenced_producer", "hanging_transaction")}
