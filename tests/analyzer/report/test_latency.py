@@ -1,6 +1,7 @@
 """Percentiles that DuckDB counts in steps, against sorted lists."""
 
 from fractions import Fraction
+from functools import cache
 
 import duckdb
 import pyarrow as pa
@@ -13,12 +14,18 @@ from kafkascope_analyzer.report.model.latency import percentiles_sql
 LATENCIES = st.lists(st.integers(0, 2**53), min_size=1, max_size=200)
 
 
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """One for all tests: to open one takes longer than a query."""
+    return duckdb.connect()
+
+
 def percentiles(latencies: list[int | None], names: list[str | None]) -> dict[str | None, tuple[int, ...]]:
     """name -> n, p50, p99, longest."""
     columns = {"name": pa.array(names, pa.string()), "us": pa.array(latencies, pa.int64())}
-    with duckdb.connect() as connection:
-        connection.register("requests", pa.table(columns))
-        rows = connection.execute(percentiles_sql({"name": "name"}, "us", "requests")).fetchall()
+    connection = database()
+    connection.register("requests", pa.table(columns))
+    rows = connection.execute(percentiles_sql({"name": "name"}, "us", "requests")).fetchall()
     return {name: figures for name, *figures in rows}
 
 

@@ -366,7 +366,10 @@ def _reports_duplicate(tcp: dpkt.tcp.TCP) -> bool:
         options = [] if tcp.flags & dpkt.tcp.TH_SYN else dpkt.tcp.parse_opts(tcp.opts)
     except dpkt.Error:
         return False
-    for kind, value in options:
+    for option in options:
+        if option is None:  # dpkt's mark for a last byte that begins an option and has no length behind it
+            break
+        kind, value = option
         if kind == dpkt.tcp.TCP_OPT_EOL:
             break
         if kind == dpkt.tcp.TCP_OPT_SACK and len(value) >= 8:

@@ -222,7 +222,7 @@ def test_jobs_blocks_and_files_change_nothing(
     dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, n_files: int
 ) -> None:
     """Three files for three processes are slow: that files change nothing is shown with the events of groups."""
-    limits = Limits(block_bytes=1 << 18, batch_bytes=4096)
+    limits = Limits(block_bytes=1 << 18, batch_bytes=1 << 15)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)
     monkeypatch.setattr("kafkascope_analyzer.dataset.parquet_files.BATCH_ROWS", 7)  # of messages
