@@ -123,7 +123,7 @@ def limits(
     """A dataset whose numbers are all at limits."""
     folder = tmp_path_factory.mktemp("limits")
     write_dataset(folder / "cases", cases)
-    recorded = [dataset_of("leader_move", rules=None), dataset_of("txn", findings=True)]
+    recorded = [dataset_of("leader_move", rules=None), dataset_of("txn", rules=None)]
     for name, table in FOLDERS.items():
         schema = pa.schema([pa.field(field.name, field.type) for field in table.schema])
         parts = [folder / "cases" / name, *(place / name for place in recorded)]
