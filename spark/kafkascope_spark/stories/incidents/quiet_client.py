@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, at_moment
-from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 
 _MS = 1_000_000
 _AT_ONCE_MS = 100
@@ -25,6 +25,9 @@ heartbeats meanwhile."""
 _LEAST_RECORDS, _CAUGHT_UP = 8, 0.75
 """A producer makes up for a silence when so much of what it sent in as long a time before comes in a quarter of that
 time afterwards, three times as much as usual; fewer records may do so by chance."""
+_RECOVERS_NS = 10_000_000_000
+"""For so long after it lost a connection a client may still wait before it tries again what failed."""
+_LOOKUPS = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 _FETCHES = frozenset({api_keys.FETCH, api_keys.SHARE_FETCH})
 
 
@@ -42,11 +45,22 @@ def quiet_times(instance: Instance) -> Iterator[tuple[AtMoment, Due]]:
 
 def _went_on(instance: Instance, at: AtMoment) -> bool:
     """Whether the client was quiet for long, nothing had failed before, and it worked on for some time: one that closes
-    stops working first."""
+    stops working first, and one that recovers waits before it tries again."""
     if at.end_ns is None or at.end_ns - _answered_ns(at) < LEAST_NS or any(s.failed for s in at.silences):
+        return False
+    if _is_recovering(instance, at):
         return False
     last_ns = max((c.last_request_ns for c in instance.connections if c.last_request_ns is not None), default=0)
     return last_ns - at.end_ns >= LEAST_NS
+
+
+def _is_recovering(instance: Instance, at: AtMoment) -> bool:
+    """Whether the client had looked for leaders or coordinators, or joined its group, just before, or lost connections
+    a short time ago."""
+    if any(s.api_key in _LOOKUPS and at.begin_ns - s.first_ns <= LEAST_NS for s in at.silences):
+        return True
+    lost = (c for c in instance.connections if c.close_ns is not None and c.close_kind not in CLOSED_BY_CLIENT)
+    return any(at.begin_ns - _RECOVERS_NS <= (c.close_ns or 0) <= (at.end_ns or 0) for c in lost)
 
 
 def _answered_ns(at: AtMoment) -> int:

@@ -228,6 +228,18 @@ def test_a_silence_for_another_reason_is_no_late_fetch(reader: MakeRow, silence:
     assert result(reader(silence(10, 13, **more))) == []
 
 
+def test_a_consumer_that_recovers_waits_before_it_tries_again(
+    reader: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    """Recorded of a franz-go consumer after a broker was killed: it had asked for metadata, and lost a connection."""
+    quiet = silence(10, 13)
+    assert result(reader(quiet), fetcher(silence(9.5, 13.1, api_keys.METADATA))) == []
+    assert result(reader(quiet), fetcher(silence(5, 13.1, api_keys.METADATA))) == [(10.0, 13.0)]
+    lost = {"last_ns": 4 * NS, "close_ns": 4 * NS}
+    assert result(reader(quiet), fetcher(**lost, close_kind="fin_server")) == []
+    assert result(reader(quiet), fetcher(**lost, close_kind="fin_client")) == [(10.0, 13.0)]
+
+
 def test_a_producer_that_makes_up_for_a_silence_was_held_up(fetcher: MakeRow, silence: MakeSilence) -> None:
     """It sent 5 records a second: in the 3 s before the silence 15, in the 0.75 s after it 18. One that goes on as
     before sends 4, and had nothing to send."""
