@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Analyzes captures and compares each dataset with the truth beside the capture.
 
-score_all.py SCORE.py CAPTURES_DIRECTORY [NAME...]      (without names: all that have a truth)
+score_all.py SCORE.py CAPTURES_DIRECTORY... [NAME...]      (without names: all that have a truth)
 
 Fails where a capture cannot be analyzed, where the sections core and requests of healthy_basic, leader_move or txn fall
 short, where a healthy capture has a finding at warning or above, or where a byte ledger does not add up. The other rows
 are printed for people to read. Of captures of old clusters every row decides, but those that the capture or its truth
-cannot show (EXCUSED). Two captures are analyzed at a time, by two processes,
-each with one Spark session: starting one for each capture takes most of the time.
+cannot show (EXCUSED). Two captures are analyzed at a time, by two processes, each with one Spark session for all of its
+captures: starting one for each capture would take most of the time.
 """
 
 import json
@@ -77,6 +77,11 @@ def files_of(captures: Path, name: str) -> list[Path]:
     return sorted(captures.glob(f"{name}.pcap*")) or sorted(captures.glob(f"{name}-part*.pcap*"))
 
 
+def name_of(truth: Path) -> str:
+    """The name of the capture with this file of its truth."""
+    return truth.name.removesuffix(".truth.json")
+
+
 def rows_of(score: Path, dataset: Path, truth: Path) -> tuple[list[Row], str]:
     """The rows of all sections; or none, and what SCORE.py said instead."""
     command = [sys.executable, str(score), str(dataset), str(truth), "--json"]
@@ -117,9 +122,9 @@ def faults(name: str, rows: list[Row]) -> Iterator[str]:
         yield "the findings must be those that the scenario shows, and none where all is well"
 
 
-def judged(score: Path, captures: Path, name: str) -> tuple[list[str], list[str]]:
-    """Lines to print about a capture, and what must hold and does not."""
-    truth = captures / f"{name}.truth.json"
+def judged(score: Path, truth: Path) -> tuple[list[str], list[str]]:
+    """Lines to print about a capture, and what must hold and does not. truth: its file, beside the capture."""
+    captures, name = truth.parent, name_of(truth)
     with tempfile.TemporaryDirectory() as work:
         dataset = Path(work) / f"{name}.kscope"
         try:
@@ -137,17 +142,26 @@ def judged(score: Path, captures: Path, name: str) -> tuple[list[str], list[str]
 
 
 def main() -> int:
-    score, captures, *names = sys.argv[1:]
-    names = names or [path.name.removesuffix(".truth.json") for path in sorted(Path(captures).glob("*.truth.json"))]
-    names = [name for name in names if files_of(Path(captures), name)]
+    score, *asked = sys.argv[1:]
+    folders, names = (
+        [Path(one) for one in asked if Path(one).is_dir()],
+        {one for one in asked if not Path(one).is_dir()},
+    )
+    truths = [truth for folder in folders for truth in sorted(folder.glob("*.truth.json"))]
+    truths = [truth for truth in truths if name_of(truth) in (names or {name_of(truth)})]
+    missing = names.difference(map(name_of, truths))
+    if missing:
+        print(f"no such directory or capture: {', '.join(sorted(missing))}", file=sys.stderr)
+        return 1
+    truths = [truth for truth in truths if files_of(truth.parent, name_of(truth))]
     failed = 0
     # Not forked: a JVM and numba's threads do not survive it.
-    with ProcessPoolExecutor(min(PROCESSES, len(names) or 1), mp_context=get_context("spawn")) as pool:
-        judge = partial(judged, Path(score), Path(captures))
-        for name, (lines, wrong) in zip(names, pool.map(judge, names), strict=True):
+    with ProcessPoolExecutor(min(PROCESSES, len(truths) or 1), mp_context=get_context("spawn")) as pool:
+        for truth, (lines, wrong) in zip(truths, pool.map(partial(judged, Path(score)), truths), strict=True):
+            name = name_of(truth)
             print("\n".join([f"== {name}", *lines, *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
             failed += bool(wrong)
-    print(f"================ {len(names) - failed} passed, {failed} failed ================")
+    print(f"================ {len(truths) - failed} passed, {failed} failed ================")
     return 1 if failed else 0
 
 
