@@ -25,6 +25,8 @@ def fault_of(failure: Failure) -> Fault:
     if not failure.states:
         return Fault()
     fault = _of_states(failure.states)
+    if failure.is_since_before:
+        fault = replace(fault, start_after_ns=None)
     if failure.reopened_ns is not None:
         fault = replace(fault, end_ns=failure.reopened_ns)
     if failure.closed_ns is None:

@@ -49,8 +49,9 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
     brokers, others = _by_service(list(states))
     by_broker: dict[int | str, list[BrokerState]] = defaultdict(list)
+    at_ip = _nodes_at(brokers)
     for row in brokers:
-        by_broker[row.server_ip if row.node_id is None else row.node_id].append(row)
+        by_broker[at_ip.get(row.server_ip, row.server_ip) if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
     failures = _without_mirrored(failures)
     failures += _without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
@@ -62,10 +63,27 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
 
 
 def _by_service(states: list[BrokerState]) -> tuple[list[BrokerState], list[BrokerState]]:
-    """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
-    that a broker is there, whatever Metadata says."""
+    """The states of addresses of brokers, and those of others, which served nobody in the capture: it is not known that
+    a broker is there, whatever Metadata says. Where no port of a host served anybody, other brokers that tried to reach
+    it show that it is one: they talk to those only that are registered, by a listener of their own."""
     served = {row.server for row in states if row.state == "serving"}
-    return [row for row in states if row.server in served], [row for row in states if row.server not in served]
+    hosts = {row.server_ip for row in states if row.state == "serving"}
+    tried = {row.server_ip for row in states if _is_of_another_broker(row)} - hosts
+    known = served | {row.server for row in states if row.server_ip in tried}
+    return [row for row in states if row.server in known], [row for row in states if row.server not in known]
+
+
+def _is_of_another_broker(row: BrokerState) -> bool:
+    return row.host_kind != "client" and row.host != row.server_ip
+
+
+def _nodes_at(states: Iterable[BrokerState]) -> dict[str, int]:
+    """The node at each address that has one, for its ports of which no node is known."""
+    nodes: dict[str, set[int]] = defaultdict(set)
+    for row in states:
+        if row.node_id is not None:
+            nodes[row.server_ip].add(row.node_id)
+    return {server_ip: min(found) for server_ip, found in nodes.items() if len(found) == 1}
 
 
 def _never_served(rows: list[BrokerState]) -> Iterator[Failure]:
@@ -129,8 +147,11 @@ def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
     failed = list(_without_service_between(_overlapping(whole), served))
     late, rest = _noticed_late(partial, failed)
+    first_served_ns = min((row.from_ns for row in serving), default=FOREVER)
     for clusters, of_clusters in zip(failed, late, strict=True):
-        yield _failure(clusters, frozenset(), of_clusters)
+        failure = _failure(clusters, frozenset(), of_clusters)
+        failure.is_since_before = failure.start_ns < first_served_ns
+        yield failure
     for cluster in _overlapping(rest):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
 
@@ -268,14 +289,15 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
     kind = PATH if hosts else KIND_OF_STATE[_dominant_state(states)]
     if hosts and all(row.host_kind != "client" for row in states):
         kind = REPLICATION
+    named = next((row for row in states if row.node_id is not None), states[0])
     return Failure(
         kind,
-        subject=states[0].broker,
+        subject=named.broker,
         start_ns=min(noticed) if is_ending or hosts else max(noticed),
         end_ns=None if first_served == FOREVER else first_served,
         affected_until_ns=None if last_served == FOREVER else last_served,
-        node_id=states[0].node_id,
-        server=states[0].server,
+        node_id=named.node_id,
+        server=named.server,
         servers=frozenset(state.server for state in states),
         hosts=hosts,
         states=states,

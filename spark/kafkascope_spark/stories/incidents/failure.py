@@ -135,6 +135,8 @@ class Failure:
     closed_ns: int | None = None
     """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
     coordinators at start_ns."""
+    is_since_before: bool = False
+    """Of a broker: whether it had failed before the capture shows anything of it."""
     node_id: int | None = None
     server: str | None = None
     servers: frozenset[str] = frozenset()

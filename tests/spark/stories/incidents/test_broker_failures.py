@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.sentences import sentence_of
@@ -198,3 +199,22 @@ def test_who_loses_a_broker_a_moment_later_was_not_served_beside_the_others(stat
     rows += [state(3, 23, "unknown", 10.01, 28, "broker"), state(3, 23, "down", 28, 42, "broker")]
     (failure,) = broker_failures(rows)
     assert (failure.kind.name, failure.start_ns, failure.end_ns) == ("broker_down", 10 * NS, 42 * NS)
+
+
+def test_a_broker_that_was_lost_before_the_capture_began_is_one_where_other_brokers_tried_to_reach_it(
+    state: MakeState,
+) -> None:
+    """Clients alone may have been told a wrong address. The port of controllers belongs to the node of its address."""
+    tried = [state(3, 21, "down", 1, None), state(1, 21, "serving", 0, 30)]
+    of_peers = [replace(state(3, 12, "down", 0.5, None, "broker"), node_id=None, server_port=9093)]
+    (failure,) = broker_failures([*of_peers, *tried])
+    assert (*summary(failure)[:3], failure.is_since_before) == ("broker_down", 3, [], True)
+    assert (fault_of(failure).start_after_ns, fault_of(failure).start_ns) == (None, int(0.5 * NS))
+    assert "it was when the capture began, and new connections were refused" in sentence_of(failure, None, 0)
+
+
+def test_an_address_that_clients_alone_tried_to_reach_is_no_broker(state: MakeState) -> None:
+    alone = [state(3, 21, "down", 1, None), state(1, 21, "serving", 0, 30)]
+    assert [failure.kind.name for failure in broker_failures(alone)] == ["listener"]
+    itself = [replace(state(3, 21, "down", 1, None, "broker"), host="10.0.0.3")]
+    assert [failure.kind.name for failure in broker_failures(itself)] == ["listener"]

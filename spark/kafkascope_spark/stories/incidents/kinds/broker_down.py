@@ -19,6 +19,8 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     how = "its connections ended together, and new ones were refused"
+    if failure.is_since_before:
+        how = "it was when the capture began, and new connections were refused"
     if failure.closed_ns is None:
         return f"{named(failure)} was down {times.of(failure)}: {how}"
     return (
