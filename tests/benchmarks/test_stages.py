@@ -1,0 +1,55 @@
+"""What ingest costs: each module belongs to a stage, time that nobody interrupted is counted where it was spent."""
+
+import pkgutil
+from collections import Counter
+
+import numpy as np
+import pytest
+from benchmarks.stages import OTHER, STAGES, ColumnBytes, Measured, Profile, page, stage_of
+
+import kafkascope_analyzer
+import kafkascope_parsers
+
+OF_INGEST = {"connections", "dataset", "read", "resolve", "scan"}
+
+
+def modules_of_ingest() -> list[str]:
+    parsers = [m.name for m in pkgutil.walk_packages(kafkascope_parsers.__path__, "kafkascope_parsers.")]
+    analyzer = [m.name for m in pkgutil.walk_packages(kafkascope_analyzer.__path__, "kafkascope_analyzer.")]
+    return [*parsers, *(name for name in analyzer if name.split(".")[1] in OF_INGEST)]
+
+
+def test_each_module_of_ingest_belongs_to_a_stage() -> None:
+    assert [name for name in modules_of_ingest() if stage_of(name) is None] == []
+    assert stage_of("kafkascope_parsers.link.reader") == "link layer and flows"
+    assert stage_of("kafkascope_parsers.linkage") == "decoding"
+    assert stage_of("json") is None
+    assert len({stage.name for stage in STAGES}) == len(STAGES)
+
+
+def test_time_inside_a_long_call_is_counted_though_nothing_interrupts_it() -> None:
+    """numpy is not interrupted: the call is one tick, of all its time; outside of kafkascope it is of no stage."""
+    numbers = np.arange(4_000_000)[::-1]
+    with Profile() as profile:
+        for _ in range(5):
+            np.sort(numbers.copy(), kind="stable")
+    assert set(profile.stages) == {OTHER}
+    assert profile.stages[OTHER] > 0
+
+
+@pytest.fixture
+def measured() -> Measured:
+    profile = Profile(Counter({"decoding": 0.5, "Parquet": 1.5}), tables=Counter({"requests": 1.0}))
+    columns = [ColumnBytes("requests", "ts_ns", 500, 4000), ColumnBytes("requests", "api_key", 500, 1000)]
+    return Measured("small", 4_000_000_000, 1_000_000, 2.0, profile, columns)
+
+
+def test_the_page_has_costs_a_packet(measured: Measured) -> None:
+    lines = list(page([measured]))
+    assert "| decoding | 200 | 500 |" in lines
+    assert "| Parquet | 200 | 1,500 |" in lines
+    assert "| **all** | 1000 | 2,000 |" in lines
+    assert "| million packets a second and core | 1.00 | 0.50 |" in lines
+    assert "| GB a second and core |  | 2.00 |" in lines
+    assert "| `requests` | 500 | 0.001 | 5,000 | 0.01 | 1,000.0 |" in lines
+    assert "| `requests.ts_ns` | 8.00 | 0.00 |" in lines
