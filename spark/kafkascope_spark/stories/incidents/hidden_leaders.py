@@ -1,7 +1,7 @@
 """What brokers served that the capture does not show, as where it was taken at one broker: once a topic-partition has a
 leader with which no client of the capture talked, nobody knows who was served there."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kafkascope_spark.stories.incidents.leadership import Leadership
@@ -12,15 +12,16 @@ from kafkascope_spark.stories.stalls.table import Stall
 def without_hidden(
     stalls: Iterable[Stall],
     states: Iterable[BrokerState],
-    leadership_of: Callable[[Collection[str]], Leadership],
+    known_leaders: Callable[[], Leadership],
     stall_ms: int,
 ) -> Iterator[Stall]:
     """The stalls as far as the capture shows them: one ends where a hidden leader is first named, and nobody knows
-    whether it was served then. Without those of which less than stall_ms is left."""
+    whether it was served then. Without those of which less than stall_ms is left. known_leaders: who led
+    what, asked for where it is needed."""
     known = list(stalls)
     shown = {row.node_id for row in states if row.host_kind == "client"}
     has_leaders = bool(shown - {None}) and any(stall.topic is not None for stall in known)
-    leadership = leadership_of(()) if has_leaders else Leadership()
+    leadership = known_leaders() if has_leaders else Leadership()
     hidden = leadership.nodes - shown if None not in shown else frozenset()
     for stall in known:
         until_ns = leadership.led_since(f"{stall.topic}-{stall.partition}", stall.from_ns, hidden) if hidden else None

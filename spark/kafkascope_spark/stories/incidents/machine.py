@@ -4,7 +4,7 @@ Memory: what stalled or failed, and whom that concerns; never what went well.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TypeVar, assert_never
 
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
@@ -179,7 +179,13 @@ class Incidents:
         yield from incidents.values()
 
     def _leave_hidden_out(self) -> None:
-        self._stalls = list(without_hidden(self._stalls, self._states, self._leadership_of, self._stall_ms))
+        left = without_hidden(self._stalls, self._states, lambda: self._leadership, self._stall_ms)
+        self._stalls = list(left)
+
+    @cached_property
+    def _leadership(self) -> Leadership:
+        """Who led and coordinated what, as brokers reported it; not what nodes served."""
+        return self._leadership_of(())
 
     def _with_rows(self, failures: list[Failure]) -> dict[Failure, IncidentRow]:
         """The row of each failure, of those of which it can be made."""
@@ -242,7 +248,7 @@ class Incidents:
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
         self._do("error messages", lambda: give_messages(found, self._packets))
-        self._do("courses", lambda: give_courses(found, lambda: self._leadership_of(()), self._packets))
+        self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("places", lambda: localize(found, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))

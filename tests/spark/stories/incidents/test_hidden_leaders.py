@@ -1,7 +1,5 @@
 """Stalls at topic-partitions that a broker leads with which no client of the capture talked; made by hand."""
 
-from collections.abc import Collection
-
 from kafkascope_analyzer.dataset.topology_facts import Fact
 from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.leadership import Leadership
@@ -16,10 +14,8 @@ def left(stalls: list[Stall], states: list[BrokerState], *leaders: tuple[int, fl
     key = ("leader", "orders", 0)
     facts = [Fact(key, node, int(at * NS), None, "metadata", epoch) for epoch, (node, at) in enumerate(leaders)]
 
-    def leadership_of(_: Collection[str]) -> Leadership:
-        return Leadership({"orders-0": facts})
-
-    return [(stall.to_ns, stall.waited_ms) for stall in without_hidden(stalls, states, leadership_of, 1000)]
+    known = Leadership({"orders-0": facts})
+    return [(stall.to_ns, stall.waited_ms) for stall in without_hidden(stalls, states, lambda: known, 1000)]
 
 
 def of_orders(stall: MakeStall, start: float, end: float | None) -> Stall:
