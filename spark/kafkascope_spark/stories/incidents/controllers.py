@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.controller_down import CONTROLLER_DOWN
+from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CONTROLLER_UNRESPONSIVE
 
 _OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
 """Roles that the connections of a controller have."""
@@ -19,4 +20,4 @@ def give_controllers(
     for failure in of_brokers:
         mine = [roles.get(server, frozenset()) for server in failure.servers]
         if mine and all("controller" in of_server and of_server <= _OF_CONTROLLERS for of_server in mine):
-            failure.kind = CONTROLLER_DOWN
+            failure.kind = CONTROLLER_DOWN if failure.kind.restarts else CONTROLLER_UNRESPONSIVE

@@ -8,6 +8,7 @@ INCIDENT_KINDS = (
     "broker_frozen",
     "broker_slow",
     "controller_down",
+    "controller_unresponsive",
     "zookeeper_session",
     "client_host",
     "path",

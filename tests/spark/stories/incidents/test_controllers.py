@@ -51,3 +51,11 @@ def test_a_server_that_only_brokers_ask_as_a_controller_is_one(
         sentence = sentence_of(failure, failure.end_ns, 0)
         assert sentence.startswith("Controller 2 (10.0.0.2:9092) was unavailable from 00:05.000 (")
         assert "its connections ended together" in sentence
+
+
+def test_a_controller_that_did_not_respond_did_not_end(state: MakeState) -> None:
+    rows = [state(2, 21, "serving", 0, 5, "broker"), state(2, 21, "silent", 5, 20, "broker")]
+    failures = broker_failures(rows)
+    give_controllers(failures, lambda _: {SERVER: frozenset({"controller"})})
+    assert [failure.kind.name for failure in failures] == ["controller_unresponsive"]
+    assert "no packet came from it" in sentence_of(failures[0], None, 0)

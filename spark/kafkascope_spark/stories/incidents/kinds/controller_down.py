@@ -23,7 +23,8 @@ _HOW = {
 }
 
 
-def _sentence(failure: Failure, times: Times) -> str:
+def controller_sentence(failure: Failure, times: Times) -> str:
+    """From when to when it was unavailable, how packets show that, and what it means."""
     states = {row.state for row in failure.states}
     how = " and ".join(text for state, text in _HOW.items() if state in states)
     meaning = (
@@ -32,7 +33,8 @@ def _sentence(failure: Failure, times: Times) -> str:
     return f"Controller {failure.subject.removeprefix('node ')} was unavailable {times.of(failure)}: {how}. {meaning}"
 
 
-def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+def controller_advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    """Where to look, and how another controller takes over."""
     yield brokers(
         f"Look at the log of {failure.subject} and at its host for that time. Run three controllers or more, so that "
         f"another one takes over: kafka-metadata-quorum.sh {observed.tool} describe --status"
@@ -43,9 +45,10 @@ CONTROLLER_DOWN = Kind(
     "controller_down",
     "controller unavailable",
     plural="controllers unavailable",
-    sentence=_sentence,
-    advice=_advice,
+    sentence=controller_sentence,
+    advice=controller_advice,
     known=BY_STATES,
     place="broker",
     of_broker=True,
+    restarts=True,
 )
