@@ -33,8 +33,7 @@ def controller_sentence(failure: Failure, times: Times) -> str:
     return f"Controller {failure.subject.removeprefix('node ')} was unavailable {times.of(failure)}: {how}. {meaning}"
 
 
-def controller_advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    """Where to look, and how another controller takes over."""
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield brokers(
         f"Look at the log of {failure.subject} and at its host for that time. Run three controllers or more, so that "
         f"another one takes over: kafka-metadata-quorum.sh {observed.tool} describe --status"
@@ -46,7 +45,7 @@ CONTROLLER_DOWN = Kind(
     "controller unavailable",
     plural="controllers unavailable",
     sentence=controller_sentence,
-    advice=controller_advice,
+    advice=_advice,
     known=BY_STATES,
     place="broker",
     of_broker=True,

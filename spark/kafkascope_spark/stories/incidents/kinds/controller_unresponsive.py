@@ -3,16 +3,29 @@
 Looks at the same as controller_down, which ended; and could be confused with the same.
 """
 
-from kafkascope_spark.stories.incidents.failure import Kind
-from kafkascope_spark.stories.incidents.kinds.controller_down import controller_advice, controller_sentence
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.controller_down import controller_sentence
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Look at the process, the host and the network of {failure.subject} for that time: a long garbage collection, "
+        "a disk that does not respond, a stopped virtual machine, a link. With three controllers or more another one "
+        "takes over."
+    )
+
 
 CONTROLLER_UNRESPONSIVE = Kind(
     "controller_unresponsive",
     "controller unresponsive",
     plural="controllers unresponsive",
     sentence=controller_sentence,
-    advice=controller_advice,
+    advice=_advice,
     known=BY_STATES,
     place="broker",
     of_broker=True,
