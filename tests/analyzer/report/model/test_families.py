@@ -30,7 +30,7 @@ def of(kind: type, /, **values: Any) -> Any:
 
 def incident(name: str, root: str | None = None, begin: int = 1, end: int | None = 5, **values: Any) -> Any:
     row = {"incident_id": name, "root_incident_id": root, "start_ns": begin * S, "severity": "info", "sentence": name}
-    row["family_severity"] = values.get("severity", "info")
+    row |= {"family_severity": values.get("severity", "info"), "longest_ms": 0}
     return of(IncidentRow, **row | {"end_ns": None if end is None else end * S} | values)
 
 
