@@ -3,7 +3,7 @@
 
     python -m benchmarks.stages                                   all kinds of traffic, 100 MB each, printed
     python -m benchmarks.stages --kinds small --megabytes 300
-    python -m benchmarks.stages --page docs/cost-of-ingest.md     written as a page of the documentation
+    python -m benchmarks.stages --page costs.md                   written as a page
     python -m benchmarks.stages --capture day.pcap                a capture of one's own
 
 Ingest runs in this process, in one bucket, so that nothing hides in another one. A timer of the process's own time
@@ -29,6 +29,8 @@ from benchmarks.tiling import load_source, tiles_for, write_tiles
 from benchmarks.traffic import KINDS, piece
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MESSAGES
+from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -113,13 +115,13 @@ class Profile:
 
 
 def _table_of(frame: FrameType) -> str:
-    """The table whose writer is running: its files lie in a folder of its name."""
+    """The table whose writer is running, by the folder of its files: of messages one for each API and direction."""
     at: FrameType | None = frame
     while at is not None and str(at.f_globals.get("__name__", "")).startswith("kafkascope_analyzer.dataset"):
         place = getattr(at.f_locals.get("self"), "_place", None)
-        if place is not None and hasattr(place, "folder"):
-            folder: Path = place.folder
-            return f"{folder.parent.name}/{folder.name}" if folder.parent.name == "messages" else folder.name
+        if isinstance(place, TablePlace):
+            *_, before, api, name = place.folder.parts
+            return f"{before}/{api}/{name}" if before == MESSAGES else name
         at = at.f_back
     return "(other)"
 
@@ -183,7 +185,7 @@ def page(results: Sequence[Measured]) -> Iterator[str]:
     """The lines of the page."""
     yield "# What ingest costs"
     yield ""
-    yield f"Made by `{COMMAND}`. {__doc__.split(chr(10) * 2)[2].strip()}".replace("\n", " ")
+    yield f"Made by `{COMMAND}`. {HOW}"
     yield ""
     yield "Processor time a packet in nanoseconds, on the machine that made this page; the budget is what a million"
     yield "packets a second and core leave to each stage. Shares hold elsewhere, times do not."
@@ -196,7 +198,12 @@ def page(results: Sequence[Measured]) -> Iterator[str]:
         yield from _largest(one)
 
 
-COMMAND = "python -m benchmarks.stages --page docs/cost-of-ingest.md"
+COMMAND = "python -m benchmarks.stages --page FILE"
+HOW = (
+    "Ingest runs in one process and one bucket. A timer of the process's own time interrupts it every millisecond; the "
+    "time since the last interrupt belongs to the innermost function of kafkascope that is running. Kernels and Arrow "
+    "are not interrupted inside: what they take is counted when they return, for their caller."
+)
 
 
 def _stages(results: Sequence[Measured]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import pkgutil
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,11 @@ from benchmarks.stages import OTHER, STAGES, ColumnBytes, Measured, Profile, pag
 
 import kafkascope_analyzer
 import kafkascope_parsers
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
 
+CAPTURE = Path(__file__).resolve().parents[2] / "fixtures/captures/healthy_basic.pcap.zst"
 OF_INGEST = {"connections", "dataset", "read", "resolve", "scan"}
 
 
@@ -35,6 +40,16 @@ def test_time_inside_a_long_call_is_counted_though_nothing_interrupts_it() -> No
             np.sort(numbers.copy(), kind="stable")
     assert set(profile.stages) == {OTHER}
     assert profile.stages[OTHER] > 0
+
+
+def test_the_time_of_writing_belongs_to_tables_of_the_dataset(tmp_path: Path) -> None:
+    """Those of messages too, which lie in a folder for each API and direction."""
+    ingest([CAPTURE], tmp_path / "out.kscope", IngestOptions(jobs=1))
+    with Profile() as profile:
+        ingest([CAPTURE], tmp_path / "again.kscope", IngestOptions(jobs=1))
+    written = profile.tables.keys() - {"(other)"}
+    assert written <= Dataset.open(str(tmp_path / "again.kscope")).manifest.files.keys()
+    assert any(table.startswith("messages/") for table in written)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 
 SUFFIX = ".kscope"
-"""What the name of a dataset ends with where nobody gives another."""
+"""The end of a dataset's name."""
 
 
 def is_dataset(place: str | Path) -> bool:

@@ -19,10 +19,10 @@ from kafkascope_parsers.api_keys import PRODUCE
 
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 _SOON = 4
-"""What a client sends after a silence counts for such a part of the silence's length."""
+"""Records that are sent after a silence are counted for a quarter of the silence's length."""
 _EDGE = 8
-"""Such a part of a silence at either end does not count as its inside: a record may have been created before a process
-was stopped and was sent, or when it had just gone on."""
+"""An eighth of the silence at either end is left out where records are counted that were created in it: one may have
+been created just before the process was stopped, or just after it went on."""
 _NO_CLOCK = np.iinfo(np.int64).min
 
 

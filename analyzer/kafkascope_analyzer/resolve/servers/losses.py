@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.resolve.distinct_rows import group_codes
 from kafkascope_analyzer.resolve.servers.arrived_bytes import most_arrived
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.kernels import mark_unreported
@@ -26,8 +27,8 @@ APART_NS = 5_000_000_000
 LEAST_LOSSES = 5
 """Fewer losses of one time are an accident, or belong to the end of a connection."""
 LEAST_TRIES = 3
-"""A segment that was sent again so often had not arrived, whether its receiver reports or not: the pause before each
-attempt is twice as long as the one before, longer than any receiver delays its acknowledgment (RFC 6298, 5.5)."""
+"""A segment that was sent again so often counts as lost, whether its receiver reports or not: TCP doubles the pause
+before each attempt (RFC 6298, 5.5), and no receiver delays its acknowledgment for so long."""
 SENDERS = ("host", "server")
 _COLUMNS = ["conn", "ts_ns", "packet_no", "side", "kind", "seq", "bytes"]
 _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
@@ -75,9 +76,8 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
 
 def _tries(again: Again, lost: Ints) -> Ints:
     """How often the segment of each row was sent again."""
-    keys = np.stack([again.conn[lost], again.sender[lost], again.seq[lost]])
-    _, which, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    return np.asarray(counts[which.reshape(-1)], np.int64)
+    segment, n = group_codes([again.conn[lost], again.sender[lost], again.seq[lost]])
+    return np.bincount(segment, minlength=n)[segment]
 
 
 def _goes_on(again: Again, lost: Ints) -> NDArray[np.bool_]:
@@ -122,7 +122,7 @@ def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, 
 
 
 def _n_segments(again: Again, rows: Ints) -> int:
-    return len(np.unique(np.stack([again.conn[rows], again.seq[rows]]), axis=1).T)
+    return group_codes([again.conn[rows], again.seq[rows]])[1]
 
 
 def _gathered(hosts: ServerHosts) -> Again:

@@ -2,8 +2,8 @@
 client's host: what the others leave unread then is no wait.
 
 A rebalance tells: it gave the topic-partition to a member of which no request was captured; or the assignments of all
-members that were captured are known, they may not be all, and none has it: a group gives each topic-partition to
-somebody.
+members that were captured are known, they may not be all, and none has it: such a group gives each topic-partition to
+one member.
 """
 
 from collections import defaultdict
@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_parsers.group_protocols import PROTOCOLS
 from kafkascope_spark.stories.groups.rebalance_row import Place, topic_partition
 from kafkascope_spark.stories.groups.table import GroupMember, RebalanceRow
 from kafkascope_spark.stories.stalls.stall import Wait
 
-_SHARED = "share"
-"""The protocol whose members have topic-partitions together."""
+_EXCLUSIVE = frozenset(p.name for p in PROTOCOLS if not p.shares_partitions and not p.has_tasks)
+"""Protocols that give each topic-partition to one member."""
 
 
 class HiddenOwners:
@@ -27,14 +28,15 @@ class HiddenOwners:
 
     def take(self, row: RebalanceRow, next_start_ns: int | None, places: Iterable[Place]) -> None:
         """A rebalance, and when the next one began. places: what was unread after it."""
-        if row.outcome != "stable" or row.end_ns is None or row.group_protocol == _SHARED:
+        if row.outcome != "stable" or row.end_ns is None or row.group_protocol not in _EXCLUSIVE:
             return
         asked = set(places)
         owners = dict(_owners(row)) if asked else {}
         is_known = not row.members_complete and all(m.assigned is not None for m in row.members)
         for place in asked:
             owner = owners.get(place)
-            if owner.client_instance_id is None if owner is not None else is_known:
+            is_hidden = is_known if owner is None else owner.client_instance_id is None
+            if is_hidden:
                 self._times[place].append((row.end_ns, FOREVER if next_start_ns is None else next_start_ns))
 
     def without(self, place: Place, wait: Wait) -> Iterator[Wait]:

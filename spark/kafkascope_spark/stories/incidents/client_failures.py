@@ -54,7 +54,7 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
 
 def _of_one_time(failures: Iterable[Failure]) -> list[Failure]:
     """The failures with those of the same clients as one that follow on each other within APART_NS: a process that
-    stands still again and again does so for one reason."""
+    is stopped again and again is so for one reason."""
     found: list[Failure] = []
     last_of: dict[frozenset[str], Failure] = {}
     for failure in failures:

@@ -15,27 +15,29 @@ from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings.wording import counted, listed
 
 MOST = 20
-"""So many of a kind are looked for: more of them prove no more."""
+"""Hosts and servers of a kind that are looked for: more of them prove no more."""
 LONGEST_NS = 60_000_000_000
-"""Of a failure so much is looked at, from its begin."""
+"""The first minute of a failure is looked at."""
 _COLUMNS = ["client_ip", "server_ip", "server_port", "node_id", "response_ns"]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Who was served from one time to another beside some hosts and servers. servers: their node ids, else
-    `address:port`, as text."""
+    """Which clients were served from one time to another beside some hosts and servers. servers: their node ids, else
+    `address:port`, as text; brokers: hosts that do not count as clients."""
 
     from_ns: int
     to_ns: int
     hosts: frozenset[str]
     servers: frozenset[str]
+    brokers: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
 class Contrast:
-    """Who was served meanwhile, at most MOST of each. servers_beside: other servers, by the hosts that the failure
-    affected; hosts_beside: other hosts, by the servers that failed; others: other hosts, by other servers."""
+    """Who was served meanwhile, at most MOST of each. servers_beside: other servers that responded to the hosts that
+    the failure affected; hosts_beside: other hosts with clients to which the servers that failed responded; others: the
+    same, to which only other servers did."""
 
     servers_beside: set[str] = field(default_factory=set)
     hosts_beside: set[str] = field(default_factory=set)
@@ -43,7 +45,7 @@ class Contrast:
 
     @property
     def n_hosts(self) -> int:
-        """How many other hosts were served, by whomever."""
+        """How many other hosts with clients were served."""
         return len(self.hosts_beside | self.others)
 
     @property
@@ -59,13 +61,15 @@ class Contrast:
         parts = [by_others] if self.servers_beside else []
         parts += [self.served_text] if self.n_hosts else []
         seen = f"{counted(n_hosts, 'host')} {'shows' if n_hosts == 1 else 'show'} it"
-        return f"{seen}; {' and '.join(parts) if parts else 'no other request was answered'} meanwhile"
+        if not parts:
+            return f"{seen}; the capture has no other request that was answered meanwhile"
+        return f"{seen}; {' and '.join(parts)} meanwhile"
 
     def take(self, question: Question, pairs: Iterable[tuple[str, str]]) -> None:
         """Takes hosts that were served, each with its server."""
         for host, server in pairs:
             is_mine, is_of_server = host in question.hosts, server in question.servers
-            if is_mine and is_of_server:
+            if (is_mine and is_of_server) or (not is_mine and host in question.brokers):
                 continue
             kind, name = (self.hosts_beside, host) if is_of_server else (self.others, host)
             if is_mine:

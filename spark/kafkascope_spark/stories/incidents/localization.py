@@ -14,6 +14,7 @@ from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Place
+from kafkascope_spark.stories.servers.table import BrokerState
 
 _SHOWN_BY_KERNEL = frozenset({"frozen", "turned_away", "not_accepting"})
 """States in which packets of the server arrive: the way to it works, and so do the hosts."""
@@ -32,13 +33,18 @@ class Suspect:
     decided_by: str
 
 
-def localize(failures: Iterable[Failure], ask: Callable[[Sequence[Question]], list[Contrast]]) -> None:
+def localize(
+    failures: Iterable[Failure],
+    states: Iterable[BrokerState],
+    ask: Callable[[Sequence[Question]], list[Contrast]],
+) -> None:
     """Gives each failure with a place on the grid who was served meanwhile, how sure the place is, and what else it may
-    be. ask: who was served."""
-    on_grid = [failure for failure in failures if _has_place(failure)]
-    for failure, contrast in zip(on_grid, ask([_question(failure) for failure in on_grid]), strict=True):
+    be. states: rows of broker_states; ask: who was served."""
+    brokers = frozenset(row.host for row in states if row.host_kind != "client")
+    on_grid = [(failure, suspects) for failure in failures if (suspects := _suspects(failure))]
+    contrasts = ask([_question(failure, brokers) for failure, _ in on_grid])
+    for (failure, suspects), contrast in zip(on_grid, contrasts, strict=True):
         failure.contrast = contrast
-        suspects = _SUSPECTS[failure.kind.place or "cluster"]
         left = [suspect for suspect in suspects if not suspect.is_excluded(failure, contrast)]
         failure.confidence = _confidence(len(suspects), len(left))
         failure.alternatives = tuple(
@@ -52,18 +58,20 @@ def _confidence(n_suspects: int, n_left: int) -> Confidence:
     return "likely" if n_left < n_suspects else "possible"
 
 
-def _has_place(failure: Failure) -> bool:
-    """Whether packets show the failure of hosts or servers, and not only what these say."""
-    return bool(failure.states or failure.lookups) and failure.kind.place in _SUSPECTS
+def _suspects(failure: Failure) -> tuple[Suspect, ...]:
+    """What else may have failed, where packets show the failure of hosts or servers, and not only what these say."""
+    place = failure.kind.place if failure.states or failure.lookups else None
+    return () if place is None else _SUSPECTS.get(place, ())
 
 
-def _question(failure: Failure) -> Question:
+def _question(failure: Failure, brokers: frozenset[str]) -> Question:
     """Who else was served while packets prove the failure."""
     fault = fault_of(failure)
     from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
     until_ns = FOREVER if failure.end_ns is None else failure.end_ns
     to_ns = until_ns if fault.end_after_ns is None else fault.end_after_ns
-    return Question(from_ns, to_ns, hosts_of(failure), frozenset(row.broker_key for row in failure.states))
+    servers = frozenset(row.broker_key for row in failure.states)
+    return Question(from_ns, to_ns, hosts_of(failure), servers, brokers)
 
 
 def hosts_of(failure: Failure) -> frozenset[str]:

@@ -250,7 +250,7 @@ class Incidents:
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
-        self._do("places", lambda: localize(found, self._packets.contrasts))
+        self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:

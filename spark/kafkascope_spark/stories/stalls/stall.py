@@ -25,7 +25,7 @@ class Wait:
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
     records, when some were last brought; unasked_ns: how long of it nobody asked for them; longest_ns: of several waits
     that overlap, the longest one, None for a single wait; served: False where the client gave up or ended at to_ns,
-    None where no file covers the time from then on."""
+    None where the capture does not show the time from then on, or who served it then."""
 
     from_ns: int
     to_ns: int | None

@@ -42,7 +42,8 @@ class Stall(StoryRow):
     served: Annotated[
         bool | None,
         "whether it was served again then; false where the client gave up or ended before; null where it still "
-        "waited at the end of the capture, or where no file covers the time from then on",
+        "waited at the end of the capture, or where no file covers the time from then on, a member of the group "
+        "that was not captured got the partition, or a broker leads it with which no client in the capture talked",
     ]
     waited_ms: Annotated[
         int,

@@ -43,11 +43,14 @@ def left(hidden: HiddenOwners, from_ns: int, to_ns: int | None) -> list[tuple[in
         (rebalance(None, complete=False), True),
         (rebalance("unknown", complete=False), False),
         (rebalance("hidden", outcome="superseded"), False),
+        (rebalance("hidden", protocol="consumer"), True),
         (rebalance("hidden", protocol="share"), False),
+        (rebalance(None, complete=False, protocol="streams"), False),
     ],
 )
 def test_a_wait_ends_where_a_member_that_is_not_captured_got_the_partition(row: RebalanceRow, is_hidden: bool) -> None:
-    """All members are known, and nobody has it: then nobody reads it. Members of a share group have it together."""
+    """All members are known, and nobody has it: then nobody reads it. Members of a share group have it together, and
+    those of a streams group have tasks."""
     hidden = HiddenOwners()
     hidden.take(row, None, {PLACE})
     assert left(hidden, 10, None) == ([(10, 20, None)] if is_hidden else [(10, None, True)])

@@ -1,5 +1,7 @@
 """Consumers that asked for records late, from stalls written by hand. Times are seconds."""
 
+import pytest
+
 from .conftest import MakeRow, MakeStall
 from .test_machine import advised, tell
 
@@ -16,6 +18,18 @@ def test_records_that_nobody_asked_for_waited_for_their_consumer(stall: MakeStal
     assert (first["severity"], first["hosts"]) == ("warning", ["10.0.0.21"])
     assert "client-21 (10.0.0.21) asked for records late" in first["sentence"]
     assert "what the application does with each batch" in advised(first)
+
+
+@pytest.mark.parametrize("ends", [(21.7, None), (None, 25.0), (None, None)])
+def test_a_consumer_that_never_asked_again_is_late_to_the_end(
+    stall: MakeStall, ends: tuple[float | None, float | None]
+) -> None:
+    late = [
+        stall("consume", 21, 1, at, end, is_unasked=True, **GROUP) for at, end in zip((18.2, 20), ends, strict=True)
+    ]
+    (incident,), _ = tell([], late)
+    assert (incident["kind"], incident["n_stalls"], incident["end_ns"]) == ("slow_consumer", 2, None)
+    assert "to the end of the capture" in incident["sentence"]
 
 
 def test_records_that_were_asked_for_are_not_late_for_their_consumer(stall: MakeStall) -> None:

@@ -32,7 +32,7 @@ def seen(state: MakeState, name: str, *hosts: int, node: int = 2) -> list[Broker
 
 
 def told(failure: Failure, contrast: Contrast) -> Told:
-    localize([failure], lambda questions: [contrast for _ in questions])
+    localize([failure], failure.states, lambda questions: [contrast for _ in questions])
     return failure.confidence, [alternative.place for alternative in failure.alternatives]
 
 
@@ -95,8 +95,9 @@ def test_who_was_served_is_asked_for_the_time_that_packets_prove(state: MakeStat
         asked.extend(questions)
         return [Contrast() for _ in questions]
 
-    localize([failure, replace_kind(failure)], ask)
-    assert asked == [Question(5 * NS, 20 * NS, frozenset({"10.0.0.21"}), frozenset({"2"}))]
+    localize([failure, replace_kind(failure)], [*failure.states, state(1, 12, "serving", 0, 60, "broker")], ask)
+    brokers = frozenset({"10.0.0.12"})
+    assert asked == [Question(5 * NS, 20 * NS, frozenset({"10.0.0.21"}), frozenset({"2"}), brokers)]
 
 
 def replace_kind(failure: Failure) -> Failure:
@@ -141,6 +142,8 @@ def test_whose_requests_were_answered_meanwhile_is_the_contrast(requests: Datase
     (found,) = contrasts(requests, [question])
     assert found == Contrast({"1"}, {"10.0.0.22"}, {"10.0.0.23", "10.0.0.25"})
     assert found.sentence(1) == "1 host shows it; node 1 responded to it and 3 other hosts were served meanwhile"
+    (of_clients,) = contrasts(requests, [replace(question, brokers=frozenset({"10.0.0.21", "10.0.0.22", "10.0.0.23"}))])
+    assert of_clients == Contrast({"1"}, set(), {"10.0.0.25"})
     (of_port,) = contrasts(requests, [replace(question, servers=frozenset({"10.0.0.9:9092"}))])
     assert of_port.hosts_beside == {"10.0.0.25"}
 
@@ -148,7 +151,7 @@ def test_whose_requests_were_answered_meanwhile_is_the_contrast(requests: Datase
 def test_nobody_who_was_served_is_no_contrast(requests: Dataset) -> None:
     (found,) = contrasts(requests, [Question(12 * NS, 13 * NS, frozenset(), frozenset())])
     assert found == Contrast()
-    assert found.sentence(2) == "2 hosts show it; no other request was answered meanwhile"
+    assert found.sentence(2) == "2 hosts show it; the capture has no other request that was answered meanwhile"
 
 
 def test_at_most_so_many_of_a_kind_are_kept() -> None:

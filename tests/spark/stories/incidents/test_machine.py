@@ -551,8 +551,8 @@ def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None
     ("owed", "said", "also"),
     [
         ("heartbeat", "although heartbeats were due every 3.00 s", ""),
-        ("fetch", "its process stood still, or its application polled late", "between two polls"),
-        ("records", "its process stood still, or whatever it gets its records from did", "where it gets its records"),
+        ("fetch", "its process was stopped, or its application polled late", "between two polls"),
+        ("records", "its process was stopped, or whatever it gets its records from was", "where it gets its records"),
     ],
 )
 def test_an_incident_of_a_paused_client_says_how_sure_that_is(silent: MakeRow, owed: str, said: str, also: str) -> None:

@@ -40,7 +40,7 @@ def who_text(family: Family, facts: Facts) -> str:
 
 
 def _records(family: Family) -> Iterator[str]:
-    """How many records were late, and failed: at least so many."""
+    """How many records were late, and how many failed, as far as packets show it."""
     for n, what in ((_total(family, "n_records_late"), "late"), (_total(family, "n_records_failed"), "failed")):
         if n:
             yield f"{count(n, 'record')} {what}"
@@ -60,7 +60,7 @@ def _who(family: Family, facts: Facts) -> str:
 
 
 def _who_met_it(family: Family) -> str:
-    """How many clients had to recover, and how long it kept the one from working that it kept longest."""
+    """How many clients had to recover, and for how long at the longest one of them could not work."""
     is_long = family.longest_ms >= DEFAULT_STALL_MS
     how_long = f"longest {span(1000 * family.longest_ms)}" if is_long else "none stalled"
     return f"{count(len(family.clients), 'client')}, {how_long}"

@@ -69,8 +69,8 @@ def _or(silence: SilentClient) -> str:
     """What else would look the same."""
     if silence.owed == "heartbeat":
         return ""
-    other = "its application polled late" if silence.owed == "fetch" else "whatever it gets its records from did"
-    return f"; its process stood still, or {other}"
+    other = "its application polled late" if silence.owed == "fetch" else "whatever it gets its records from was"
+    return f"; its process was stopped, or {other}"
 
 
 def _removed(failure: Failure) -> str:
