@@ -4,6 +4,7 @@ load balancers and NAT do with connections that were idle for long."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
@@ -38,8 +39,8 @@ def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[
     others = times_of(stretches)
     for each in stretches:
         until_ns = FOREVER if each.end is None else each.end.ts_ns
-        is_alone = all(other is each for other in others.meeting(each.begin.ts_ns, until_ns))
-        yield replace(each, state="flow_dead") if is_alone and _is_forgotten(server, each) else each
+        is_dead = _is_forgotten(server, each) and len(list(islice(others.latest(each.begin.ts_ns, until_ns), 2))) == 1
+        yield replace(each, state="flow_dead") if is_dead else each
 
 
 def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:

@@ -1,15 +1,30 @@
 """`unread_assignment`: a member of a group has a partition, and never fetches it."""
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL, longer_than
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, with_client
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, largest, longer_than
+from kafkascope_spark.stories.findings.read import Groups, Read, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.wording import client, counted, duration, listed
-from kafkascope_spark.stories.tables import REBALANCES
+from kafkascope_spark.stories.tables import CLIENTS, REBALANCES
 
 _PLACE = "concat(topic, '-', partition) as place"
+_ACCEPTED = Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0)
+_FETCHED = Where(PARTITIONS, api_key=api_keys.FETCH)
+_LAST = largest("ts_ns")
+_READS: dict[str, Read] = {
+    "settled": Where(REBALANCES, end_ns=NOT_NULL, members=longer_than(0)),
+    "accepted": _ACCEPTED,
+    "written_places": Groups(_ACCEPTED, per=("topic", "partition"), having=_LAST >= 0),
+    "fetched_places": Groups(_FETCHED, per=("conn_id", "topic", "partition"), having=_LAST >= 0),
+    "owners": Where(CLIENTS, conn_ids=longer_than(0)),
+}
 # One finding per client and group: the partitions of its last assignment that it never fetched, though it fetched
 # others and records were accepted there.
 _QUERY = f"""
@@ -35,6 +50,47 @@ join written w on w.place = a.place and w.last_ns - a.since_ns >= {limit.UNREAD_
 left anti join fetched f on f.client_instance_id = a.client_instance_id and f.place = a.place
 where r.last_ns - a.since_ns >= {limit.UNREAD_MS}000000L
 group by a.client_instance_id, a.group_id, c.client_id, c.client_ip, c.software_name"""
+
+
+def _some_are_unread(tables: Tables) -> bool:
+    """Whether a member fetched for long, and never one of its partitions, which was written to."""
+    written = _by_place(tables["written_places"], "written_ns")
+    fetched = with_client(_by_place(tables["fetched_places"], "fetched_ns"), tables["owners"])
+    reading = fetched.group_by("client_instance_id", use_threads=False).aggregate([("fetched_ns", "max")])
+    rows = _assigned(tables["settled"]).join(written, "place", join_type="inner", use_threads=False)
+    rows = rows.join(reading, "client_instance_id", join_type="inner", use_threads=False)
+    for last in ("written_ns", "fetched_ns_max"):
+        waited_ns = pc.subtract(rows[last], rows["since_ns"])
+        rows = rows.filter(pc.greater_equal(waited_ns, limit.UNREAD_MS * 1_000_000))
+    keys = ["client_instance_id", "place"]
+    unread = rows.join(fetched.select(keys), keys, join_type="left anti", use_threads=False)
+    return bool(unread.num_rows > 0)
+
+
+def _by_place(groups: pa.Table, last: str) -> pa.Table:
+    """Groups by topic-partition as text, with when each was last used."""
+    place = pc.binary_join_element_wise(groups["topic"], pc.cast(groups["partition"], pa.string()), "-")
+    kept = [name for name in ("conn_id",) if name in groups.column_names]
+    return groups.select(kept).append_column("place", place).append_column(last, groups[str(_LAST)])
+
+
+def _assigned(settled: pa.Table) -> pa.Table:
+    """The last assignment of each group: client, topic-partition, and since when."""
+    order = [(name, "ascending") for name in ("group_id", "end_ns", "rebalance_id")]
+    rows = settled.sort_by(order).combine_chunks()
+    groups = pc.rank(rows["group_id"], tiebreaker="dense").to_numpy()
+    latest = rows.take(np.flatnonzero(np.append(np.diff(groups) != 0, len(groups) > 0)))
+    members = latest["members"].combine_chunks()
+    each, group = pc.list_flatten(members), pc.list_parent_indices(members)
+    partitions = pc.struct_field(each, "assigned")
+    owner = pc.list_parent_indices(partitions)
+    return pa.table(
+        {
+            "client_instance_id": pc.struct_field(each, "client_instance_id").take(owner),
+            "place": pc.list_flatten(partitions),
+            "since_ns": latest["end_ns"].take(group.take(owner)),
+        }
+    )
 
 
 def _sentence(f: Facts) -> str:
@@ -67,10 +123,16 @@ RULE = Rule(
     sources=("KIP-227", "org.apache.kafka.clients.consumer.internals.SubscriptionState"),
     detectors=(
         Detector(
-            reads={
-                "settled": Where(REBALANCES, end_ns=NOT_NULL, members=longer_than(0)),
-                "accepted": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0),
-            },
+            reads=_READS,
+            candidates=Candidates(
+                {
+                    "settled": ("group_id", "end_ns", "rebalance_id", "members"),
+                    "written_places": ("topic", "partition", str(_LAST)),
+                    "fetched_places": ("conn_id", "topic", "partition", str(_LAST)),
+                    "owners": ("client_instance_id", "conn_ids"),
+                },
+                _some_are_unread,
+            ),
             query=_QUERY,
             subject=lambda f: listed(f.places),
             sentence=_sentence,
