@@ -57,7 +57,7 @@ class Contrast:
 
     def sentence(self, n_hosts: int) -> str:
         """What the contrast is, in words. n_hosts: how many hosts show the failure."""
-        by_others = f"{listed(sorted(map(_name, self.servers_beside)))} responded to {'it' if n_hosts == 1 else 'them'}"
+        by_others = f"{listed(sorted(map(_name, self.servers_beside)))} served {'it' if n_hosts == 1 else 'them'}"
         parts = [by_others] if self.servers_beside else []
         parts += [self.served_text] if self.n_hosts else []
         seen = f"{counted(n_hosts, 'host')} {'shows' if n_hosts == 1 else 'show'} it"

@@ -12,6 +12,7 @@ from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.consequences import Following, consequences_of
 from kafkascope_analyzer.report.model.incidents.families import every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of, judged_of
+from kafkascope_analyzer.report.model.incidents.impact import who_text
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.model import Incidents
 from kafkascope_analyzer.report.model.incidents.summary import load_overview, summary_of
@@ -138,3 +139,22 @@ def test_incidents_above_info_are_listed_the_others_are_routine_and_findings_are
     assert (listed.n_stalls, listed.n_clients, listed.finding_ids) == (3, 2, ("f-2",))
     assert {one.finding_id: one.incident_id for one in found.findings}["f-2"] == "incident-1"
     assert (found.no_kafka, found.headline.verdict) == (None, "error")
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"hosts": ("10.0.0.1", "10.0.0.2"), "longest_ms": 16_200}, "2 hosts, longest 16.2 s"),
+        ({"hosts": ("10.0.0.1",), "longest_ms": 999}, "nobody"),
+        ({"hosts": (), "longest_ms": 16_200}, "nobody"),
+        ({"hosts": ("10.0.0.1",), "clients": ("a",), "longest_ms": 16_200}, "1 client, longest 16.2 s"),
+        ({"hosts": ("10.0.0.1",), "clients": ("a",)}, "1 client, none stalled"),
+        ({"n_records_late": 40, "n_records_failed": 1}, "nobody, 40 records late, 1 record failed"),
+    ],
+)
+def test_where_nobody_stalled_hosts_that_could_not_connect_are_those_who_waited(
+    values: dict[str, Any], text: str
+) -> None:
+    base = {"clients": (), "hosts": (), "n_records_late": 0, "n_records_failed": 0}
+    found = facts([incident("a", **base | values)])
+    assert who_text(families_of(found)[0], found) == text

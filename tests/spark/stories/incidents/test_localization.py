@@ -141,7 +141,7 @@ def test_whose_requests_were_answered_meanwhile_is_the_contrast(requests: Datase
     question = Question(5 * NS, 20 * NS, frozenset({"10.0.0.21"}), frozenset({"2"}))
     (found,) = contrasts(requests, [question])
     assert found == Contrast({"1"}, {"10.0.0.22"}, {"10.0.0.23", "10.0.0.25"})
-    assert found.sentence(1) == "1 host shows it; node 1 responded to it and 3 other hosts were served meanwhile"
+    assert found.sentence(1) == "1 host shows it; node 1 served it and 3 other hosts were served meanwhile"
     (of_clients,) = contrasts(requests, [replace(question, brokers=frozenset({"10.0.0.21", "10.0.0.22", "10.0.0.23"}))])
     assert of_clients == Contrast({"1"}, set(), {"10.0.0.25"})
     (of_port,) = contrasts(requests, [replace(question, servers=frozenset({"10.0.0.9:9092"}))])

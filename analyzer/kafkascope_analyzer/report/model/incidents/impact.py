@@ -35,7 +35,7 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
 
 def who_text(family: Family, facts: Facts) -> str:
     """Who stalled and for how long, and the records that it harmed: `3 of 5 clients, longest 12.3 s, 40 records late`;
-    where nobody stalled, how many had to recover."""
+    where nobody stalled, how many clients had to recover, or how many hosts could not connect."""
     return ", ".join([_who(family, facts), *_records(family)])
 
 
@@ -54,16 +54,19 @@ def _who(family: Family, facts: Facts) -> str:
     stalls = [*family.stalls, *family.earlier_stalls]
     n, n_all = len(stalled_names(stalls, facts)), facts.n_clients
     if not n:
-        return _who_met_it(family) if family.clients else "nobody"
+        return _who_met_it(family)
     longest = span(1000 * max(stall.waited_ms for stall in stalls))
     return f"{n:,} of {count(max(n, n_all), 'client')}, longest {longest}"
 
 
 def _who_met_it(family: Family) -> str:
-    """How many clients had to recover, and for how long at the longest one of them could not work."""
+    """How many clients had to recover, or hosts could not connect, and for how long one of them could not work at the
+    longest."""
     is_long = family.longest_ms >= DEFAULT_STALL_MS
     how_long = f"longest {span(1000 * family.longest_ms)}" if is_long else "none stalled"
-    return f"{count(len(family.clients), 'client')}, {how_long}"
+    if family.clients:
+        return f"{count(len(family.clients), 'client')}, {how_long}"
+    return f"{count(len(family.root.hosts), 'host')}, {how_long}" if is_long and family.root.hosts else "nobody"
 
 
 def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:

@@ -218,7 +218,7 @@ def shown_by(incident: IncidentRow) -> str:
     """What in the capture shows it, how sure the place is, and who was served meanwhile."""
     if incident.confidence is None:
         return incident.how_known
-    return f"{incident.how_known}; the place is {incident.confidence}: {incident.contrast}"
+    return f"{incident.how_known}; place {incident.confidence}: {incident.contrast}"
 
 
 def title_of(incident: IncidentRow) -> str:

@@ -38,14 +38,16 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         "max.connections.per.ip and max.connections.per.ip.overrides" if failure.contrast.n_hosts else "max.connections"
     )
     yield brokers(
-        f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds: "
-        f"kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
+        f"Look at the brokers' {limit} (their log names the limit), and at how many connections {hosts} holds."
     )
     yield brokers(
         "Raise the limit where these connections are wanted; where they are not, look for clients that open more "
         "connections than they close. A higher limit lets one host take more of the brokers' threads and memory."
     )
     yield brokers("Where a load balancer stands before the brokers, look at whether it had a backend.")
+    yield brokers(
+        f"The limits: kafka-configs.sh {observed.tool} --entity-type brokers --entity-default --describe --all"
+    )
 
 
 CONNECTION_LIMIT = Kind(
