@@ -53,8 +53,8 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     for row in brokers:
         by_broker[at_ip.get(row.server_ip, row.server_ip) if row.node_id is None else row.node_id].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
-    failures = _without_mirrored(failures)
-    failures += _without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
+    failures = without_mirrored(failures)
+    failures += without_mirrored([failure for rows in by_broker.values() for failure in _served_paths(rows)])
     failures += _without_ports(_never_served(others), failures)
     explained = _times(failures)
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
@@ -331,7 +331,7 @@ def _dominant_state(states: list[BrokerState]) -> str:
     return max(sorted(lasted), key=lambda state: lasted[state])
 
 
-def _without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
+def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
     """Without what only repeats another failure: brokers that cannot reach each other are one failure, and a broker
     that failed for everybody does not reach the others either."""
     kept: list[Failure] = []

@@ -18,7 +18,7 @@ SAME_NS = SECOND
 
 _CUT = frozenset({"silent", "refusing", "down"})
 """States in which nothing goes between a host and a broker."""
-_LEAST_BROKERS = 2
+LEAST_BROKERS = 2
 """With one broker only, its path looks the same."""
 
 
@@ -54,7 +54,7 @@ def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> 
 def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
     """The failures of brokers and paths, of which those that one host has at all its brokers at one time are a failure
     of that host. states: rows of broker_states."""
-    brokers = _brokers_of_hosts(states)
+    brokers = brokers_of_hosts(states)
     left = dict.fromkeys(failures)
     by_host: dict[str, list[Failure]] = defaultdict(list)
     for failure in left:
@@ -64,10 +64,10 @@ def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -
     for host, of_host in sorted(by_host.items()):
         for group in _at_one_time(failure for failure in of_host if failure in left and _is_cut(failure, host)):
             cut = {row.broker_key for failure in group for row in failure.states if row.host == host}
-            if len(cut) >= _LEAST_BROKERS and cut >= brokers[host]:
+            if len(cut) >= LEAST_BROKERS and cut >= brokers[host]:
                 of_hosts.append(_of_host(host, group))
                 for failure in group:
-                    if not _without_host(failure, host):
+                    if not without_host(failure, host, failure.states):
                         del left[failure]
     return sorted([*left, *of_hosts], key=lambda failure: (failure.start_ns, failure.subject))
 
@@ -76,7 +76,7 @@ def _hosts_of(failure: Failure) -> set[str]:
     return {row.host for row in failure.states if row.host_kind == "client"}
 
 
-def _brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[str]]:
+def brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[str]]:
     """The brokers that served each host at some time."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in states:
@@ -121,10 +121,13 @@ def _of_host(host: str, group: Collection[Failure]) -> Failure:
     )
 
 
-def _without_host(failure: Failure, host: str) -> bool:
-    """Takes the host from a failure; whether other hosts are left that show it."""
-    failure.states = [row for row in failure.states if row.host != host]
-    failure.hosts -= {host}
+def without_host(failure: Failure, host: str, rows: Collection[BrokerState]) -> bool:
+    """Takes what a host shows from a failure, as far as it is among these rows; whether something is left that shows
+    it."""
+    taken = {id(row) for row in rows if row.host == host}
+    failure.states = [row for row in failure.states if id(row) not in taken]
+    if all(row.host != host for row in failure.states):
+        failure.hosts -= {host}
     return bool(failure.states)
 
 

@@ -101,7 +101,8 @@ class Leadership:
 
     def ids_of(self, topic: str) -> Mapping[str, int]:
         """The IDs of a topic, in the order in which brokers first reported them, each with the time of that."""
-        return self._topic_ids.get(topic, {})
+        ids = self._topic_ids.get(topic, {})
+        return {topic_id: at_ns for topic_id, at_ns in ids.items() if topic_id != NO_TOPIC_ID}
 
     def other_than(self, node_id: int | None, topic_partition: str, from_ns: int, until_ns: int) -> Leader | None:
         """Who led it in that time, or served it all the time, instead of the node; None where nobody is known to. A

@@ -36,25 +36,24 @@ from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
-from kafkascope_spark.stories.incidents.kinds.missing_topic import is_about_id
-from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
 from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
+from kafkascope_spark.stories.incidents.lossy_links import with_lossy_links
 from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
+from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
-from kafkascope_spark.stories.incidents.topics import is_of_group
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
@@ -267,23 +266,13 @@ class Incidents:
         taken = {row.recovery_id for failure in stale for row in failure.recoveries}
         others = [row for row in recoveries if row.recovery_id not in taken]
         found = self._found("errors", lambda: of_errors(others, moved_to))
-        self._do("topic ids", lambda: self._give_topic_ids(found))
+        self._do("topic ids", lambda: mark_recreated(found, self._leadership_of))
         return [*stale, *found]
-
-    def _give_topic_ids(self, failures: Iterable[Failure]) -> None:
-        """Gives missing topics their IDs, where clients had errors about these: with several, they were recreated."""
-        about_ids = [f for f in failures if f.kind.by_topic and any(map(is_about_id, f.recoveries))]
-        if about_ids:
-            leadership = self._leadership_of({r.resource for f in about_ids for r in f.recoveries})
-            for failure in about_ids:
-                failure.topic_ids = leadership.ids_of(failure.subject)
-                if failure.is_recreated and not is_of_group(failure.recoveries):
-                    failure.kind = RECREATED_TOPIC
 
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
-        failures = with_cut_hosts(failures, self._states)
+        failures = with_lossy_links(with_cut_hosts(failures, self._states), self._states)
         lost = self._found(
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),

@@ -115,12 +115,13 @@ def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
 
 
 def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
-    """Gives each move of leaders or coordinators the failure with the session whose end it follows, if any does."""
+    """Gives each move of leaders or coordinators that follows from nothing yet the failure with the session whose end
+    it follows, if any does."""
     ended: Stretches[Failure] = Stretches(
         (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
     )
     for move in moves:
-        if move.kind.is_move:
+        if move.kind.is_move and move.root is None:
             move.root = next(ended.latest(move.start_ns, move.start_ns), None)
 
 

@@ -48,7 +48,7 @@ def test_reports_have_words_for_each_kind_and_for_those_that_they_do_not_know() 
 def test_flags_name_kinds() -> None:
     assert names_of(lambda kind: kind.is_move) == {"leader_move", "coordinator_move"}
     assert names_of(lambda kind: kind.of_broker and not kind.by_session) == {
-        *("broker_down", "broker_silent", "broker_frozen", "broker_slow"),
+        *("broker_down", "broker_silent", "broker_frozen", "broker_slow", "broker_lossy"),
         *("controller_down", "controller_unresponsive"),
     }
 

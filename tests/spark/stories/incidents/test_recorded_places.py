@@ -108,3 +108,14 @@ def test_what_members_read_on_hosts_that_were_not_captured_is_not_unread(dataset
     """The last members that the capture shows ended long after others had taken over half of the topic-partitions."""
     rows: list[Row] = pq.read_table(dataset_of("one_host") / "stories" / "incidents").to_pylist()
     assert [row["sentence"] for row in rows if row["severity"] != "info"] == []
+
+
+def test_a_link_of_a_client_host_that_is_too_narrow_is_one_failure_of_that_host(
+    dataset_of: Callable[..., Path],
+) -> None:
+    """Each of its paths is cut for a moment, or loses packets, at another time. What was queued arrives later."""
+    row, (detail, begin_ns, end_ns) = told(dataset_of("narrow_host")), fault("narrow_host")
+    assert (row["kind"], row["place"], row["hosts"]) == ("host_lossy", "client_host", [detail["ip"]])
+    assert row["confidence"] == "confirmed"
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert end_ns < row["fault_end_ns"]

@@ -31,7 +31,8 @@ def _sentence(failure: Failure, times: Times) -> str:
         what = f"A topic that group {failure.subject} commits offsets for"
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
     still = f"; {listed(stale)} went on asking for the ID of the topic that was deleted" if stale else ""
-    return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
+    gone = "was there no longer" if _was_there(failure) else "was not there"
+    return f"{what} {gone} ({listed(sorted(failure.error_names))}) {times.of(failure)}{still}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -40,6 +41,10 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield brokers(f"See which topics it commits offsets for, and whether all of them exist: {command}")
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
+    if failure.end_ns is None and _was_there(failure):
+        yield brokers(f"Find out who deleted the topic: {RECORDS_GONE}. To create it again: {command}")
+        yield clients("Stop what still uses it, or give it the topic that takes its place.")
+        return
     if failure.end_ns is None:
         yield brokers(f"Create the topic, or correct its name in the client: {command}")
         return
@@ -53,6 +58,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
         yield clients(f"Restart {listed(sorted({row.who for row in behind}))}: {why}.")
+
+
+def _was_there(failure: Failure) -> bool:
+    """Whether brokers had reported an ID of the topic before it was missed."""
+    return any(at_ns < failure.start_ns for at_ns in failure.topic_ids.values())
 
 
 def _complete(failure: Failure) -> None:
@@ -78,7 +88,7 @@ def left_behind(failure: Failure) -> list[ClientRecovery]:
 
 def is_about_id(recovery: ClientRecovery) -> bool:
     """Whether the client had an error about the ID of a topic."""
-    return recovery.first_error_name in ABOUT_IDS
+    return not ABOUT_IDS.isdisjoint(recovery.error_names)
 
 
 MISSING_TOPIC = Kind(

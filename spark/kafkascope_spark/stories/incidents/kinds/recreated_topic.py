@@ -1,7 +1,7 @@
 """A topic that was deleted and created again, which clients went on asking for by its old ID.
 
-Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors about them. Where Metadata shows one ID alone,
-nothing tells it from a topic that was missing for some time.
+Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors of clients that missed it meanwhile. Where
+Metadata shows one ID alone, nothing tells it from a topic that was missing for some time.
 """
 
 from collections.abc import Iterable
@@ -21,11 +21,10 @@ def _sentence(failure: Failure, times: Times) -> str:
     ids = ", ".join(f"{new} (reported at {times.at(at_ns)})" for new, at_ns in later)
     stale = [row for row in failure.recoveries if is_about_id(row)]
     longest_ns = max((row.last_failed_ns - row.start_ns for row in stale), default=0)
-    who, errors = listed(sorted({row.who for row in stale})), listed(sorted(failure.error_names))
-    return (
-        f"{which_partitions(failure)} was deleted and created again: its ID was {first[0]}, and is {ids}. {who} got "
-        f"{errors} {times.of(failure)}, and read nothing meanwhile, for {duration(longest_ns)} at the longest"
-    )
+    who, errors = listed(sorted({row.who for row in stale or failure.recoveries})), listed(sorted(failure.error_names))
+    again = f"{which_partitions(failure)} was deleted and created again: its ID was {first[0]}, and is {ids}"
+    read = f", and read nothing meanwhile, for {duration(longest_ns)} at the longest" if stale else ""
+    return f"{again}. {who} got {errors} {times.of(failure)}{read}"
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:

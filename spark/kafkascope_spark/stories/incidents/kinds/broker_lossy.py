@@ -1,0 +1,41 @@
+"""A broker whose own link lost packets, whoever talked to it.
+
+Looks at packets between the broker and all hosts that talk to it that were sent again before they arrived. Could be
+confused with a lossy path, where some host is served well by this broker; and with the network of the hosts, where they
+lose packets to other brokers too. Proved by other brokers that served the same hosts well.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    hosts = counted(len({state.host for state in failure.states}), "host")
+    between = f"Packets between {failure.subject} and all hosts that talked to it ({hosts}) were lost"
+    return f"{between} {times.of(failure)}: the same had to be sent again, several times in a row, before it arrived"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield network(
+        f"Look at the network of {failure.subject} for that time: errors and drops of its interface and of the switch "
+        "port (ip -s link, ethtool -S), full queues and rate limits (tc -s qdisc), the bandwidth that it may use."
+    )
+    yield brokers("The broker itself worked.")
+
+
+BROKER_LOSSY = Kind(
+    "broker_lossy",
+    "broker loses packets",
+    plural="brokers lose packets",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="broker",
+    of_broker=True,
+)

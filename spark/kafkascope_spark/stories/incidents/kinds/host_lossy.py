@@ -1,0 +1,47 @@
+"""A host with clients whose own link lost packets, or was too narrow for them.
+
+Looks at packets that were sent again before they arrived, or were not acknowledged for a while, between one host and
+all its brokers at about one time. Could be confused with paths that fail one by one, where the host is served well by
+some broker meanwhile; and with the network of the brokers, where other hosts lose packets too. Proved by other hosts
+that were served meanwhile.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, clients, network
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n_servers = len({state.server for state in failure.states})
+    between = f"Packets between {listed(sorted(failure.hosts))} and all its brokers ({n_servers}) were lost"
+    if len(failure.hosts) > 1:
+        between = f"Packets between {listed(sorted(failure.hosts))} and all their brokers ({n_servers}) were lost"
+    what = "the same had to be sent again before it arrived"
+    contrast = f", while {failure.contrast.served_text}" if failure.contrast.n_hosts else ""
+    return f"{between} {times.of(failure)}: {what}{contrast}"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
+    yield network(
+        f"Look at the network of {hosts} for that time: errors and drops of its interface and of the switch port (ip "
+        "-s link, ethtool -S), full queues and rate limits (tc -s qdisc), the bandwidth that it may use."
+    )
+    yield clients(f"See what else {counted(len(failure.hosts), 'host')} sent or received then: a backup, a deployment.")
+
+
+HOST_LOSSY = Kind(
+    "host_lossy",
+    "client host loses packets",
+    plural="client hosts lose packets",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="client_host",
+    of_host=True,
+)

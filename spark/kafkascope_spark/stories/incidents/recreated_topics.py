@@ -1,0 +1,44 @@
+"""Topics that were deleted and created again: those that clients missed while brokers began to report another ID for
+the name. What clients meet of the new topic's leaders soon after follows from that."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, Failure
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
+from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC, is_about_id
+from kafkascope_spark.stories.incidents.kinds.recreated_topic import RECREATED_TOPIC
+from kafkascope_spark.stories.incidents.leadership import Leadership
+from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
+
+
+def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collection[str]], Leadership]) -> None:
+    """Gives missing topics their IDs; with several, they were recreated. leadership_of: what brokers reported of some
+    topic-partitions."""
+    listed = list(failures)
+    missed = [f for f in listed if f.kind is MISSING_TOPIC and not is_of_group(f.recoveries)]
+    if not missed:
+        return
+    leadership = leadership_of({row.resource for failure in missed for row in failure.recoveries})
+    for failure in missed:
+        failure.topic_ids = _ids_of(failure, leadership)
+        if failure.is_recreated:
+            failure.kind = RECREATED_TOPIC
+            for move in listed:
+                if move.kind is LEADER_MOVE and _follows(move, failure):
+                    move.root = failure
+
+
+def _ids_of(failure: Failure, leadership: Leadership) -> Mapping[str, int]:
+    """The IDs of the topic since it was missed. Who has errors about an ID may have kept one from long before."""
+    ids = leadership.ids_of(failure.subject)
+    if any(map(is_about_id, failure.recoveries)):
+        return ids
+    before = [topic_id for topic_id, at_ns in ids.items() if at_ns <= failure.start_ns]
+    return {topic_id: at_ns for topic_id, at_ns in ids.items() if topic_id not in before[:-1]}
+
+
+def _follows(move: Failure, topic: Failure) -> bool:
+    """Whether a move is about the topic alone, and began while it was missed or soon after."""
+    is_of_topic = all(topic_of(row) == topic.subject for row in move.recoveries)
+    is_over = topic.end_ns is not None and move.start_ns > topic.end_ns + FOLLOWS_NS
+    return bool(move.recoveries) and is_of_topic and move.start_ns >= topic.start_ns and not is_over
