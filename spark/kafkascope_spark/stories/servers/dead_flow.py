@@ -24,7 +24,7 @@ earliest."""
 def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
     """The stretches in which a connection was dead, by host. others: those of all other states, which explain more."""
     explained = stretches_by_host(others)
-    found = (loss for loss in server.losses if loss.n_lost >= _LEAST_TRIES * loss.n_segments)
+    found = filter(_is_never_acknowledged, server.losses)
     return [
         _stretch(loss)
         for loss in found
@@ -34,13 +34,43 @@ def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list
 
 def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[Stretch]:
     """The stretches in which the server was silent, those as dead connections in which only one that had been idle got
-    no acknowledgment, never got one, and the next connection of the host was accepted. silent: of all hosts."""
-    stretches = list(silent)
+    no acknowledgment, never got one, and the next connection of the host was accepted; and those after which what had
+    been sent meanwhile was never acknowledged, though packets came on other connections. silent: of all hosts."""
+    stretches = [_outlasted(server, each) for each in silent]
     others = times_of(stretches)
     for each in stretches:
         until_ns = FOREVER if each.end is None else each.end.ts_ns
-        is_dead = _is_forgotten(server, each) and len(list(islice(others.latest(each.begin.ts_ns, until_ns), 2))) == 1
+        is_dead = (
+            each.state == "silent"
+            and _is_forgotten(server, each)
+            and len(list(islice(others.latest(each.begin.ts_ns, until_ns), 2))) == 1
+        )
         yield replace(each, state="flow_dead") if is_dead else each
+
+
+def _outlasted(server: ServerRecord, stretch: Stretch) -> Stretch:
+    """The silent stretch; as dead connections, to the last attempt, where what was lost in it was sent again in vain
+    after its end: TCP doubles the time between its attempts (RFC 6298, 5.5), so that the one before the last came half
+    way or later."""
+    if stretch.end is None or not stretch.resumed:
+        return stretch
+    end_ns = stretch.end.ts_ns
+    lost = [loss for loss in server.losses if loss.host == stretch.host and _is_never_acknowledged(loss)]
+    lost = [loss for loss in lost if stretch.begin.ts_ns <= loss.first_ns < end_ns]
+    dead = [loss for loss in lost if (loss.first_ns + loss.last_ns) // 2 > end_ns and _others_work(server, loss)]
+    if not dead:
+        return stretch
+    last = max(dead, key=last_of)
+    n = max(stretch.n_waiting, sum(loss.n_connections for loss in dead))
+    moments = [*stretch.moments, *map(first_of, dead), *map(last_of, dead)]
+    lag_ns = last.last_ns - last.first_ns
+    return replace(
+        stretch, state="flow_dead", end=last_of(last), n_waiting=n, moments=moments, layers=set(), lag_ns=lag_ns
+    )
+
+
+def _is_never_acknowledged(loss: PacketLoss) -> bool:
+    return loss.n_lost >= _LEAST_TRIES * loss.n_segments
 
 
 def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:

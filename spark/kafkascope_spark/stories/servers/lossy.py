@@ -93,8 +93,9 @@ def _end_ns(stretch: Stretch) -> int:
 
 
 def _is_partial(loss: PacketLoss) -> bool:
-    """Whether some packets were lost, and not all."""
-    return loss.n_segments >= _LEAST_SEGMENTS and loss.n_lost <= MOST_TRIES * loss.n_segments
+    """Whether some packets were lost, and not all, and not in one moment: what is sent again at once is one loss."""
+    is_repeated = loss.last_ns - loss.first_ns >= _RETRY_NS and loss.n_segments >= _LEAST_SEGMENTS
+    return is_repeated and loss.n_lost <= MOST_TRIES * loss.n_segments
 
 
 def without_lossy(silent: Iterable[Stretch], lossy: Iterable[Stretch]) -> Iterator[Stretch]:

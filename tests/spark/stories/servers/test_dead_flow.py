@@ -40,6 +40,20 @@ def test_segments_that_arrive_when_they_are_sent_again_are_lost_and_no_dead_conn
     assert not dead_flow_stretches(record(replace(LOSS, n_segments=5), others=(1, 30)), [])
 
 
+@pytest.mark.parametrize(
+    ("last_s", "state", "end_s"), [(40, "flow_dead", 40), (24, "silent", 18)], ids=["in vain", "the last one arrived"]
+)
+def test_what_is_sent_again_in_vain_after_a_silence_shows_that_its_connection_is_dead(
+    last_s: int, state: str, end_s: int
+) -> None:
+    """The server is silent until a new connection works. TCP sends again what it sent before, 28 or 12 s later."""
+    server = record(replace(LOSS, last_ns=last_s * S), others=(18, 60))
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1, layers={"packet"})
+    (found,) = with_forgotten(server, [silent])
+    assert (found.state, found.begin, found.end and found.end.ts_ns) == (state, Moment(9 * S, 90), end_s * S)
+    assert not dead_flow_stretches(server, [found])
+
+
 def test_other_states_explain_more() -> None:
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1)
     assert not dead_flow_stretches(record(LOSS, others=(1, 30)), [silent])

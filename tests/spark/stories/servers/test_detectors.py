@@ -104,6 +104,18 @@ def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
     assert missed < 0.03 * n
 
 
+def test_what_is_sent_again_in_one_moment_was_lost_once() -> None:
+    """A sender that waited for long sends all again at once: nothing says that packets were lost again and again."""
+
+    def lossy(last_ns: int) -> list[Stretch]:
+        server = ServerRecord((0, 60 * S))
+        server.take(1, "c1", PacketLoss("a", "host", 7, 7, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
+        return lossy_stretches(server, [])
+
+    assert not lossy(20 * S + 600_000)
+    assert spans(lossy(21 * S)) == [("a", "lossy", 20.0, 21.0)]
+
+
 def test_late_responses_are_slow_on_two_connections_and_where_nothing_else_explains_them(trace: Trace) -> None:
     trace.host("a")
     for at in (10.0, 11.0):
