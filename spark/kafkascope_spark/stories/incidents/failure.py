@@ -9,6 +9,7 @@ from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
 from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.latencies import Latencies
 from kafkascope_spark.stories.incidents.leadership import Leader
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.misuse import Misuse
@@ -174,6 +175,8 @@ class Failure:
     """How sure its place is; None where packets of hosts and servers do not show it."""
     alternatives: tuple[Alternative, ...] = ()
     """What else may have failed instead."""
+    latencies: Latencies = field(default_factory=Latencies)
+    """Of stalls that only late responses explain: how long these took."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     lookups: list[LookupRun] = field(default_factory=list)

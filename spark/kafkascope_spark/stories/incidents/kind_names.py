@@ -3,6 +3,7 @@ kafkascope_spark.stories.incidents.kinds, which says everything else about the k
 
 INCIDENT_KINDS = (
     "cluster_down",
+    "cluster_slow",
     "broker_down",
     "broker_silent",
     "broker_frozen",

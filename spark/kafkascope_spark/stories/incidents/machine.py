@@ -37,6 +37,7 @@ from kafkascope_spark.stories.incidents.families import with_families
 from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.late_polls import late_polls
+from kafkascope_spark.stories.incidents.late_responses import with_late_responses
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
@@ -237,7 +238,7 @@ class Incidents:
         late = self._found("late polls", lambda: late_polls(left))
         explained = {s.stall_id for failure in late for s in failure.stalls}
         left = [s for s in left if s.stall_id not in explained]
-        unexplained = self._found("unexplained", lambda: of_unexplained(left)) if self._is_complete else []
+        unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
         others = [*of_brokers, *of_clients, *of_members, *late, *unexplained, *errors, *lost]
@@ -251,6 +252,10 @@ class Incidents:
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
+
+    def _of_unexplained(self, stalls: list[Stall]) -> Iterator[Failure]:
+        """What nothing shows but the stalls, and the responses that came late meanwhile."""
+        return with_late_responses(of_unexplained(stalls), self._packets.latencies)
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:
         """What errors show that follow from nothing else: stale metadata, and whatever else they are about."""

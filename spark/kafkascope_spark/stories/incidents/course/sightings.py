@@ -26,6 +26,7 @@ from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
+from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 
 How = Literal["followed", "named", "served"]
 _SHOWN = (
@@ -139,6 +140,10 @@ class Packets:
     def contrasts(self, questions: Sequence[Question]) -> list[Contrast]:
         """Whose requests were answered, for each question. Raises UsageError where a table cannot be read."""
         return contrasts(self._dataset, questions)
+
+    def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
+        """How long responses took, for each question. Raises UsageError where a table cannot be read."""
+        return latencies(self._dataset, questions)
 
     def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
         """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table

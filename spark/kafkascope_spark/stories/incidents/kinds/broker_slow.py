@@ -1,15 +1,22 @@
-"""A broker that responded late to everybody."""
+"""A broker that responded late to everybody.
+
+Looks at how long it takes for what it does by itself against what is usual, and at stalls that nothing else explains
+while most of its responses were late. Could be confused with a replica that it waits for (acks=all), and with a network
+that delays everything on the way to it. Proved by other brokers that were as quick as ever."""
 
 from collections.abc import Iterable
 
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, named
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, late, named
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
+    if not failure.states:
+        quicker = ", while other brokers were quicker" if failure.confidence == "likely" else ""
+        return f"{named(failure)} responded late {times.of(failure)}: {late(failure)}{quicker}"
     of_process = [state.times_usual for state in failure.states if state.times_usual is not None]
     was_slow = f"{named(failure)} was slow {times.of(failure)}"
     if not of_process:

@@ -35,6 +35,15 @@ def named(failure: Failure) -> str:
     return failure.subject[:1].upper() + failure.subject[1:] if of_ours else failure.subject
 
 
+def late(failure: Failure) -> str:
+    """How many responses were late that somebody waited for, and by how much."""
+    slow = failure.latencies.total()
+    return (
+        f"{slow.n_late:,} of {counted(slow.n, 'response')} that somebody waited for took half a second or longer, up "
+        f"to {duration(slow.longest_ns)}"
+    )
+
+
 def expiry(session: EndedSession, times: Times) -> str:
     """When ZooKeeper received the last of a lost session, and when the session expired."""
     return (

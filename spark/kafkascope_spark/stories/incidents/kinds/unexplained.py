@@ -26,8 +26,17 @@ def _sentence(failure: Failure, times: Times) -> str:
     }
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall.error_names})
-    why = f"the errors were {listed(errors)}" if errors else f"nothing in the capture shows why{_waited_on(failure)}"
+    why = f"the errors were {listed(errors)}" if errors else _why(failure)
     return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
+
+
+def _why(failure: Failure) -> str:
+    """What else is known of the stalls: late responses of brokers that were quick to others, or nothing."""
+    slow = failure.latencies.slow
+    if not slow:
+        return f"nothing in the capture shows why{_waited_on(failure)}"
+    hosts, nodes = (listed(sorted({str(pair[at]) for pair in slow})) for at in (0, 1))
+    return f"responses of node {nodes} to {hosts} came late, and others of these brokers at once"
 
 
 def _advice(_: Failure, observed: Observed) -> Iterable[Action]:

@@ -1,0 +1,37 @@
+"""Several brokers that responded late to everybody, with nobody who was quicker to compare them with.
+
+Looks at stalls that nothing else explains while most responses of these brokers were late. Could be confused with one
+replica that all of them wait for (acks=all), with a network that delays everything, and with clients that send more
+than the cluster takes. Where it was so from the begin of the capture on, nothing shows what is usual.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import late, named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    return f"{named(failure)} responded late {times.of(failure)}: {late(failure)}"
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Look at the load of {failure.subject} for that time: processors, disks (iostat -x 1), request queues and "
+        "handler threads (RequestQueueTimeMs, RequestHandlerAvgIdlePercent), and at the time that replicas take "
+        "(RemoteTimeMs)."
+    )
+
+
+CLUSTER_SLOW = Kind(
+    "cluster_slow",
+    "cluster slow",
+    plural="cluster slow",
+    sentence=_sentence,
+    advice=_advice,
+    known="times of requests and responses",
+    place="cluster",
+)

@@ -1,0 +1,98 @@
+"""Stalls while responses came late, from stalls and latencies by hand; latencies against rows read one by one."""
+
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_parsers.api_keys import FETCH, PRODUCE
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.late_responses import with_late_responses
+from kafkascope_spark.stories.incidents.latencies import LATE_NS, Asked, Latencies, Latency, latencies
+from kafkascope_spark.stories.incidents.other_failures import of_unexplained
+from kafkascope_spark.stories.incidents.times import Times
+
+from .conftest import NS, MakeStall
+
+DATASET = Path(__file__).parents[4] / "fixtures" / "datasets" / "leader_move.kscope.tar.xz"
+SLOW, QUICK = Latency(10, 9, 3 * NS), Latency(10, 0, NS // 100)
+ONE, TWO = "10.0.0.21", "10.0.0.22"
+
+
+def told(stall: MakeStall, pairs: dict[tuple[str, int], Latency], *kinds: str) -> list[Failure]:
+    """Stalls of host 21 at node 1 and of host 22 at node 2."""
+    stalls = [stall(kind, 20 + n, n, 10, 14) for kind in kinds for n in (1, 2)]
+    asked: list[Asked] = []
+
+    def ask(questions: list[Asked]) -> list[Latencies]:
+        asked.extend(questions)
+        return [Latencies(pairs)]
+
+    found = list(with_late_responses(of_unexplained(stalls), ask))
+    assert [(a.from_ns, a.to_ns) for a in asked] == [(10 * NS, 14 * NS)]
+    assert sum(len(failure.stalls) for failure in found) == len(stalls)
+    return found
+
+
+def test_several_brokers_that_respond_late_to_everybody_are_a_slow_cluster(stall: MakeStall) -> None:
+    (failure,) = told(stall, {(ONE, 1): SLOW, (TWO, 2): SLOW}, "produce", "consume")
+    assert (failure.kind.name, failure.kind.place, failure.subject) == ("cluster_slow", "cluster", "node 1, node 2")
+    sentence = failure.kind.sentence(failure, Times(0))
+    assert "18 of 20 responses that somebody waited for took half a second or longer, up to 3.00 s" in sentence
+
+
+def test_one_broker_that_responds_late_beside_quicker_ones_is_slow(stall: MakeStall) -> None:
+    slow, rest = told(stall, {(ONE, 1): SLOW, (TWO, 2): QUICK}, "produce")
+    assert (slow.kind.name, slow.node_id, slow.confidence, rest.kind.name) == (
+        "broker_slow",
+        1,
+        "likely",
+        "unexplained",
+    )
+    assert "while other brokers were quicker" in slow.kind.sentence(slow, Times(0))
+    (alone,) = told(stall, {(ONE, 1): SLOW}, "produce")[:1]
+    assert alone.confidence == "possible"
+    assert "quicker" not in alone.kind.sentence(alone, Times(0))
+
+
+def test_a_broker_that_is_quick_to_others_is_not_the_cause_and_the_sentence_says_so(stall: MakeStall) -> None:
+    (failure,) = told(stall, {(ONE, 1): SLOW, (TWO, 1): QUICK, (TWO, 2): QUICK}, "produce")
+    assert failure.kind.name == "unexplained"
+    sentence = failure.kind.sentence(failure, Times(0))
+    assert "responses of node 1 to 10.0.0.21 came late, and others of these brokers at once" in sentence
+
+
+@pytest.mark.parametrize("pairs", [{}, {(ONE, 1): QUICK, (TWO, 2): QUICK}, {(ONE, 1): Latency(10, 2, 3 * NS)}])
+def test_where_responses_were_quick_nothing_shows_why(stall: MakeStall, pairs: dict[tuple[str, int], Latency]) -> None:
+    (failure,) = told(stall, pairs, "produce")
+    assert "nothing in the capture shows why" in failure.kind.sentence(failure, Times(0))
+
+
+def test_a_stall_of_consumers_alone_shows_no_slow_broker(stall: MakeStall) -> None:
+    """A Fetch waits at the broker for records, so that its response says nothing."""
+    (failure,) = told(stall, {(ONE, 1): SLOW, (TWO, 2): SLOW}, "consume")
+    assert failure.kind.name == "unexplained"
+
+
+@pytest.mark.parametrize("keys", [{PRODUCE}, {PRODUCE, FETCH}])
+def test_latencies_are_those_of_the_rows(keys: set[int], tmp_path: Path) -> None:
+    with tarfile.open(DATASET) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (path,) = tmp_path.glob("*.kscope")
+    rows = pq.read_table(path / "requests").to_pylist()
+    times = sorted(row["ts_ns"] for row in rows)
+    from_ns, to_ns = times[len(times) // 4], times[3 * len(times) // 4]
+    expected: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for row in rows:
+        is_asked = from_ns <= row["ts_ns"] <= to_ns and row["api_key"] in keys
+        is_of_client = row["replica_id"] is None or row["replica_id"] < 0
+        if is_asked and is_of_client and None not in (row["client_ip"], row["node_id"], row["response_ns"]):
+            expected[row["client_ip"], row["node_id"]].append(row["response_ns"] - row["ts_ns"])
+    assert expected
+    (found,) = latencies(Dataset.open(path), [Asked(from_ns, to_ns, keys)])
+    assert found.of_pairs == {
+        pair: Latency(len(took), sum(each >= LATE_NS for each in took), max(took)) for pair, took in expected.items()
+    }
