@@ -12,12 +12,13 @@ import gc
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import kafkascope_spark.story_job
-import kafkascope_spark.write_stories  # noqa: F401
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 
 if __name__ == "__main__":
-    arrow_without_pandas()
+    arrow_without_pandas()  # before anything loads pyarrow.dataset, which would load pandas
+    import kafkascope_spark.story_job
+    import kafkascope_spark.write_stories  # noqa: F401
+
     gc.collect()
     gc.freeze()
     manager()

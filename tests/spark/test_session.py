@@ -94,42 +94,66 @@ def test_no_java_at_all_says_what_to_install(tmp_path: pathlib.Path, monkeypatch
 
 def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    first = class_archive_option("/usr/bin/java", ("-cp", "a"), [])
     assert first is not None
     assert first.startswith("-XX:ArchiveClassesAtExit=")
     part = pathlib.Path(first.partition("=")[2])
-    assert class_archive_option("/usr/bin/java", ("-cp", "a")) is None, "another JVM writes it"
+    assert class_archive_option("/usr/bin/java", ("-cp", "a"), []) is None, "another JVM writes it"
     part.write_bytes(bytes(64) + b"regions")
-    assert class_archive_option("/usr/bin/java", ("-cp", "a")) is None, "it is not complete"
+    assert class_archive_option("/usr/bin/java", ("-cp", "a"), []) is None, "it is not complete"
     (claim,) = part.parent.glob("*.claim")
     os.utime(claim, (0, 0))
-    again = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    again = class_archive_option("/usr/bin/java", ("-cp", "a"), [])
     assert str(again).startswith("-XX:ArchiveClassesAtExit="), "the other JVM was killed"
     part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
-    after_failure = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    after_failure = class_archive_option("/usr/bin/java", ("-cp", "a"), [])
     assert str(after_failure).startswith("-XX:ArchiveClassesAtExit="), "that run did not do its work"
     assert not part.exists()
     part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
     keep_class_archive()
-    assert str(class_archive_option("/usr/bin/java", ("-cp", "a"))).startswith("-XX:SharedArchiveFile=")
+    assert str(class_archive_option("/usr/bin/java", ("-cp", "a"), [])).startswith("-XX:SharedArchiveFile=")
     assert not part.exists()
-    other = class_archive_option("/usr/bin/java", ("-cp", "b"))
+    other = class_archive_option("/usr/bin/java", ("-cp", "b"), [])
     assert str(other).startswith("-XX:ArchiveClassesAtExit="), "another class path does not fit this archive"
+
+
+@pytest.mark.parametrize("change", ["size", "time"])
+def test_archive_is_made_anew_for_jars_that_were_installed_again(
+    change: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM refuses an archive of jars of another size or time (OpenJDK's SharedClassPathEntry::validate)."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"classes")
+
+    def option() -> str:
+        return str(class_archive_option("/usr/bin/java", ("-cp", str(jar)), [jar]))
+
+    pathlib.Path(option().partition("=")[2]).write_bytes(b"magic".ljust(64, b"\0") + b"regions")
+    keep_class_archive()
+    assert option().startswith("-XX:SharedArchiveFile=")
+    if change == "size":
+        times = jar.stat().st_mtime_ns
+        jar.write_bytes(b"other classes")
+        os.utime(jar, ns=(times, times))
+    else:
+        os.utime(jar, (1_700_000_000, 1_700_000_000))
+    assert option().startswith("-XX:ArchiveClassesAtExit=")
 
 
 def test_archives_that_no_run_uses_are_removed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    first = class_archive_option("/usr/bin/java", ("-cp", "a"), [])
     part = pathlib.Path(str(first).partition("=")[2])
     part.write_bytes(b"magic".ljust(64, b"\0") + b"regions")
     keep_class_archive()
-    used = pathlib.Path(str(class_archive_option("/usr/bin/java", ("-cp", "a"))).partition("=")[2])
+    used = pathlib.Path(str(class_archive_option("/usr/bin/java", ("-cp", "a"), [])).partition("=")[2])
     unused, foreign = used.with_name("spark-4.0.0-0123456789ab.jsa"), used.with_name("notes.txt")
     for file in (used, unused, foreign):
         file.touch()
         os.utime(file, (0, 0))
-    class_archive_option("/usr/bin/java", ("-cp", "a"))
-    class_archive_option("/usr/bin/java", ("-cp", "b"))
+    class_archive_option("/usr/bin/java", ("-cp", "a"), [])
+    class_archive_option("/usr/bin/java", ("-cp", "b"), [])
     assert [used.exists(), unused.exists(), foreign.exists()] == [True, False, True]
 
 
@@ -210,7 +234,7 @@ def test_a_master_is_given_options_only_for_a_new_session(
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
     monkeypatch.setattr(session, "active_session", lambda: active)
     monkeypatch.setattr(session, "check_executors", lambda checked: None)
-    monkeypatch.setattr(session, "class_archive_option", lambda java, options: None)
+    monkeypatch.setattr(session, "class_archive_option", lambda java, options, jars: None)
     there = open_session("spark://m:7077")
     assert builder.config.called == (active is None)
     there.conf.set.assert_not_called()  # type: ignore[attr-defined]

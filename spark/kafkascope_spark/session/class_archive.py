@@ -1,8 +1,8 @@
 """The archive of Spark's classes (AppCDS) in the user's cache, which halves the start of the JVM.
 
 The first run that does all its work has its JVM write the archive when it ends; later runs map it. The JVM checks the
-archive against its own build and its class path and ignores it when they differ; then it would be made never again, so
-the file's name depends on all that decides whether it fits.
+archive against its own build, its class path, and the sizes and times of the jars, and ignores it when they differ;
+then it would be made never again, so the file's name depends on all that decides whether it fits.
 """
 
 import contextlib
@@ -28,18 +28,19 @@ _MAGIC_BYTES = 4
 its place free), so a file that begins with zeros is not complete."""
 
 
-def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None:
+def class_archive_option(java: str, launch_options: Sequence[str], jars: Sequence[pathlib.Path]) -> str | None:
     """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; None where
     there is no cache to keep it in, and where the JVM of another process writes it.
 
-    java: the java command; launch_options: the class path and the module options, which an archive must fit.
+    java: the java command; launch_options: the class path and the module options, jars: Spark's jars, all of which an
+    archive must fit.
     """
     try:
         folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kafkascope"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return None
-    name = f"spark-{version('pyspark')}-{_fingerprint(java, launch_options)}"
+    name = f"spark-{version('pyspark')}-{_fingerprint(java, launch_options, jars)}"
     archive = folder / f"{name}.jsa"
     _rename_complete(folder, name, archive)
     if archive.exists():
@@ -109,12 +110,18 @@ def _is_complete(part: pathlib.Path) -> bool:
         return any(file.read(_MAGIC_BYTES))
 
 
-def _fingerprint(java: str, launch_options: Sequence[str]) -> str:
-    """A short name for this Java, this Python environment and these launch options."""
-    path = pathlib.Path(java).resolve()
-    try:
-        changed_ns = path.stat().st_mtime_ns
-    except OSError:
-        changed_ns = 0
-    described = "|".join((str(path), str(changed_ns), sys.prefix, *launch_options))
+def _fingerprint(java: str, launch_options: Sequence[str], jars: Sequence[pathlib.Path]) -> str:
+    """A short name for this Java, this Python environment, these launch options and these jars: an environment that is
+    made anew at the same place has other ones."""
+    files = [_file_version(path) for path in (pathlib.Path(java).resolve(), *jars)]
+    described = "|".join((*files, sys.prefix, *launch_options))
     return hashlib.sha256(described.encode()).hexdigest()[:12]
+
+
+def _file_version(path: pathlib.Path) -> str:
+    """The path of a file with its size and the time of its last change, which are 0 where it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return f"{path} 0 0"
+    return f"{path} {found.st_size} {found.st_mtime_ns}"

@@ -130,9 +130,13 @@ _gateways: list[Any] = []
 
 def launch_options() -> tuple[str, ...]:
     """The class path and the module options of the JVM. Imports no Spark."""
+    return "-cp", ":".join(map(str, spark_jars())), *_MODULE_OPTIONS
+
+
+def spark_jars() -> list[pathlib.Path]:
+    """The jars of Spark that the stories need, in the order of the class path. Imports no Spark."""
     jars = [jar for jar in sorted((spark_home() / "jars").glob("*.jar")) if not jar.name.startswith(_LEFT_OUT)]
-    jars.sort(key=lambda jar: not jar.name.startswith(_FIRST))
-    return "-cp", ":".join(map(str, jars)), *_MODULE_OPTIONS
+    return sorted(jars, key=lambda jar: not jar.name.startswith(_FIRST))
 
 
 def spark_home() -> pathlib.Path:

@@ -16,7 +16,7 @@ from kafkascope_analyzer.dataset.hidden_pandas import hidden_pandas
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session.class_archive import class_archive_option
 from kafkascope_spark.session.connectors import StorageConnector
-from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
+from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options, spark_jars
 from kafkascope_spark.session.java import find_java, java_problem
 from kafkascope_spark.session.jvm_options import (
     DATA_OPTIONS,
@@ -118,7 +118,7 @@ def launch_early(size: SessionSize, connector: StorageConnector | None = None) -
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     fixed = launch_options()
-    archive = class_archive_option(java, fixed)
+    archive = class_archive_option(java, fixed, spark_jars())
     options = (*fixed, *options_for(size).jvm, *([archive] if archive else ()))
     return launch(java, options, connector.packages, connector.excluded) if connector else launch(java, options)
 
@@ -193,7 +193,7 @@ def _on_cluster(master: str, *, quiet: bool) -> "SparkSession":
 
     builder = SparkSession.builder.appName("kafkascope").master(master)
     if active_session() is None:
-        archive = class_archive_option(str(find_java()), _SUBMITTED)
+        archive = class_archive_option(str(find_java()), _SUBMITTED, spark_jars())
         builder = builder.config(map={**DATA_OPTIONS, **cluster_options(archive)})
     try:
         with launched_quietly() if quiet else nullcontext():
