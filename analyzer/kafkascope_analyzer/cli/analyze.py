@@ -20,6 +20,7 @@ from kafkascope_analyzer.cli.ingest import (
     place_for,
     record_detail,
     say_what_was_cut,
+    tls_key_logs,
     write_tables,
 )
 from kafkascope_analyzer.cli.messages import Messages
@@ -47,6 +48,7 @@ from kafkascope_analyzer.cli.options import (
     Remote,
     Stall,
     Temporary,
+    TlsKeyLogs,
 )
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
@@ -81,6 +83,7 @@ def analyze(
     payloads: Payloads = False,
     hosts: Hosts = None,
     capture_points: PointsOption = None,
+    tls_keylog: TlsKeyLogs = None,
     temporary: Temporary = None,
     fail_on: FailOn = None,
     ignore: Ignore = None,
@@ -97,8 +100,9 @@ def analyze(
         place = place_for(captures, out, overwrite=overwrite, append=append)
         forms = ReportFiles(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
+        key_logs = tls_key_logs(tls_keylog, messages, where=SparkPlace.of(master, remote))
         options = IngestOptions(
-            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
+            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points, key_logs
         )
         inputs = inputs_of(captures)
         if append and not (inputs := not_held_yet(inputs, place, messages)):

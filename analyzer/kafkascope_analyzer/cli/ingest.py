@@ -28,6 +28,7 @@ from kafkascope_analyzer.cli.options import (
     Records,
     Remote,
     Temporary,
+    TlsKeyLogs,
 )
 from kafkascope_analyzer.cli.progress import bar, waiting
 from kafkascope_analyzer.cli.show import show_traffic
@@ -61,6 +62,7 @@ def ingest(
     payloads: Payloads = False,
     hosts: Hosts = None,
     capture_points: PointsOption = None,
+    tls_keylog: TlsKeyLogs = None,
     temporary: Temporary = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
@@ -69,8 +71,9 @@ def ingest(
         arrow_without_pandas()
         place = place_for(captures, out, overwrite=overwrite, append=append)
         detail = record_detail(record_batches, records=records, payloads=payloads)
+        key_logs = tls_key_logs(tls_keylog, messages, where=SparkPlace.of(master, remote))
         options = IngestOptions(
-            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
+            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points, key_logs
         )
         inputs = inputs_of(captures)
         if append and not (inputs := not_held_yet(inputs, place, messages)):
@@ -145,6 +148,31 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     from kafkascope_analyzer.connections.hosts import read_hosts
 
     return read_hosts(path)
+
+
+def tls_key_logs(paths: list[Path] | None, messages: Messages, *, where: "SparkPlace | None") -> tuple[Path, ...]:
+    """The key logs that options and SSLKEYLOGFILE name; notes what is in them. UsageError where one cannot be read, or
+    others than this machine would have to."""
+    if where is not None:
+        if paths:
+            raise UsageError("--tls-keylog is read on this machine only: it does not go with --master or --remote")
+        return ()
+    named = os.environ.get("SSLKEYLOGFILE")
+    chosen = [*(paths or ()), *([Path(named)] if named and Path(named).is_file() else [])]
+    if not chosen:
+        return ()
+    from kafkascope_analyzer.read.key_logs import key_log_files, read_key_logs
+    from kafkascope_analyzer.report.formatting import count
+
+    files = key_log_files(chosen)
+    log = read_key_logs(files)
+    notes = [f"{count(len(log), 'TLS session')} in {count(len(files), 'key log')}"]
+    if log.n_malformed:
+        notes.append(f"{count(log.n_malformed, 'line')} could not be read")
+    if log.n_left_out:
+        notes.append(f"{count(log.n_left_out, 'line')} of more sessions than are kept left out")
+    messages.note("; ".join(notes))
+    return files
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,17 @@ Stall = Annotated[
         show_default=False,
     ),
 ]
+TlsKeyLogs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--tls-keylog",
+        metavar="FILE",
+        help="Key log of TLS sessions, to decrypt them: a file as programs write it to SSLKEYLOGFILE, also compressed, "
+        "or a directory of such files; may be repeated. The file that the environment variable SSLKEYLOGFILE names, "
+        "and the secrets in pcapng files, are used too.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

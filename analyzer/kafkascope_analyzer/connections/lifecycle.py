@@ -19,6 +19,7 @@ from kafkascope_analyzer.connections.network_columns import network_columns
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.requests import PLAIN, TLS_KEYS
 from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_parsers.framing.layout import (
     BY_FIRST_REQUEST,
@@ -60,6 +61,8 @@ _TEXTS: tuple[str, ...] = (
     "tls_version",
     "tls_sni",
     "tls_alpn",
+    "tls_alert_0",
+    "tls_alert_1",
 )
 _TEXTS += ("api_versions_offered", "zookeeper_session")
 _NUMBERS = ("session_lifetime_ms", "zookeeper_timeout_ms", "zookeeper_closed")
@@ -106,9 +109,10 @@ class ConnectionFacts:
         self._network = network_columns(self.raw, network_times) if network_times is not None else {}
 
     def names(self) -> pa.Table:
-        """conn_id, endpoints, node_id and client_side by connection number."""
+        """conn_id, endpoints, node_id, client_side and decoded_by by connection number."""
         columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "client_side"]
-        return self.raw.select(columns).append_column("node_id", self.node_ids)
+        decoded_by = pc.if_else(self.raw["is_decrypted"], TLS_KEYS, PLAIN)
+        return self.raw.select(columns).append_column("node_id", self.node_ids).append_column("decoded_by", decoded_by)
 
     def note_requests(self, rows: pa.Table) -> None:
         """Takes a batch of settled requests."""
@@ -211,16 +215,30 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table, cluster: str
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
-        "tls_decrypted": pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None),
+        "tls_decrypted": pc.if_else(
+            raw["is_decrypted"], pa.scalar(True), pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None)
+        ),
+        "tls_bytes": pc.if_else(raw["is_decrypted"], raw["tls_bytes"], None),
         "n_requests": pa.array(facts.n_requests[part]),
         "n_responses": pa.array(facts.n_responses[part]),
         "n_errors": pa.array(facts.n_errors[part]),
     }
     columns |= facts.text_columns(part) | facts.node_columns(part) | _role_columns(roles, part)
-    columns |= facts.view_columns(part)
+    columns |= facts.view_columns(part) | _alert_columns(columns)
     for name in ("syn", "synack", "first", "last", "close"):
         columns[f"{name}_ts"] = microseconds(flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
+
+
+def _alert_columns(columns: dict[str, pa.ChunkedArray | pa.Array]) -> dict[str, pa.Array]:
+    """The TLS alerts of the two ends of some connections: those of the sides, which columns has, by which is the
+    client."""
+    is_second = pc.equal(columns["client_side"], 1)
+    first, second = columns["tls_alert_0"], columns["tls_alert_1"]
+    return {
+        "tls_client_alert": pc.if_else(is_second, second, first),
+        "tls_server_alert": pc.if_else(is_second, first, second),
+    }
 
 
 def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: int) -> pa.Array:

@@ -117,9 +117,9 @@ def _of_scope(scope: Scope, connections: _Connections, window: Window) -> Spans:
 
 def _load_connections(dataset: Dataset, ids: list[str]) -> _Connections:
     columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "first_ns", "last_ns", "syn_ns"]
-    batches = list(scan(dataset, CONNECTIONS, [*columns, "protocol"], one_of("conn_id", ids)))
+    batches = list(scan(dataset, CONNECTIONS, [*columns, "tls_decrypted"], one_of("conn_id", ids)))
     table = pa.Table.from_batches(
-        batches, pa.schema([CONNECTIONS.schema.field(name) for name in [*columns, "protocol"]])
+        batches, pa.schema([CONNECTIONS.schema.field(name) for name in [*columns, "tls_decrypted"]])
     )
     numbers: dict[tuple[End, End], int] = {}
     flow = []
@@ -133,7 +133,7 @@ def _load_connections(dataset: Dataset, ids: list[str]) -> _Connections:
         table["first_ns"].to_numpy(),
         table["last_ns"].to_numpy(),
         pc.is_valid(table["syn_ns"]).to_numpy(),
-        pc.equal(table["protocol"], "tls").to_numpy(),
+        pc.is_valid(table["tls_decrypted"]).to_numpy(),
     )
 
 

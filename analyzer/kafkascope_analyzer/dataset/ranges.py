@@ -202,6 +202,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "total_record_bytes",
         "total_records",
         "times_usual",
+        "tls_bytes",
         "transaction_no",
         "undecoded_bytes",
         "unread_bytes",

@@ -14,7 +14,7 @@ class IngestOptions:
     small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
     temporary files; the system's where it is None. append: whether the captures extend the dataset that is there.
     capture_points: how files are assigned to capture points (`auto` or
-    the path of a file); None: each series of files is read by itself.
+    the path of a file); None: each series of files is read by itself. key_logs: files with the secrets of TLS sessions.
     """
 
     jobs: int | None = None
@@ -24,3 +24,4 @@ class IngestOptions:
     temporary: Path | None = None
     append: bool = False
     capture_points: str | None = None
+    key_logs: tuple[Path, ...] = ()

@@ -160,8 +160,8 @@ def n_cores() -> int:
 def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tuple[Manifest, Files]:
     """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's place
     already."""
-    detail, append = run.options.detail, run.options.append
-    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append) for n in range(run.n_buckets)]
+    detail, append, key_logs = run.options.detail, run.options.append, run.options.key_logs
+    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append, key_logs) for n in range(run.n_buckets)]
     scanned = engine.scan(jobs, inputs, calls[0])
     learned = _learn(run, scanned)
     tables = (

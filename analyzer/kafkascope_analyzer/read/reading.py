@@ -13,13 +13,15 @@ from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.series import SeriesFinder
 from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo
 from kafkascope_analyzer.read.window import Buffers
+from kafkascope_parsers.capture import Secrets
 from kafkascope_parsers.link import Datagram, LinkReader, Segments
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
     """Segments of a part of a file, the bytes that their offsets count in (uint8, valid until the next block is asked
-    for), and the datagrams of port 53 among them. series: 0, 1, ...; capture_id: the file's number.
+    for), and the datagrams of port 53 among them. series: 0, 1, ...; capture_id: the file's number; secrets: that the
+    file carries, in this part or since the block before.
     """
 
     series: int
@@ -27,6 +29,7 @@ class ReadBlock:
     buf: NDArray[np.uint8]
     segments: Segments
     datagrams: list[Datagram]
+    secrets: tuple[Secrets, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,7 +105,7 @@ class Reading:
                     series = self._series_of(place, int(block.packets.ts_ns[0]))
                 link = self._links[series]
                 buf, segments = link.read_segments(block.buf, block.packets)
-                yield ReadBlock(series, capture_id, buf, segments, link.take_datagrams())
+                yield ReadBlock(series, capture_id, buf, segments, link.take_datagrams(), file.take_secrets())
             if series >= 0:
                 self._finder.ended(series, file.info)
                 file.info.kinds = self._links[series].take_counts()

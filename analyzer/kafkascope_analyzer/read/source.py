@@ -222,7 +222,7 @@ class _Input:
 class CaptureFile:
     """One capture. Iterate `blocks`; `info` is complete when they are through.
 
-    secrets grows while the blocks are read: a secret comes before the packets that need it. Nothing else keeps it.
+    `take_secrets` gives the secrets that the file itself carries: one comes before the packets that need it.
     """
 
     def __init__(
@@ -237,9 +237,16 @@ class CaptureFile:
         its first packet is one without packets, as in a series whose next file was just begun; else it is an error."""
         self._place = place_of(place)
         self.info = CaptureInfo(str(self._place))
-        self.secrets: list[Secrets] = []
+        self._secrets: list[Secrets] = []
+        self._n_taken = 0
         self._may_be_empty = may_be_empty
         self._block_bytes, self._buffers = block_bytes, buffers
+
+    def take_secrets(self) -> tuple[Secrets, ...]:
+        """The secrets in the part of the file that was read since the last call."""
+        fresh = tuple(self._secrets[self._n_taken :])
+        self._n_taken = len(self._secrets)
+        return fresh
 
     def blocks(self) -> Iterator[Block]:
         """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
@@ -291,7 +298,7 @@ class CaptureFile:
                 raise
             self.info.note_cut(0, len(head), error.why)
             return None
-        self.info.format, self.info.names, self.secrets = reader.format, reader.names, reader.secrets
+        self.info.format, self.info.names, self._secrets = reader.format, reader.names, reader.secrets
         return reader
 
     def _read(self, reader: CaptureReader, window: Window) -> tuple[Packets, int]:

@@ -49,6 +49,7 @@ from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.tcp import Streams, TcpStreams
 from kafkascope_parsers.tcp.state import E_LIMIT
+from kafkascope_parsers.tls import KeyLog
 
 _CONNECTION_ROWS = 1 << 15
 """Connections that become rows at a time."""
@@ -86,12 +87,13 @@ _STATE = (
 
 @dataclass(slots=True)
 class Ledger:
-    """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
-    gaps.
+    """Bytes of all directions of a bucket. stream = decoded + tls + undecoded, counted apart from each other; tls: what
+    TLS adds to what was decrypted; missing are gaps.
     """
 
     stream_bytes: int = 0
     decoded_bytes: int = 0
+    tls_bytes: int = 0
     undecoded_bytes: int = 0
     missing_bytes: int = 0
 
@@ -107,13 +109,17 @@ class BucketScan:
         *,
         detail: RecordDetail = RecordDetail.COUNTS,
         limits: Limits | None = None,
+        key_log: KeyLog | None = None,
     ) -> None:
         self._spill = spill
         self._detail = detail
         self._messages = messages
         self._limits = limits or Limits()
         self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
-        self._exchanges = Exchanges(waiting_limit=self._limits.waiting_requests, batch_bytes=self._limits.batch_bytes)
+        self._key_log = KeyLog() if key_log is None else key_log
+        self._exchanges = Exchanges(
+            waiting_limit=self._limits.waiting_requests, batch_bytes=self._limits.batch_bytes, key_log=self._key_log
+        )
         self._n_stream_buffer = 0
         self._n_messages: Counter[str] = Counter()
         """Rows of the message tables in files of earlier parts."""
@@ -157,6 +163,7 @@ class BucketScan:
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
+        self.ledger.tls_bytes = int(self._exchanges.tls_overhead.sum())
         self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
         return dict(self._n_messages + Counter(self._messages.rows()))
 
@@ -169,6 +176,8 @@ class BucketScan:
             self.conn_ids[part],
             self._undecoded.rows[part],
         )
+        rows = rows.append_column("is_decrypted", pa.array(self._exchanges.is_decrypted[part]))
+        rows = rows.append_column("tls_bytes", pa.array(self._exchanges.tls_overhead[part]))
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
     def begin_end(self, messages: MessageWriters) -> None:
@@ -186,6 +195,7 @@ class BucketScan:
         """Goes on where the scan with this state stopped."""
         for name in _STATE:
             setattr(self, name, state[name])
+        self._exchanges.unlock(self._key_log)
         self._spill.n_rows = state["n_rows"]
         self.conn_ids = id_texts(self._ids.rows)
 

@@ -1,4 +1,4 @@
-"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS hellos.
+"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS hellos and alerts.
 
 Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection counts, but for the session's lifetime,
 whose last does. State is a few words per SASL connection.
@@ -14,14 +14,15 @@ from kafkascope_analyzer.scan.logins import Logins
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kafkascope_parsers.exchanges import Greeting, Messages, TlsHello, ZooKeeperClose, ZooKeeperSession
+from kafkascope_parsers.exchanges import Greeting, Messages, TlsAlert, TlsHello, ZooKeeperClose, ZooKeeperSession
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
 from kafkascope_parsers.versions import ApiVersionRange
 
 NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
-"""what: the column of `connections` it is for; text: its value, lists joined by commas, numbers in decimal."""
+"""what: the column of `connections` it is for, of an alert with the side that sent it; text: its value, lists joined by
+commas, numbers in decimal."""
 
 Note = tuple[int, str, str]
 
@@ -83,6 +84,8 @@ class ConnectionNotes:
                 hello = greeting.hello
                 texts = {"tls_version": hello.version, "tls_sni": hello.sni, "tls_alpn": hello.alpn}
                 self._found += [(conn, what, text) for what, text in texts.items() if text is not None]
+            elif isinstance(greeting, TlsAlert):
+                self._found.append((conn, f"tls_alert_{greeting.side}", greeting.name))
             elif isinstance(greeting, ZooKeeperSession):
                 self._found.append((conn, "zookeeper_session", f"0x{greeting.session.session_id:x}"))
                 self._found.append((conn, "zookeeper_timeout_ms", str(greeting.session.timeout_ms)))

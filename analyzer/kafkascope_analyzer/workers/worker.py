@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
+from kafkascope_analyzer.read.key_logs import read_key_logs
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
@@ -14,6 +16,7 @@ from kafkascope_analyzer.scan.messages import MessageWriters
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import Spill, next_part
+from kafkascope_parsers.capture import TLS_KEY_LOG
 
 SAVED_SCAN = "scan.state"
 """The file of a scan's state in its spill."""
@@ -21,14 +24,16 @@ SAVED_SCAN = "scan.state"
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
-    """The bucket, its number and how many there are, how much of the records is wanted, and whether the state of the
-    scans is kept in the spill, for later captures. A job whose spill holds such a state goes on from there."""
+    """The bucket, its number and how many there are, how much of the records is wanted, whether the state of the scans
+    is kept in the spill, for later captures, and the key logs of TLS. A job whose spill holds such a state goes on from
+    there."""
 
     bucket: Bucket
     number: int
     n_buckets: int
     detail: RecordDetail = RecordDetail.COUNTS
     keeps_state: bool = False
+    key_logs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +49,12 @@ class BucketResult:
 
 
 class BucketScans:
-    """The scans of a job: one for each series of files that its inputs turn out to be."""
+    """The scans of a job: one for each series of files that its inputs turn out to be. They share the secrets of the
+    key logs, which are read here, so that no secret is handed from process to process."""
 
     def __init__(self, job: ScanJob) -> None:
         self._job = job
+        self._key_log = read_key_logs(job.key_logs)
         self._scans: list[tuple[Bucket, BucketScan]] = []
         self._scan(0)
         while (job.bucket.of_series(len(self._scans) + 1)[-1].spill / SAVED_SCAN).exists():
@@ -56,6 +63,9 @@ class BucketScans:
     def push(self, block: ReadBlock) -> None:
         """Takes the segments of a block that are of the bucket."""
         scan = self._scan(block.series)
+        for secrets in block.secrets:
+            if secrets.kind == TLS_KEY_LOG:
+                self._key_log.add(secrets.data)
         if self._job.number == 0:  # names are of no bucket: one of them keeps them
             scan.dns.datagrams(block.datagrams, block.capture_id)
         scan.push(block.buf, block.segments, block.capture_id)
@@ -87,7 +97,12 @@ class BucketScans:
             share = (self._job.number, self._job.n_buckets)
             spill = Spill(bucket.spill, next_part(bucket.spill))
             scan = BucketScan(
-                spill, _messages(bucket, bucket.part), share, detail=self._job.detail, limits=bucket.limits
+                spill,
+                _messages(bucket, bucket.part),
+                share,
+                detail=self._job.detail,
+                limits=bucket.limits,
+                key_log=self._key_log,
             )
             if (bucket.spill / SAVED_SCAN).exists():
                 scan.resume(load_state(bucket.spill / SAVED_SCAN))

@@ -5,12 +5,14 @@ messages       the frames of one direction of a block, decoded batch by batch
 open_requests  requests that wait for their responses, and the exchanges that are settled
 undecoded      bytes that are in no decoded message, with the reason
 hidden_values  the secrets that connections have shown, which texts of brokers may repeat
-greetings      what connections show outside of Kafka's frames: TLS hellos, ZooKeeper sessions, raw SASL tokens
+greetings      what connections show outside of Kafka's frames: TLS hellos and alerts, ZooKeeper sessions, raw SASL
+               tokens
 """
 
 from kafkascope_parsers.exchanges.greetings import (
     Greeting,
     RawToken,
+    TlsAlert,
     TlsHello,
     ZooKeeperClose,
     ZooKeeperSession,
@@ -38,6 +40,7 @@ __all__ = [
     "Requests",
     "Responses",
     "SettledBlock",
+    "TlsAlert",
     "TlsHello",
     "ZooKeeperClose",
     "ZooKeeperSession",

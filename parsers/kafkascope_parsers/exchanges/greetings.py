@@ -1,16 +1,16 @@
-"""What connections show outside of Kafka's frames: TLS hellos, ZooKeeper sessions, SASL tokens without a header.
+"""What connections show outside of Kafka's frames: TLS hellos and alerts, ZooKeeper sessions, SASL tokens
+without a header.
 
 These are rare, a few a connection, and so they are objects.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.framing.layout import REASON_SASL, TLS, ZOOKEEPER
-from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, Hello, read_hello
 from kafkascope_parsers.framing.zookeeper import (
     CLOSE_BYTES,
     HANDSHAKE_LIMIT,
@@ -19,6 +19,9 @@ from kafkascope_parsers.framing.zookeeper import (
     read_connect_response,
 )
 from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tls.alerts import NOT_FATAL, alert_name, plain_alerts
+from kafkascope_parsers.tls.hello import HELLO_LIMIT, Hello, read_hello
+from kafkascope_parsers.tls.plain_text import Alert
 
 _SIZE_BYTES = 4
 _MOST_TOKENS = 16
@@ -31,6 +34,15 @@ class TlsHello:
 
     connection: int
     hello: Hello
+
+
+@dataclass(frozen=True, slots=True)
+class TlsAlert:
+    """An alert by which a side (0 or 1) gives a TLS connection up; name: as TLS calls it."""
+
+    connection: int
+    side: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ class RawToken:
     is_answer: bool
 
 
-Greeting = TlsHello | ZooKeeperSession | ZooKeeperClose | RawToken
+Greeting = TlsHello | TlsAlert | ZooKeeperSession | ZooKeeperClose | RawToken
 
 
 def stream_greetings(streams: Streams, connections: NDArray[np.void]) -> Iterator[Greeting]:
@@ -71,6 +83,15 @@ def stream_greetings(streams: Streams, connections: NDArray[np.void]) -> Iterato
         hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
         if hello is not None:
             yield TlsHello(int(streams.direction[run]) >> 1, hello)
+    if (protocol == TLS).any():
+        yield from tls_alerts(plain_alerts(streams, np.flatnonzero(protocol == TLS)))
+
+
+def tls_alerts(alerts: Iterable[Alert]) -> Iterator[TlsAlert]:
+    """The alerts that say that something is wrong."""
+    for alert in alerts:
+        if alert.description not in NOT_FATAL:
+            yield TlsAlert(alert.direction >> 1, alert.direction & 1, alert_name(alert.description))
 
 
 def _sessions(streams: Streams, runs: NDArray[np.int64], connections: NDArray[np.void]) -> Iterator[Greeting]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_parsers.exchanges.greetings import Greeting, raw_tokens, stream_greetings
+from kafkascope_parsers.exchanges.greetings import Greeting, TlsHello, raw_tokens, stream_greetings, tls_alerts
 from kafkascope_parsers.exchanges.hidden_values import HiddenValues
 from kafkascope_parsers.exchanges.messages import FrameDecoder, Messages, Requests, Responses
 from kafkascope_parsers.exchanges.open_requests import (
@@ -23,13 +23,14 @@ from kafkascope_parsers.exchanges.open_requests import (
     orphan_rows,
     response_gaps,
 )
-from kafkascope_parsers.exchanges.undecoded import failure_rows, stretch_rows
+from kafkascope_parsers.exchanges.undecoded import failure_rows, stretch_rows, undecrypted_rows
 from kafkascope_parsers.framing.framer import Framer, Frames
 from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WAITING_LIMIT_IN_ALL
 from kafkascope_parsers.machine.decode import BATCH_BYTES
 from kafkascope_parsers.machine.gather import gather_strings
 from kafkascope_parsers.schema import API_VERSION_RANGE
 from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tls import KeyLog, TlsStreams
 
 
 class MessageHandler(Protocol):
@@ -69,10 +70,17 @@ class Exchanges:
     """All exchanges of some connections: `push` every block, then `finish`.
 
     waiting_limit: requests that wait for their responses, of all connections; batch_bytes: columns that are made at a
-    time.
+    time; key_log: secrets by which TLS connections are decrypted. A state that is saved has none of them.
     """
 
-    def __init__(self, *, waiting_limit: int = WAITING_LIMIT_IN_ALL, batch_bytes: int = BATCH_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        waiting_limit: int = WAITING_LIMIT_IN_ALL,
+        batch_bytes: int = BATCH_BYTES,
+        key_log: KeyLog | None = None,
+    ) -> None:
+        self._tls = TlsStreams(KeyLog() if key_log is None else key_log)
         self._framer = Framer(API_VERSION_RANGE, waiting_limit)
         self._batch_bytes = batch_bytes
         self._open = OpenRequests()
@@ -83,10 +91,25 @@ class Exchanges:
         """CONNECTION rows of framing: protocol, which side is the client, how many requests wait."""
         return self._framer.connections
 
+    @property
+    def is_decrypted(self) -> NDArray[np.bool_]:
+        """By connection, whether it is TLS that is decrypted."""
+        return self._tls.is_decrypted
+
+    @property
+    def tls_overhead(self) -> NDArray[np.int64]:
+        """By connection, the bytes of decrypted TLS records that are no content, and of its handshake."""
+        return self._tls.overhead
+
+    def unlock(self, key_log: KeyLog) -> None:
+        """Gives the secrets anew, after the state was saved."""
+        self._tls.unlock(key_log)
+
     def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
         """Takes up new connections before the block that has their first bytes. by_syn: per connection from the first
         one not known yet, whether its first SYN was seen.
         """
+        self._tls.open_connections(by_syn)
         self._framer.open_connections(by_syn)
 
     def push(self, streams: Streams, handler: MessageHandler) -> SettledBlock:
@@ -101,6 +124,9 @@ class Exchanges:
 
     def _push(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_] | None) -> SettledBlock:
         final = is_closed is not None
+        opened = self._tls.push(streams, is_closed=is_closed)
+        undecrypted = undecrypted_rows(streams, opened.undecrypted)
+        streams = opened.streams
         requests, of_requests = self._read_requests(streams, handler, final)
         cut, abandoned = self._framer.responses(
             streams, requests.cut, requests.decoder.is_silent, self._open.rows.num_rows, final=final
@@ -115,13 +141,15 @@ class Exchanges:
         self._framer.keep_rows(new_row)
         orphans = np.flatnonzero(cut.frames["row"] < 0)
         answers = raw_tokens(streams.data, cut.stretches, is_answer=True)
+        hellos = (TlsHello(number, hello) for number, hello in opened.hellos)
+        undecoded = _undecoded(streams, (requests, responses), self.connections, is_closed)
         return SettledBlock(
             settled,
             orphan_rows(cut.frames[orphans], columns.take(pa.array(orphans)), settled.schema),
-            _undecoded(streams, (requests, responses), self.connections, is_closed),
+            pa.concat_tables([undecrypted, self._tls.with_places(undecoded)]),
             requests.decoded_bytes() + responses.decoded_bytes(),
-            (*stream_greetings(streams, self.connections), *tokens, *answers),
-            cut.consumed,
+            (*hellos, *tls_alerts(opened.alerts), *stream_greetings(streams, self.connections), *tokens, *answers),
+            self._tls.consumed(cut.consumed),
         )
 
     def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:

@@ -1,4 +1,7 @@
-"""Bytes of streams that are in no decoded message: stretches without a frame, and frames that do not decode."""
+"""Bytes of streams that are in no decoded message: stretches without a frame, frames that do not decode, TLS records
+that were not decrypted."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +11,7 @@ from kafkascope_parsers.exchanges.messages import FrameDecoder
 from kafkascope_parsers.framing.layout import HTTP, REASON_CLOSED, REASON_END, REASON_TLS, REASONS
 from kafkascope_parsers.framing.proof import begins_http, begins_tls
 from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tls.plain_text import Undecrypted
 
 UNDECODED_SCHEMA = pa.schema(
     [
@@ -60,6 +64,24 @@ def failure_rows(streams: Streams, frames: NDArray[np.void], decoder: FrameDecod
         pa.array([failure.detail for failure in failures], pa.string()),
     )
     return _rows(chosen, (offsets, chosen["end"] - start), texts, pa.nulls(len(index), pa.string()))
+
+
+def undecrypted_rows(streams: Streams, rows: Sequence[Undecrypted]) -> pa.Table:
+    """Bytes of TCP's streams that were not decrypted, as UNDECODED_SCHEMA."""
+    direction = np.array([row.direction for row in rows], np.int64)
+    piece = np.searchsorted(streams.piece_start, np.array([row.at for row in rows], np.int64), side="right") - 1
+    columns = [
+        pa.array(direction >> 1),
+        pa.array((direction & 1).astype(np.int8)),
+        pa.array(streams.piece_ts_ns[piece]),
+        pa.array(streams.piece_packet[piece]),
+        pa.array([row.stream_offset for row in rows], pa.int64()),
+        pa.array([row.n_bytes for row in rows], pa.int64()),
+        pa.array([row.reason for row in rows], pa.string()),
+        pa.array([row.detail for row in rows], pa.string()),
+        pa.nulls(len(rows), pa.string()),
+    ]
+    return pa.table(columns, UNDECODED_SCHEMA)
 
 
 def _rows(

@@ -9,5 +9,5 @@ proof       which connections speak Kafka, as their requests prove it; response_
             request was captured; prover tries the bodies
 framer      all of it, block after block; exchanges calls it
 principals  the user name that a SASL token shows
-tls_hello, zookeeper   what the first bytes of other protocols show
+zookeeper   what the first bytes of ZooKeeper's protocol show
 """

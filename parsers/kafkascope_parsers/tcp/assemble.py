@@ -173,6 +173,11 @@ class Assembler:
         self._tail_chunks = np.empty(0, CHUNK)
         self._tails = np.empty(0, np.uint8)
 
+    @property
+    def tail_chunks(self) -> NDArray[np.void]:
+        """What is kept for later blocks, as CHUNK rows."""
+        return self._tail_chunks
+
     def assemble(
         self,
         chunks: NDArray[np.void],

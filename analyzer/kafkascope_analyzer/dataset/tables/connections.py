@@ -74,7 +74,9 @@ CONNECTIONS = Table(
         text("tls_version", "TLS version of the server's hello"),
         text("tls_sni", "server name in the client's hello"),
         text("tls_alpn", "application protocol chosen"),
-        flag("tls_decrypted", "whether the TLS content could be read"),
+        flag("tls_decrypted", "whether its TLS records were decrypted; null where it is no TLS"),
+        text("tls_client_alert", "first TLS alert of the client that says what is wrong, as unknown_ca"),
+        text("tls_server_alert", "first TLS alert of the server that says what is wrong, as certificate_required"),
         text("sasl_mechanism", "SASL mechanism asked for"),
         text("principal", "user whom the broker let in: of the first SASL token, where PLAIN or SCRAM shows one"),
         i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
@@ -108,7 +110,12 @@ CONNECTIONS = Table(
         i64("retransmitted", "segments that carried nothing new, both ways"),
         i64("out_of_order", "segments that came before their turn, both ways"),
         i64("missing_bytes", "stream bytes that the capture lacks, both ways"),
-        i64("undecoded_bytes", "stream bytes that are not decoded frames, both ways"),
+        i64(
+            "tls_bytes",
+            "stream bytes of TLS around what was decrypted (headers, tags and padding of records, the handshake), both "
+            "ways; null where nothing was decrypted",
+        ),
+        i64("undecoded_bytes", "stream bytes that are neither decoded frames nor tls_bytes, both ways"),
         texts(
             "capture_points",
             "capture points that saw it; where two of them measured it, from the client's side to the server's; null "

@@ -13,6 +13,9 @@ from kafkascope_analyzer.dataset.tables.columns import (
 
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
+PLAIN, TLS_KEYS = "plain", "tls_keys"
+"""How the bytes of a request became readable."""
+
 REQUESTS = Table(
     "requests",
     "request with its response",
@@ -83,6 +86,12 @@ REQUESTS = Table(
                 *REQUEST_STATUSES,
             ),
             CAPTURE,
+        ),
+        text(
+            "decoded_by",
+            "how its bytes became readable: plain, as they were on the wire; tls_keys: decrypted with a key log",
+            PLAIN,
+            TLS_KEYS,
         ),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),

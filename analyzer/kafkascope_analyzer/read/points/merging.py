@@ -28,6 +28,7 @@ from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.read.series import SLACK_NS
 from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo
 from kafkascope_analyzer.read.window import Buffers
+from kafkascope_parsers.capture import Secrets
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.link import Datagram, LinkReader, Segments
@@ -109,6 +110,7 @@ class _PointReader:
         self.infos: list[CaptureInfo] = []
         self.last_ns, self.ended = -(1 << 62), False
         self._datagrams: list[Datagram] = []
+        self._secrets: tuple[Secrets, ...] = ()
         self._batches = self._read()
 
     def next(self) -> _Batch | None:
@@ -121,6 +123,11 @@ class _PointReader:
     def capture_id(self) -> int:
         """The number of the file that was opened last."""
         return self._first_id + max(len(self.infos) - 1, 0)
+
+    def take_secrets(self) -> tuple[Secrets, ...]:
+        """Secrets that the files carry, since the last call."""
+        found, self._secrets = self._secrets, ()
+        return found
 
     def take_datagrams(self) -> list[Datagram]:
         """Datagrams since the last call, on the common clock."""
@@ -138,6 +145,7 @@ class _PointReader:
             for block in file.blocks():
                 buf, segments = self._link.read_segments(block.buf, block.packets)
                 self._datagrams += self._link.take_datagrams()
+                self._secrets += file.take_secrets()
                 yield self._batch(buf, segments, self._first_id + number)
             file.info.kinds = self._link.take_counts()
             file.info.set_clock(self.clock)
@@ -198,7 +206,7 @@ class PointsReading:
         self._find_clocks()
         while not all(reader.ended for reader in self._readers):
             self._read_more()
-            yield from self._datagrams()
+            yield from self._beside_segments()
             yield from self._judge(self._judged_until())
 
     def _find_clocks(self) -> None:
@@ -244,12 +252,13 @@ class PointsReading:
         waiting = sum(len(batch.buf) for batch in self._batches if batch.judged < len(batch.key))
         return min(reading) - (WINDOW_NS if waiting <= HELD_BYTES else 0)
 
-    def _datagrams(self) -> Iterator[ReadBlock]:
-        """The datagrams that were read, in blocks without segments."""
+    def _beside_segments(self) -> Iterator[ReadBlock]:
+        """The datagrams and secrets that were read, in blocks without segments."""
         for reader in self._readers:
-            fresh = list(self._fresh_datagrams(reader))
-            if fresh:
-                yield ReadBlock(reader.number, reader.capture_id, _NOTHING, Segments(*room_for_segments(0)), fresh)
+            fresh, secrets = list(self._fresh_datagrams(reader)), reader.take_secrets()
+            if fresh or secrets:
+                nothing = Segments(*room_for_segments(0))
+                yield ReadBlock(reader.number, reader.capture_id, _NOTHING, nothing, fresh, secrets)
 
     def _fresh_datagrams(self, reader: _PointReader) -> Iterator[Datagram]:
         """The datagrams of a point but for those that another point has seen too."""

@@ -68,8 +68,9 @@ class OfCluster:
 class ByteTotals:
     """Where the bytes of the streams went."""
 
-    stream_bytes: Annotated[int, "bytes of all TCP directions: decoded_bytes + undecoded_bytes"]
+    stream_bytes: Annotated[int, "bytes of all TCP directions: decoded_bytes + tls_bytes + undecoded_bytes"]
     decoded_bytes: Annotated[int, "bytes in decoded frames"]
+    tls_bytes: Annotated[int, "bytes of TLS around what was decrypted: record headers and tags, handshakes"]
     undecoded_bytes: Annotated[int, "bytes that did not decode; `unread` says why"]
     missing_bytes: Annotated[int, "bytes that the capture lacks"]
     zookeeper_bytes: Annotated[int, "bytes of ZooKeeper's protocol, which are among undecoded_bytes"]
@@ -77,7 +78,7 @@ class ByteTotals:
     @property
     def kafka_bytes(self) -> int:
         """Stream bytes that may be Kafka's."""
-        return self.stream_bytes - self.zookeeper_bytes
+        return self.stream_bytes - self.tls_bytes - self.zookeeper_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +152,11 @@ select {column}, count(*) as n from connections group by {column} order by n des
 _TOTALS = """
 with sizes as (
     select coalesce(client_bytes, 0) + coalesce(server_bytes, 0) as seen, coalesce(undecoded_bytes, 0) as unread,
-        coalesce(missing_bytes, 0) as missing, protocol
+        coalesce(tls_bytes, 0) as tls, coalesce(missing_bytes, 0) as missing, protocol
     from connections
 )
-select coalesce(sum(seen), 0)::bigint as stream_bytes, coalesce(sum(seen - unread), 0)::bigint as decoded_bytes,
+select coalesce(sum(seen), 0)::bigint as stream_bytes, coalesce(sum(seen - unread - tls), 0)::bigint as decoded_bytes,
+    coalesce(sum(tls), 0)::bigint as tls_bytes,
     coalesce(sum(unread), 0)::bigint as undecoded_bytes, coalesce(sum(missing), 0)::bigint as missing_bytes,
     coalesce(sum(seen) filter (protocol = 'zookeeper'), 0)::bigint as zookeeper_bytes
 from sizes

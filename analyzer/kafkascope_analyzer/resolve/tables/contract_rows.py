@@ -44,7 +44,8 @@ _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
 class Names:
     """What spilled rows are given by connection number, and the topic names and the name of their cluster.
 
-    conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side by connection number.
+    conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side and decoded_by by
+    connection number.
     """
 
     conn: pa.Table

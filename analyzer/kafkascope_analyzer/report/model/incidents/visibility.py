@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import count, percent, size
 from kafkascope_analyzer.report.model.incidents.preconditions import KAFKA, TLS
 
-_BYTES = ("client_bytes", "server_bytes", "undecoded_bytes", "missing_bytes")
+_BYTES = ("client_bytes", "server_bytes", "tls_bytes", "undecoded_bytes", "missing_bytes")
 _SEGMENTS = ("client_segments", "server_segments")
 _COLUMNS = ["protocol", "server_ip", "close_kind", *_BYTES, *_SEGMENTS]
 _NEVER_ACCEPTED = pa.array(["refused", "unanswered"])
@@ -73,13 +73,13 @@ def _kafka_servers(dataset: Dataset) -> pa.Array:
 def _add(seen: _Seen, connections: pa.RecordBatch) -> int:
     """Adds connections to what was seen; returns how many there are."""
     n: int = connections.num_rows
-    from_client, from_server, undecoded, missing = (_sum(connections, name) for name in _BYTES)
+    from_client, from_server, tls, undecoded, missing = (_sum(connections, name) for name in _BYTES)
     silent_client, silent_server = (pc.equal(pc.fill_null(connections.column(name), 0), 0) for name in _SEGMENTS)
     accepted = pc.invert(pc.is_in(connections.column("close_kind"), _NEVER_ACCEPTED))
     seen.n += n
     seen.n_one_direction += pc.sum(pc.and_(pc.xor(silent_client, silent_server), accepted)).as_py() or 0
-    seen.stream_bytes += from_client + from_server
-    seen.decoded_bytes += from_client + from_server - undecoded
+    seen.stream_bytes += from_client + from_server - tls
+    seen.decoded_bytes += from_client + from_server - tls - undecoded
     seen.missing_bytes += missing
     return n
 

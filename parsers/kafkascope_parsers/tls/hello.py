@@ -1,0 +1,130 @@
+"""What the hellos of a TLS connection show in clear.
+
+Plain Python, once per connection and direction, over at most HELLO_LIMIT bytes. Sources: RFC 8446 (records, hellos,
+supported_versions), RFC 5246, RFC 6066 (server_name), RFC 7301 (ALPN), RFC 7366 (encrypt-then-MAC), RFC 7627 (extended
+master secret). A hello that is cut short gives what stands before the cut.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+HELLO_LIMIT = 1 << 14
+"""Bytes looked at: one TLS record. Client hellos with post-quantum key shares have about 2 kB."""
+
+HANDSHAKE_RECORD, CLIENT_HELLO, SERVER_HELLO = 22, 1, 2
+TLS_12, TLS_13 = 0x0303, 0x0304
+_RECORD_HEADER, _HANDSHAKE_HEADER, _RANDOM = 5, 4, 34
+_SERVER_NAME, _ALPN, _ENCRYPT_THEN_MAC, _EXTENDED_MASTER, _EARLY_DATA, _SUPPORTED_VERSIONS = 0, 16, 22, 23, 42, 43
+_VERSIONS = {0x0300: "SSLv3", 0x0301: "TLSv1", 0x0302: "TLSv1.1", TLS_12: "TLSv1.2", TLS_13: "TLSv1.3"}
+_RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+"""The random bytes of a ServerHello that is a HelloRetryRequest (RFC 8446, section 4.1.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A hello. version, alpn: what the server chose (None in a client's); sni: the name the client asked for; random:
+    32 bytes, fewer where it is cut; session_id: of a session that is resumed, or to be resumed; suite: number of the
+    cipher suite that the server chose; is_whole: whether all of it is there.
+    """
+
+    is_client: bool
+    version: str | None = None
+    sni: str | None = None
+    alpn: str | None = None
+    random: bytes = b""
+    session_id: bytes = b""
+    suite: int | None = None
+    version_number: int | None = None
+    is_retry: bool = False
+    encrypt_then_mac: bool = False
+    extended_master_secret: bool = False
+    early_data: bool = False
+    is_whole: bool = False
+
+
+def read_hello(data: bytes) -> Hello | None:
+    """The hello that a direction's first bytes are; None where they are none."""
+    body = _handshake_body(data[:HELLO_LIMIT])
+    if len(body) < _HANDSHAKE_HEADER + 2 or body[0] not in (CLIENT_HELLO, SERVER_HELLO):
+        return None
+    end = _HANDSHAKE_HEADER + int.from_bytes(body[1:4], "big")
+    is_client, is_whole = body[0] == CLIENT_HELLO, end <= len(body)
+    return _hello(body[_HANDSHAKE_HEADER:end], is_client=is_client, is_whole=is_whole)
+
+
+def _hello(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
+    """The hello with that body of its handshake message."""
+    found = dict(_extensions(body, _after_ciphers(body, is_client=is_client)))
+    random, session_id = (
+        body[2:_RANDOM],
+        body[_RANDOM + 1 : _RANDOM + 1 + (body[_RANDOM] if len(body) > _RANDOM else 0)],
+    )
+    if is_client:
+        name = _server_name(found.get(_SERVER_NAME, b""))
+        return Hello(
+            True, sni=name, random=random, session_id=session_id, early_data=_EARLY_DATA in found, is_whole=is_whole
+        )
+    version = int.from_bytes(found.get(_SUPPORTED_VERSIONS, b"")[:2] or body[:2], "big")
+    suite_at = _RANDOM + 1 + len(session_id)
+    return Hello(
+        False,
+        _VERSIONS.get(version),
+        alpn=_protocol(found.get(_ALPN, b"")),
+        random=random,
+        session_id=session_id,
+        suite=int.from_bytes(body[suite_at : suite_at + 2], "big") if len(body) >= suite_at + 2 else None,
+        version_number=version,
+        is_retry=random == _RETRY_RANDOM,
+        encrypt_then_mac=_ENCRYPT_THEN_MAC in found,
+        extended_master_secret=_EXTENDED_MASTER in found,
+        is_whole=is_whole,
+    )
+
+
+def _handshake_body(data: bytes) -> bytes:
+    """The handshake bytes of the records at the start: a hello may be cut into several."""
+    out, at = b"", 0
+    while len(data) - at >= _RECORD_HEADER and data[at] == HANDSHAKE_RECORD and data[at + 1] == 3:
+        size = int.from_bytes(data[at + 3 : at + 5], "big")
+        out += data[at + _RECORD_HEADER : at + _RECORD_HEADER + size]
+        at += _RECORD_HEADER + size
+    return out
+
+
+def _after_ciphers(body: bytes, *, is_client: bool) -> int:
+    """Where the extensions begin: after version, random, session id, and cipher suites and compression methods."""
+    at = _RANDOM
+    at += 1 + (body[at] if at < len(body) else 0)
+    if not is_client:
+        return at + 3
+    at += 2 + int.from_bytes(body[at : at + 2], "big")
+    return at + 1 + (body[at] if at < len(body) else 0)
+
+
+def _extensions(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    """Whole extensions (type, content)."""
+    end = at + 2 + int.from_bytes(body[at : at + 2], "big")
+    at += 2
+    while at + 4 <= min(end, len(body)):
+        size = int.from_bytes(body[at + 2 : at + 4], "big")
+        if at + 4 + size <= len(body):
+            yield int.from_bytes(body[at : at + 2], "big"), body[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+def _server_name(content: bytes) -> str | None:
+    """The host name of a list of names: length, type 0, length, name."""
+    if len(content) < 5 or content[2] != 0:
+        return None
+    return _text(content[5 : 5 + int.from_bytes(content[3:5], "big")])
+
+
+def _protocol(content: bytes) -> str | None:
+    """The one protocol of a server's list: length, length, name."""
+    return _text(content[3 : 3 + content[2]]) if len(content) > 3 else None
+
+
+def _text(raw: bytes) -> str | None:
+    """ASCII without control characters, or nothing."""
+    text = raw.decode("ascii", "replace")
+    return text if text and text.isprintable() and text.isascii() else None

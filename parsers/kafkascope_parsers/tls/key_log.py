@@ -1,0 +1,110 @@
+"""Key logs: the secrets of TLS sessions, by the random bytes of the client's hello.
+
+The format is NSS's (SSLKEYLOGFILE; draft-ietf-tls-keylogfile): lines of a label, the client random and a secret, both
+as hex; lines that begin with # are comments. Labels that decrypt nothing (exporter secrets) are passed over. A line
+that cannot be read is counted, and its text is shown nowhere: it may hold half a secret.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafkascope_parsers.tls.secret import Secret
+
+SESSION_LIMIT = 500_000
+"""Sessions that are kept of all key logs: some 1 kB each with four secrets. Lines of more sessions are counted."""
+GENERATION_LIMIT = 1024
+"""Highest N of a TRAFFIC_SECRET_N that is believed."""
+
+MASTER = "CLIENT_RANDOM"
+EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
+HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET")
+TRAFFIC = ("CLIENT_TRAFFIC_SECRET_", "SERVER_TRAFFIC_SECRET_")
+"""Labels, those of the client first; the number of a generation follows TRAFFIC."""
+
+_RANDOM_BYTES, _MASTER_BYTES = 32, 48
+_HASH_BYTES = (32, 48)
+"""Lengths of the secrets of TLS 1.3: those of SHA-256 and SHA-384."""
+_PASSED_OVER = frozenset({b"EXPORTER_SECRET", b"EARLY_EXPORTER_SECRET", b"RSA", b"ECH_SECRET", b"ECH_CONFIG"})
+_TRAFFIC_LABEL = re.compile(rb"(?:CLIENT|SERVER)_TRAFFIC_SECRET_(\d{1,5})")
+_PLAIN_LABELS = frozenset(label.encode() for label in (MASTER, EARLY, *HANDSHAKE))
+
+
+@dataclass(slots=True)
+class SessionSecrets:
+    """The secrets of one session, by label."""
+
+    by_label: dict[str, Secret] = field(default_factory=dict)
+
+    def traffic(self, side: int, generation: int = 0) -> Secret | None:
+        """The secret of application data of a side (0 is the client), of a generation of keys."""
+        return self.by_label.get(f"{TRAFFIC[side]}{generation}")
+
+
+class KeyLog:
+    """The secrets of all key logs. n_malformed: lines that are none of a key log; n_left_out: those of sessions beyond
+    SESSION_LIMIT."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[bytes, SessionSecrets] = {}
+        self._seen: set[bytes] = set()
+        self.n_malformed = 0
+        self.n_left_out = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __repr__(self) -> str:
+        return f"KeyLog({len(self)} sessions)"
+
+    def add(self, text: bytes) -> None:
+        """Takes the lines of a key log."""
+        for line in text.splitlines():
+            words = line.split()
+            if words and not words[0].startswith(b"#") and words[0] not in _PASSED_OVER:
+                self._add_line(words)
+
+    def session(self, client_random: bytes) -> SessionSecrets | None:
+        """The secrets of the session whose client hello has these random bytes. The session then counts as seen."""
+        self._seen.add(client_random)
+        return self._sessions.get(client_random)
+
+    def unseen(self) -> Iterator[tuple[bytes, SessionSecrets]]:
+        """The sessions of no client hello so far, those first that probably began shortly before the capture.
+
+        A key log has no times, but programs append to it: the sessions that a capture lacks the beginning of stand
+        before the first one that it shows, the youngest of them last.
+        """
+        randoms = list(self._sessions)
+        first = next((i for i, random in enumerate(randoms) if random in self._seen), len(randoms))
+        for random in [*reversed(randoms[:first]), *randoms[first:]]:
+            if random not in self._seen:
+                yield random, self._sessions[random]
+
+    def _add_line(self, words: list[bytes]) -> None:
+        read = _read_line(words)
+        if read is None:
+            self.n_malformed += 1
+            return
+        label, random, secret = read
+        if random not in self._sessions and len(self._sessions) >= SESSION_LIMIT:
+            self.n_left_out += 1
+            return
+        self._sessions.setdefault(random, SessionSecrets()).by_label[label] = secret
+
+
+def _read_line(words: list[bytes]) -> tuple[str, bytes, Secret] | None:
+    """Label, client random and secret of a line; None where it is malformed."""
+    if len(words) != 3:
+        return None
+    traffic = _TRAFFIC_LABEL.fullmatch(words[0])
+    if words[0] not in _PLAIN_LABELS and (traffic is None or int(traffic[1]) > GENERATION_LIMIT):
+        return None
+    try:
+        random, secret = (bytes.fromhex(word.decode("ascii")) for word in words[1:])
+    except ValueError:  # UnicodeDecodeError is one
+        return None
+    lengths = (_MASTER_BYTES,) if words[0] == MASTER.encode() else _HASH_BYTES
+    if len(random) != _RANDOM_BYTES or len(secret) not in lengths:
+        return None
+    return words[0].decode("ascii"), random, Secret(secret)

@@ -1,0 +1,74 @@
+"""A session: what its hellos said, and the ciphers that its secrets give. It holds no secret, so it may be saved."""
+
+from dataclasses import dataclass
+
+from kafkascope_parsers.tls.hello import TLS_12, TLS_13, Hello
+from kafkascope_parsers.tls.key_log import EARLY, HANDSHAKE, MASTER, SessionSecrets
+from kafkascope_parsers.tls.key_schedule import key_block, next_traffic_secret, traffic_keys
+from kafkascope_parsers.tls.record_cipher import RecordCipher
+from kafkascope_parsers.tls.secret import Secret
+from kafkascope_parsers.tls.suites import SUITES_12, SUITES_13, Suite
+
+EARLY_DATA, HANDSHAKES, APPLICATION = range(3)
+"""Epochs of TLS 1.3: which secrets protect the records of a side. TLS 1.2 has the last one alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Which keys a record has: the epoch's number, and how often the side has updated its keys within it."""
+
+    number: int
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """version, suite: the numbers that the server chose; encrypt_then_mac: of a suite of CBC."""
+
+    version: int
+    suite: int
+    client_random: bytes
+    server_random: bytes = b""
+    encrypt_then_mac: bool = False
+
+    @classmethod
+    def of(cls, client: Hello, server: Hello) -> "Session | str":
+        """The session that two whole hellos agree on; where it cannot be decrypted, why."""
+        version, suite = server.version_number or 0, server.suite or 0
+        if version not in (TLS_12, TLS_13):
+            return f"{server.version or f'version 0x{version:04x}'} is not supported"
+        if suite not in (SUITES_13 if version == TLS_13 else SUITES_12):
+            return f"cipher suite 0x{suite:04x} is not supported"
+        return cls(version, suite, client.random, server.random, server.encrypt_then_mac)
+
+    def cipher(self, secrets: SessionSecrets, side: int, epoch: Epoch) -> RecordCipher | None:
+        """The cipher of the records of a side (0 is the client) in an epoch; None where its secret is not known."""
+        from kafkascope_parsers.tls.ciphers import Aead13, cipher_12
+
+        if self.version == TLS_13:
+            suite = SUITES_13[self.suite]
+            secret = _secret_13(suite, secrets, side, epoch)
+            return None if secret is None else Aead13(suite, traffic_keys(suite, secret))
+        master = secrets.by_label.get(MASTER)
+        if master is None:
+            return None
+        suite = SUITES_12[self.suite]
+        keys = key_block(suite, master, self.server_random, self.client_random)[side]
+        return cipher_12(suite, keys, encrypt_then_mac=self.encrypt_then_mac)
+
+    def has_secrets(self, secrets: SessionSecrets) -> bool:
+        """Whether the application data of a side can be decrypted."""
+        return any(self.cipher(secrets, side, Epoch(APPLICATION)) is not None for side in (0, 1))
+
+
+def _secret_13(suite: Suite, secrets: SessionSecrets, side: int, epoch: Epoch) -> Secret | None:
+    """The traffic secret of an epoch: that of the key log, or one made of that of the generation before it."""
+    if epoch.number == EARLY_DATA:
+        return secrets.by_label.get(EARLY) if side == 0 else None
+    if epoch.number == HANDSHAKES:
+        return secrets.by_label.get(HANDSHAKE[side])
+    secret = secrets.traffic(side)
+    for generation in range(1, epoch.generation + 1):
+        logged = secrets.traffic(side, generation)
+        secret = logged or (None if secret is None else next_traffic_secret(suite, secret))
+    return secret
