@@ -137,11 +137,12 @@ def test_sections_keep_their_interfaces_and_secrets():
     links = [link for block in file.blocks() for link in block.packets.linktype.tolist()]
     assert links == [1] * 40 + [276] * 20 + [1] * 20
     assert (file.info.linktypes, file.info.snaplen) == ([1, 276], 262144)
-    ((kind, line),) = [(s.kind, s.data) for s in file.secrets]
+    secrets = file.take_secrets()
+    ((kind, line),) = [(s.kind, s.data) for s in secrets]
     assert kind == TLS_KEY_LOG
     assert line.split() == [b"CLIENT_RANDOM", b"%064d" % 1, b"%096d" % 2]
     assert str(2) * 3 not in repr(file.info)
-    assert "CLIENT_RANDOM" not in repr((file.info, file.secrets))
+    assert "CLIENT_RANDOM" not in repr((file.info, secrets))
 
 
 @pytest.mark.parametrize("block_bytes", [64, 700, 1 << 20])
