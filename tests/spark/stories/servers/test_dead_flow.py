@@ -12,7 +12,7 @@ from kafkascope_spark.stories.servers.record import ServerRecord
 from kafkascope_spark.stories.servers.stretch import Stretch
 
 S = 1_000_000_000
-LOSS = PacketLoss("10.0.0.21", "host", 6, 1, 1, 230, 230, 0, 10 * S, 100, 17 * S, 106)
+LOSS = PacketLoss("10.0.0.21", "host", 6, 1, 6, 1, 230, 230, 0, 10 * S, 100, 17 * S, 106)
 
 
 def record(loss: PacketLoss, *, others: tuple[int, int] | None) -> ServerRecord:

@@ -97,7 +97,9 @@ def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
             continue
         first, last = (int(at * S) for at in (times[0], times[-1]))
         server = ServerRecord((0, 60 * S))
-        server.take(1, "c1", PacketLoss("a", "host", len(times), len(times), 2, 60, 900, 900, first, 1, last, 2))
+        server.take(
+            1, "c1", PacketLoss("a", "host", len(times), len(times), len(times), 2, 60, 900, 900, first, 1, last, 2)
+        )
         (lossy,) = lossy_stretches(server, [])
         n += 1
         missed += lossy.begin.ts_ns - lossy.lead_ns > 20 * S or (lossy.end or lossy.begin).ts_ns + lossy.lag_ns < 40 * S
@@ -107,13 +109,14 @@ def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
 def test_what_is_sent_again_in_one_moment_was_lost_once() -> None:
     """A sender that waited for long sends all again at once: nothing says that packets were lost again and again."""
 
-    def lossy(last_ns: int) -> list[Stretch]:
+    def lossy(n_moments: int, last_ns: int) -> list[Stretch]:
         server = ServerRecord((0, 60 * S))
-        server.take(1, "c1", PacketLoss("a", "host", 7, 7, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
+        server.take(1, "c1", PacketLoss("a", "host", 7, 7, n_moments, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
         return lossy_stretches(server, [])
 
-    assert not lossy(20 * S + 600_000)
-    assert spans(lossy(21 * S)) == [("a", "lossy", 20.0, 21.0)]
+    assert not lossy(1, 20 * S + 600_000)
+    assert spans(lossy(4, 21 * S)) == [("a", "lossy", 20.0, 21.0)]
+    assert lossy(4, 21 * S)[0].lead_ns > lossy(7, 21 * S)[0].lead_ns
 
 
 def test_late_responses_are_slow_on_two_connections_and_where_nothing_else_explains_them(trace: Trace) -> None:
