@@ -8,7 +8,7 @@ that were served meanwhile.
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, clients, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
@@ -32,7 +32,7 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
         f"Look at the network of {hosts} for that time: errors and drops of its interface and of the switch port (ip "
         "-s link, ethtool -S), full queues and rate limits (tc -s qdisc), the bandwidth that it may use."
     )
-    yield clients(f"See what else {counted(len(failure.hosts), 'host')} sent or received then: a backup, a deployment.")
+    yield clients(f"See what else {hosts} sent or received then: a backup, a deployment.")
 
 
 HOST_LOSSY = Kind(
