@@ -17,6 +17,7 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, CourseStep, Place
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
@@ -175,6 +176,10 @@ class Failure:
     """How sure its place is; None where packets of hosts and servers do not show it."""
     alternatives: tuple[Alternative, ...] = ()
     """What else may have failed instead."""
+    unanswered: list[UnansweredRequest] = field(default_factory=list)
+    """Requests that a broker never answered."""
+    n_answered: int = 0
+    """How many others it answered meanwhile."""
     latencies: Latencies = field(default_factory=Latencies)
     """Of stalls that only late responses explain: how long these took."""
     misuse: Misuse | None = None

@@ -9,6 +9,7 @@ INCIDENT_KINDS = (
     "broker_frozen",
     "broker_slow",
     "broker_lossy",
+    "unanswered",
     "controller_down",
     "controller_unresponsive",
     "zookeeper_session",

@@ -56,6 +56,7 @@ from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, mo
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
+from kafkascope_spark.stories.incidents.unanswered import AWAITED, unanswered_failures
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -229,6 +230,9 @@ class Incidents:
         of_clients += self._found("SASL sessions", lambda: ended_sasl_sessions(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
+        unanswered = self._found("unanswered requests", lambda: self._unanswered(left))
+        explained = {s.stall_id for failure in unanswered for s in failure.stalls}
+        left = [s for s in left if s.stall_id not in explained]
         of_groups = [stall for stall in left if stall.group_id]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
         explained = {s.stall_id for failure in of_members for s in failure.stalls}
@@ -241,7 +245,7 @@ class Incidents:
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
-        others = [*of_brokers, *of_clients, *of_members, *late, *unexplained, *errors, *lost]
+        others = [*of_brokers, *of_clients, *unanswered, *of_members, *late, *unexplained, *errors, *lost]
         died = self._found(
             "clients that died", lambda: died_clients(self._clients.values(), others, self._transactions)
         )
@@ -252,6 +256,12 @@ class Incidents:
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
+
+    def _unanswered(self, stalls: list[Stall]) -> Iterator[Failure]:
+        """What waited for requests that were never answered."""
+        return unanswered_failures(
+            stalls, lambda until_ns: self._packets.unanswered(until_ns, AWAITED), self._packets.answered
+        )
 
     def _of_unexplained(self, stalls: list[Stall]) -> Iterator[Failure]:
         """What nothing shows but the stalls, and the responses that came late meanwhile."""

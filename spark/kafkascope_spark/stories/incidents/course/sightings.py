@@ -27,6 +27,7 @@ from kafkascope_spark.stories.incidents.contrast import Contrast, Question, cont
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, answered, unanswered_requests
 
 How = Literal["followed", "named", "served"]
 _SHOWN = (
@@ -144,6 +145,16 @@ class Packets:
     def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
         """How long responses took, for each question. Raises UsageError where a table cannot be read."""
         return latencies(self._dataset, questions)
+
+    def unanswered(self, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
+        """The requests of some APIs that clients sent by a time and that were never answered. Raises UsageError where a
+        table cannot be read."""
+        return unanswered_requests(self._dataset, until_ns, keys)
+
+    def answered(self, spans: Sequence[tuple[int, int, int]]) -> list[int]:
+        """How many requests of clients each node answered from one time to another. Raises UsageError where a table
+        cannot be read."""
+        return answered(self._dataset, spans)
 
     def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
         """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table

@@ -1,0 +1,46 @@
+"""Requests that a broker never answered, while it answered others.
+
+Looks at stalls that no failed broker or path explains, and at requests that would have ended them: without a response
+until their connections ended, or the capture did, as anything later on these connections. Could be confused with a
+capture that lacks the responses, where later responses of the connection or missing bytes show that; and with a proxy
+between the two that holds the response back. Proved by what the broker answered meanwhile.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import client, counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import faster, named
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    requests = sorted(failure.unanswered, key=lambda each: (each.since_ns, each.request_id))
+    first = requests[0]
+    more = f" and {counted(len(requests) - 1, 'more request')}" if len(requests) > 1 else ""
+    what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.since_ns)}{more}"
+    others = f", while it answered {counted(failure.n_answered, 'other request')}" if failure.n_answered else ""
+    return f"{named(failure)} never answered {what}, nor anything later on the connection {times.of(failure)}{others}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    apis = listed(sorted({request.api_name for request in failure.unanswered}))
+    yield brokers(
+        f"Look in the log of {failure.subject} for an exception while it handled {apis} at that time, and whether a "
+        "proxy or load balancer between the two holds responses back; take a thread dump of the broker if it still "
+        "lasts."
+    )
+    yield from faster(observed)
+
+
+UNANSWERED = Kind(
+    "unanswered",
+    "request never answered",
+    plural="requests never answered",
+    sentence=_sentence,
+    advice=_advice,
+    known="requests without responses",
+    place="broker",
+)

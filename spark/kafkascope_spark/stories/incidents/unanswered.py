@@ -1,0 +1,84 @@
+"""Stalls that no failed broker or path explains, while a request that would end them was never answered, nor anything
+later on its connection. The broker goes on with others."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings.wording import node
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.kinds.unanswered import UNANSWERED
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+from kafkascope_spark.stories.stalls.table import Stall, StallKind
+
+_AWAITED: dict[StallKind, frozenset[int]] = {
+    "produce": frozenset({api_keys.PRODUCE}),
+    "consume": frozenset({api_keys.FETCH, api_keys.SHARE_FETCH}),
+    "commit": frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT}),
+    "transaction": api_keys.TXN_APIS | {api_keys.TXN_OFFSET_COMMIT},
+    "metadata": frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR}),
+}
+"""What a stall waits for. JoinGroup and SyncGroup wait at the broker for other members."""
+AWAITED = frozenset().union(*_AWAITED.values())
+_APART_NS = 2 * SECOND
+"""Stalls at one node with less time between them are of one time."""
+
+
+def unanswered_failures(
+    stalls: Iterable[Stall],
+    ask: Callable[[int], Sequence[UnansweredRequest]],
+    count: Callable[[Sequence[tuple[int, int, int]]], list[int]],
+) -> Iterator[Failure]:
+    """One failure for each node and time. ask: the requests that were sent by a time and never answered; count: how
+    many each node answered from one time to another."""
+    waiting = sorted((s for s in stalls if _can_wait(s)), key=lambda s: (s.from_ns, s.stall_id))
+    if not waiting:
+        return
+    by_pair: dict[tuple[str | None, int | None], list[UnansweredRequest]] = defaultdict(list)
+    for request in ask(max(map(_until, waiting))):
+        by_pair[request.client_ip, request.node_id].append(request)
+    found: list[Failure] = []
+    last_of: dict[int, Failure] = {}
+    for stall in waiting:
+        requests = [each for each in by_pair[stall.client_ip, stall.node_id] if _explains(each, stall)]
+        if requests and stall.node_id is not None:
+            failure = last_of.get(stall.node_id)
+            if failure is None or failure.affected_to_ns + _APART_NS < stall.from_ns:
+                failure = last_of[stall.node_id] = _begun(stall, requests[0])
+                found.append(failure)
+            _take(failure, stall, requests)
+    spans = [(f.node_id or 0, f.start_ns, f.affected_to_ns) for f in found]
+    for failure, n in zip(found, count(spans), strict=True):
+        failure.n_answered = n
+        yield failure
+
+
+def _can_wait(stall: Stall) -> bool:
+    return stall.kind in _AWAITED and stall.node_id is not None and stall.client_ip is not None
+
+
+def _until(stall: Stall) -> int:
+    return FOREVER if stall.to_ns is None else stall.to_ns
+
+
+def _explains(request: UnansweredRequest, stall: Stall) -> bool:
+    """Whether the request was on the way for most of the stall."""
+    waited_ns = stall.waited_ms * 1_000_000
+    until_ns = stall.from_ns + waited_ns if stall.to_ns is None else stall.to_ns
+    shared_ns = min(request.until_ns, until_ns) - max(request.since_ns, stall.from_ns)
+    return request.api_key in _AWAITED[stall.kind] and 2 * shared_ns >= waited_ns
+
+
+def _begun(stall: Stall, request: UnansweredRequest) -> Failure:
+    failure = Failure(UNANSWERED, node(request.node_id, request.server), stall.from_ns, stall.to_ns)
+    failure.node_id, failure.server, failure.servers = request.node_id, request.server, frozenset({request.server})
+    return failure
+
+
+def _take(failure: Failure, stall: Stall, requests: Iterable[UnansweredRequest]) -> None:
+    failure.stalls.append(stall)
+    failure.end_ns = None if failure.end_ns is None or stall.to_ns is None else max(failure.end_ns, stall.to_ns)
+    known = {request.request_id for request in failure.unanswered}
+    failure.unanswered += [request for request in requests if request.request_id not in known]
+    failure.hosts |= {request.client_ip for request in requests}
