@@ -17,11 +17,11 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    first, *more = sorted(failure.unanswered, key=lambda each: (each.since_ns, each.request_id)) or [None]
+    requests = sorted(failure.unanswered, key=lambda each: (each.since_ns, each.request_id))
     what = "a request"
-    if first is not None:
+    for first in requests[:1]:
         what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.since_ns)}"
-    what += f" and {counted(len(more), 'more request')}" if more else ""
+    what += f" and {counted(len(requests) - 1, 'more request')}" if len(requests) > 1 else ""
     others = f", while it answered {counted(failure.n_answered, 'other request')}" if failure.n_answered else ""
     return f"{named(failure)} never answered {what}, nor anything later on the connection {times.of(failure)}{others}"
 
