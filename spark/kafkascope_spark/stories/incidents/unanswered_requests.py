@@ -1,4 +1,5 @@
-"""`UnansweredRequest`: a request that a broker never answered, nor any later one of its connection."""
+"""`UnansweredRequest`: a request to which a broker never sent a whole response, nor to any later one of its
+connection."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS, UNDECODED
+
+_CUT_OFF = ["capture_end", "connection_end"]
+"""Reasons why the last bytes of a stream are no frame: it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class _Request(Row):
     server_port: int
     replica_id: int | None
     request_packet_no: int | None
+    status: str
+    response_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,19 @@ class _Connection(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class _Begun(Row):
+    """A response that the end of its connection, or of the capture, cut off."""
+
+    TABLE: ClassVar[Table] = UNDECODED
+    conn_id: str
+    ts_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnansweredRequest:
     """request_id, api_key, api_name, client_ip, client_id, node_id, server, packet_no: as in `requests`; since_ns:
-    when it was sent; until_ns: when its connection ended, FOREVER where it did not."""
+    when it was sent; until_ns: when its connection ended, FOREVER where it did not; has_begun: whether the first bytes
+    of its response came."""
 
     request_id: str
     api_key: int
@@ -54,6 +70,7 @@ class UnansweredRequest:
     packet_no: int | None
     since_ns: int
     until_ns: int
+    has_begun: bool = False
 
 
 def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
@@ -62,9 +79,13 @@ def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection
     if dataset is None:
         return []
     sent = (ds.field("ts_ns") <= until_ns) & ds.field("api_key").isin(sorted(keys))
+    cut_off = ds.field("reason").isin(_CUT_OFF) & (ds.field("direction") == "response")
+    begun = {(row.conn_id, row.ts_ns) for row in read(dataset, _Begun, cut_off)}
+    statuses = ["unanswered", *(["undecoded"] if begun else [])]
     rows = [
         row
-        for row in read(dataset, _Request, sent & (ds.field("status") == "unanswered"))
+        for row in read(dataset, _Request, sent & ds.field("status").isin(statuses))
+        if row.status == "unanswered" or (row.conn_id, row.response_ns) in begun
         if row.node_id is not None and (row.replica_id is None or row.replica_id < 0)
     ]
     if not rows:
@@ -83,6 +104,7 @@ def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection
             row.request_packet_no,
             row.ts_ns,
             until.get(row.conn_id) or FOREVER,
+            row.status != "unanswered",
         )
         for row in rows
         if row.node_id is not None

@@ -72,9 +72,18 @@ def packets() -> Iterator[Packet]:
         yield from dpkt.pcap.Reader(io.BytesIO(stream.read()))
 
 
-def without_answer(port: int, since: float) -> Iterator[tuple[Packet, bool]]:
-    """The capture, of whose connection from a port nothing is left from a time on but one request, which is True."""
-    asked = False
+def cut_to(data: bytes, n: int) -> bytes:
+    """A packet with the first bytes of its payload alone."""
+    frame = dpkt.ethernet.Ethernet(data)
+    frame.data.data.data = frame.data.data.data[:n]
+    frame.data.len, frame.data.sum, frame.data.data.sum = len(frame.data), 0, 0
+    return bytes(frame)
+
+
+def without_answer(port: int, since: float, *, begun: bool) -> Iterator[tuple[Packet, bool]]:
+    """The capture, of whose connection from a port nothing is left from a time on but one request, which is True, and
+    perhaps the first 20 bytes of its response."""
+    asked = answered_in_part = False
     for at, data in packets():
         tcp = dpkt.ethernet.Ethernet(data).data.data
         ports = (tcp.sport, tcp.dport) if isinstance(tcp, dpkt.tcp.TCP) else ()
@@ -83,9 +92,13 @@ def without_answer(port: int, since: float) -> Iterator[tuple[Packet, bool]]:
         elif not asked and tcp.sport == port and len(tcp.data):
             asked = True
             yield (at, data), True
+        elif begun and asked and not answered_in_part and tcp.dport == port and len(tcp.data):
+            answered_in_part = True
+            yield (at, cut_to(data, 20)), False
 
 
-def test_the_request_is_found_in_the_packets(ingested: Callable[..., Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_request_is_found_in_the_packets(ingested: Callable[..., Path], tmp_path: Path, begun: bool) -> None:
     """A consumer's connection to a leader, from the middle of its Fetch requests on."""
     rows = pq.read_table(ingested(CAPTURE) / "requests").to_pylist()
     of_consumers = [row for row in rows if row["api_key"] == FETCH and (row["replica_id"] or -1) < 0]
@@ -95,12 +108,13 @@ def test_the_request_is_found_in_the_packets(ingested: Callable[..., Path], tmp_
     path, number = tmp_path / "unanswered.pcap", 0
     with path.open("wb") as file:
         writer = dpkt.pcap.Writer(file, nano=True)
-        for n, ((at, data), is_asked) in enumerate(without_answer(busiest["client_port"], since), 1):
+        for n, ((at, data), is_asked) in enumerate(without_answer(busiest["client_port"], since, begun=begun), 1):
             writer.writepkt(data, at)
             number = n if is_asked else number
     ingest([path], tmp_path / "x.kscope", IngestOptions(jobs=1))
     dataset = Dataset.open(tmp_path / "x.kscope")
     (found,) = [row for row in unanswered_requests(dataset, FOREVER, AWAITED) if row.packet_no == number]
+    assert found.has_begun == begun
     assert (found.client_ip, found.node_id, found.until_ns) == (busiest["client_ip"], busiest["node_id"], FOREVER)
     later = [row for row in pq.read_table(tmp_path / "x.kscope" / "requests").to_pylist() if row["response_ns"]]
     n_later = sum(

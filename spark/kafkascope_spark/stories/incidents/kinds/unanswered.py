@@ -1,4 +1,4 @@
-"""Requests that a broker never answered, while it answered others.
+"""Requests that a broker never answered, or only in part, while it answered others.
 
 Looks at stalls that no failed broker or path explains, and at requests that would have ended them: without a response
 until their connections ended, or the capture did, as anything later on these connections. Could be confused with a
@@ -23,7 +23,10 @@ def _sentence(failure: Failure, times: Times) -> str:
         what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.since_ns)}"
     what += f" and {counted(len(requests) - 1, 'more request')}" if len(requests) > 1 else ""
     others = f", while it answered {counted(failure.n_answered, 'other request')}" if failure.n_answered else ""
-    return f"{named(failure)} never answered {what}, nor anything later on the connection {times.of(failure)}{others}"
+    said = f"never answered {what}, nor anything later on the connection"
+    if requests and requests[0].has_begun:
+        said = f"never ended its response to {what}, and sent nothing more on the connection"
+    return f"{named(failure)} {said} {times.of(failure)}{others}"
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
