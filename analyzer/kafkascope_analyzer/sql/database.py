@@ -64,13 +64,18 @@ class Database:
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
+        with interruptible():
+            self._make_views(tables)
+
+    def _make_views(self, tables: list[Table] | None) -> None:
+        """Makes the tables and the views over them known to DuckDB; tables: as of the class."""
         self._register((*INGEST_TABLES, *STORY_TABLES) if tables is None else tables, messages=tables is None)
         for table in tables or ():
             if not self.has(table.name):
                 self._connection.register(table.name, table.schema.empty_table())
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
-        for name in dataset.messages if tables is None else ():
+        for name in self.dataset.messages if tables is None else ():
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
         there = set(self._tables)
         for view in views():

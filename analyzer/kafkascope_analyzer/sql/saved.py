@@ -5,7 +5,7 @@ Each is a file, `questions/NAME.sql` or `views/NAME.sql`; its first line is a co
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.near_names import did_you_mean
@@ -14,7 +14,7 @@ from kafkascope_parsers.errors import UsageError
 _FOLDER = Path(__file__).parent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SavedSql:
     """A SELECT that comes with the program. text: as in the file, its description as a comment included."""
 
@@ -22,9 +22,14 @@ class SavedSql:
     description: str
     text: str
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the SELECT: the names of the tables and columns that it reads, and SQL's own."""
+        return frozenset(re.findall(r"\w+", self.text.partition("\n")[2]))
+
     def names(self, table: str) -> bool:
         """Whether the SELECT names the table."""
-        return re.search(rf"\b{table}\b", self.text.partition("\n")[2]) is not None
+        return table in self.words
 
 
 @cache

@@ -319,7 +319,7 @@ def test_the_last_bytes_say_whether_the_connection_or_the_capture_ended(is_close
     wire.assert_every_byte_is_counted_once()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_blocks_and_batches_of_any_size_give_the_same_exchanges(data):
     asked = b"".join(request(n) if n % 3 else produce(n, acks=n % 2) for n in range(7))

@@ -113,7 +113,7 @@ def test_every_kind_of_failure_is_met_and_alike(groups):
     for message, vectors in groups:
         if message.name not in ("FetchResponse", "ApiVersionsRequest", "ProduceResponse", "FetchRequest"):
             continue
-        for version, raw in vectors[-3:]:
+        for version, raw in vectors[-1:]:
             raws = [raw[:i] + bytes([b]) + raw[i + 1 :] for i in range(min(len(raw), 400)) for b in (0, 1, 0x80, 0xFF)]
             said = agree(message, raws, [version] * len(raws))
             kinds |= {v[0] for v in said.values() if isinstance(v, tuple)}
