@@ -41,7 +41,7 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
   dots between a struct and its fields and `[]` after a list, and DuckDB reads them as `request.api_name`.
 - `_dataset.json` is written last; a folder without it is not a dataset. Its `files` lists the files of every table with
   their rows and bytes: a file that is not listed is no part of the dataset. Its `ledger` counts the bytes of all TCP
-  directions: `stream_bytes = decoded_bytes + tls_bytes + undecoded_bytes`; `missing_bytes` are gaps, apart.
+  directions: `stream_bytes = decoded_bytes + undecoded_bytes`; `missing_bytes` are gaps, apart.
 """
 
 EVENTS_TEXT = """\

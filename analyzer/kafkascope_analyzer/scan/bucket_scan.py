@@ -44,7 +44,7 @@ from kafkascope_analyzer.scan.topology_dedup import FirstOccurrences
 from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
 from kafkascope_analyzer.scan.value_ranges import OutOfRange, headers_within_ranges, within_ranges
 from kafkascope_parsers.api_keys import FETCH
-from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock
+from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock, overhead_rows
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.tcp import Streams, TcpStreams
@@ -87,13 +87,12 @@ _STATE = (
 
 @dataclass(slots=True)
 class Ledger:
-    """Bytes of all directions of a bucket. stream = decoded + tls + undecoded, counted apart from each other; tls: what
-    TLS adds to what was decrypted; missing are gaps.
+    """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
+    gaps.
     """
 
     stream_bytes: int = 0
     decoded_bytes: int = 0
-    tls_bytes: int = 0
     undecoded_bytes: int = 0
     missing_bytes: int = 0
 
@@ -152,6 +151,7 @@ class BucketScan:
         self._take(streams, self._exchanges.finish(streams, self, self.tcp.connections["close_ts_ns"] > 0))
         sides = self.tcp.sides
         self.tcp.connections["close_kind"] = self.tcp.close_kinds()
+        self._spill_undecoded(overhead_rows(self.tcp.connections, self._exchanges.tls_overhead))
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.give_up()
@@ -163,7 +163,6 @@ class BucketScan:
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
-        self.ledger.tls_bytes = int(self._exchanges.tls_overhead.sum())
         self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
         return dict(self._n_messages + Counter(self._messages.rows()))
 
@@ -177,7 +176,8 @@ class BucketScan:
             self._undecoded.rows[part],
         )
         rows = rows.append_column("is_decrypted", pa.array(self._exchanges.is_decrypted[part]))
-        rows = rows.append_column("tls_bytes", pa.array(self._exchanges.tls_overhead[part]))
+        overhead = self._exchanges.tls_overhead.reshape(-1, 2).sum(1)[part]
+        rows = rows.append_column("tls_bytes", pa.array(overhead))
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
     def begin_end(self, messages: MessageWriters) -> None:
@@ -253,9 +253,7 @@ class BucketScan:
         self.tcp.keep_rest(streams, block.consumed)
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
         self.ledger.decoded_bytes += block.decoded_bytes
-        undecoded = block.undecoded
-        self._spill.gather("undecoded", undecoded.append_column("capture_id", self._captures(undecoded.num_rows)))
-        np.add.at(self._undecoded.rows, undecoded["conn"].to_numpy(), undecoded["bytes"].to_numpy())
+        self._spill_undecoded(block.undecoded)
         self._spill.gather("requests", block.settled)
         self._spill_facts(REQUEST_PICKERS, block.settled)
         self._clocks.note_clients(block.settled)
@@ -270,6 +268,10 @@ class BucketScan:
         self._spill.gather(CLUSTER_IDS, self._cluster_ids.take())
         self._spill_events()
         spill_spans(self._spill, self.tcp.spans)
+
+    def _spill_undecoded(self, undecoded: pa.Table) -> None:
+        self._spill.gather("undecoded", undecoded.append_column("capture_id", self._captures(undecoded.num_rows)))
+        np.add.at(self._undecoded.rows, undecoded["conn"].to_numpy(), undecoded["bytes"].to_numpy())
 
     def _captures(self, n: int) -> pa.Array:
         """The number of the file at hand, for n rows."""

@@ -17,6 +17,7 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import Spill, next_part
 from kafkascope_parsers.capture import TLS_KEY_LOG
+from kafkascope_parsers.tls import ResumedSessions
 
 SAVED_SCAN = "scan.state"
 """The file of a scan's state in its spill."""
@@ -55,6 +56,7 @@ class BucketScans:
     def __init__(self, job: ScanJob) -> None:
         self._job = job
         self._key_log = read_key_logs(job.key_logs)
+        self._resumed = ResumedSessions(self._key_log)
         self._scans: list[tuple[Bucket, BucketScan]] = []
         self._scan(0)
         while (job.bucket.of_series(len(self._scans) + 1)[-1].spill / SAVED_SCAN).exists():
@@ -66,6 +68,7 @@ class BucketScans:
         for secrets in block.secrets:
             if secrets.kind == TLS_KEY_LOG:
                 self._key_log.add(secrets.data)
+        self._resumed.note(block.buf, block.segments)
         if self._job.number == 0:  # names are of no bucket: one of them keeps them
             scan.dns.datagrams(block.datagrams, block.capture_id)
         scan.push(block.buf, block.segments, block.capture_id)

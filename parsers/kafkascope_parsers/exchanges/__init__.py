@@ -25,7 +25,7 @@ from kafkascope_parsers.exchanges.open_requests import (
     settled_schema,
 )
 from kafkascope_parsers.exchanges.reader import Exchanges, MessageHandler, SettledBlock
-from kafkascope_parsers.exchanges.undecoded import UNDECODED_SCHEMA
+from kafkascope_parsers.exchanges.undecoded import UNDECODED_SCHEMA, overhead_rows
 
 __all__ = [
     "REQUEST_COLUMNS",
@@ -44,5 +44,6 @@ __all__ = [
     "TlsHello",
     "ZooKeeperClose",
     "ZooKeeperSession",
+    "overhead_rows",
     "settled_schema",
 ]

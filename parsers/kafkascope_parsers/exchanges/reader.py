@@ -98,7 +98,7 @@ class Exchanges:
 
     @property
     def tls_overhead(self) -> NDArray[np.int64]:
-        """By connection, the bytes of decrypted TLS records that are no content, and of its handshake."""
+        """By direction, the bytes of decrypted TLS records that are no content, and of its handshake."""
         return self._tls.overhead
 
     def unlock(self, key_log: KeyLog) -> None:

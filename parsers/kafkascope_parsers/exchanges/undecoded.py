@@ -28,6 +28,8 @@ UNDECODED_SCHEMA = pa.schema(
 )
 """conn: number of the connection; side: 0 or 1, who sent the bytes; head: as hex, what names the protocol at the start
 of a direction, null everywhere else: other bytes may be a password."""
+TLS_OVERHEAD = "tls_overhead"
+"""Reason of bytes of TLS around what was decrypted: all of a direction are one row, not a stretch."""
 TLS_HEAD_BYTES, HTTP_HEAD_BYTES = 5, 4
 """The header of a TLS record; the word that an HTTP message begins with."""
 
@@ -80,6 +82,25 @@ def undecrypted_rows(streams: Streams, rows: Sequence[Undecrypted]) -> pa.Table:
         pa.array([row.reason for row in rows], pa.string()),
         pa.array([row.detail for row in rows], pa.string()),
         pa.nulls(len(rows), pa.string()),
+    ]
+    return pa.table(columns, UNDECODED_SCHEMA)
+
+
+def overhead_rows(connections: NDArray[np.void], overhead: NDArray[np.int64]) -> pa.Table:
+    """What TLS adds to what was decrypted, a row per direction, as UNDECODED_SCHEMA. connections: tcp.CONNECTION rows;
+    overhead: bytes per direction. Time and packet are those with which the connection began."""
+    direction = np.flatnonzero(overhead)
+    conn = direction >> 1
+    columns = [
+        pa.array(conn),
+        pa.array((direction & 1).astype(np.int8)),
+        pa.array(np.ascontiguousarray(connections["first_ts_ns"][conn])),
+        pa.array(np.ascontiguousarray(connections["first_packet"][conn])),
+        pa.array(np.zeros(len(conn), np.int64)),
+        pa.array(overhead[direction]),
+        pa.repeat(TLS_OVERHEAD, len(conn)),
+        pa.nulls(len(conn), pa.string()),
+        pa.nulls(len(conn), pa.string()),
     ]
     return pa.table(columns, UNDECODED_SCHEMA)
 

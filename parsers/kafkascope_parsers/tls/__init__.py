@@ -3,6 +3,7 @@
 secret              key material that no text shows and no pickle holds
 key_log             reads key logs (SSLKEYLOGFILE)
 hello               what hellos show in clear
+resumption          which sessions of TLS 1.2 are resumed
 suites              cipher suites, as data
 key_schedule        from secrets to keys
 record_cipher       what opens one record
@@ -18,7 +19,8 @@ streams             all of it, block after block; splice puts decrypted runs bes
 """
 
 from kafkascope_parsers.tls.key_log import KeyLog
+from kafkascope_parsers.tls.resumption import ResumedSessions
 from kafkascope_parsers.tls.secret import Secret
 from kafkascope_parsers.tls.streams import TlsStreams
 
-__all__ = ["KeyLog", "Secret", "TlsStreams"]
+__all__ = ["KeyLog", "ResumedSessions", "Secret", "TlsStreams"]

@@ -56,6 +56,7 @@ class TlsConnection:
     def unlock(self, key_log: KeyLog) -> None:
         """Makes the keys anew, after the state was saved."""
         if self.session is not None and self._directions is not None:
+            key_log.resume(self.session.client_random, (self.session.session_id,))
             secrets = key_log.session(self.session.client_random) or SessionSecrets()
             for direction in self._directions:
                 direction.unlock(secrets)
@@ -71,7 +72,7 @@ class TlsConnection:
         known = key_log.session(hello.random) if hello is not None else None
         self._try(runs, key_log.unseen() if hello is None or known is None else [(hello.random, known)])
         if self.state == HELD and (is_over or self._n_tried >= RECORDS_TRIED):
-            self._pass(NO_HANDSHAKE if hello is None else NO_ANSWER)
+            self._pass(NO_HANDSHAKE if hello is None else NO_SECRET if known is None else NO_ANSWER)
 
     def read(self, side: int, run: Run, out: PlainText) -> int:
         """Decrypts a run of an open connection. Returns how far it was read."""
@@ -80,17 +81,15 @@ class TlsConnection:
 
     def _look_at_hellos(self, hello: Hello, client_side: int, runs: Runs, key_log: KeyLog) -> None:
         """Opens or passes a connection by its client's hello, and the server's where that is there."""
-        secrets = key_log.session(hello.random)
-        if secrets is None:
-            self._pass(NO_SECRET)
-            return
         answer = _first_hello(runs[1 - client_side])
         if answer is None or answer.is_client or not answer.is_whole:
             return
+        key_log.resume(hello.random, (answer.session_id,))
+        secrets = key_log.session(hello.random)
         session = Session.of(hello, answer)
         if isinstance(session, str):
             self._pass(session)
-        elif not session.has_secrets(secrets):
+        elif secrets is None or not session.has_secrets(secrets):
             self._pass(NO_SECRET)
         else:
             self.hellos = [hello, answer]

@@ -13,8 +13,10 @@ HELLO_LIMIT = 1 << 14
 
 HANDSHAKE_RECORD, CLIENT_HELLO, SERVER_HELLO = 22, 1, 2
 TLS_12, TLS_13 = 0x0303, 0x0304
-_RECORD_HEADER, _HANDSHAKE_HEADER, _RANDOM = 5, 4, 34
-_SERVER_NAME, _ALPN, _ENCRYPT_THEN_MAC, _EXTENDED_MASTER, _EARLY_DATA, _SUPPORTED_VERSIONS = 0, 16, 22, 23, 42, 43
+HANDSHAKE_HEADER_BYTES = 4
+_RECORD_HEADER, _RANDOM = 5, 34
+_SERVER_NAME, _ALPN, _ENCRYPT_THEN_MAC, _EXTENDED_MASTER, _TICKET = 0, 16, 22, 23, 35
+_EARLY_DATA, _SUPPORTED_VERSIONS = 42, 43
 _VERSIONS = {0x0300: "SSLv3", 0x0301: "TLSv1", 0x0302: "TLSv1.1", TLS_12: "TLSv1.2", TLS_13: "TLSv1.3"}
 _RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random bytes of a ServerHello that is a HelloRetryRequest (RFC 8446, section 4.1.3)."""
@@ -23,8 +25,8 @@ _RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e0
 @dataclass(frozen=True, slots=True)
 class Hello:
     """A hello. version, alpn: what the server chose (None in a client's); sni: the name the client asked for; random:
-    32 bytes, fewer where it is cut; session_id: of a session that is resumed, or to be resumed; suite: number of the
-    cipher suite that the server chose; is_whole: whether all of it is there.
+    32 bytes, fewer where it is cut; session_id, ticket: of a session that is resumed, or to be resumed; suite: number
+    of the cipher suite that the server chose; is_whole: whether all of it is there.
     """
 
     is_client: bool
@@ -33,6 +35,7 @@ class Hello:
     alpn: str | None = None
     random: bytes = b""
     session_id: bytes = b""
+    ticket: bytes = b""
     suite: int | None = None
     version_number: int | None = None
     is_retry: bool = False
@@ -44,15 +47,15 @@ class Hello:
 
 def read_hello(data: bytes) -> Hello | None:
     """The hello that a direction's first bytes are; None where they are none."""
-    body = _handshake_body(data[:HELLO_LIMIT])
-    if len(body) < _HANDSHAKE_HEADER + 2 or body[0] not in (CLIENT_HELLO, SERVER_HELLO):
+    body = handshake_body(data[:HELLO_LIMIT])
+    if len(body) < HANDSHAKE_HEADER_BYTES + 2 or body[0] not in (CLIENT_HELLO, SERVER_HELLO):
         return None
-    end = _HANDSHAKE_HEADER + int.from_bytes(body[1:4], "big")
+    end = HANDSHAKE_HEADER_BYTES + int.from_bytes(body[1:4], "big")
     is_client, is_whole = body[0] == CLIENT_HELLO, end <= len(body)
-    return _hello(body[_HANDSHAKE_HEADER:end], is_client=is_client, is_whole=is_whole)
+    return hello_of(body[HANDSHAKE_HEADER_BYTES:end], is_client=is_client, is_whole=is_whole)
 
 
-def _hello(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
+def hello_of(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
     """The hello with that body of its handshake message."""
     found = dict(_extensions(body, _after_ciphers(body, is_client=is_client)))
     random, session_id = (
@@ -62,7 +65,13 @@ def _hello(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
     if is_client:
         name = _server_name(found.get(_SERVER_NAME, b""))
         return Hello(
-            True, sni=name, random=random, session_id=session_id, early_data=_EARLY_DATA in found, is_whole=is_whole
+            True,
+            sni=name,
+            random=random,
+            session_id=session_id,
+            ticket=found.get(_TICKET, b""),
+            early_data=_EARLY_DATA in found,
+            is_whole=is_whole,
         )
     version = int.from_bytes(found.get(_SUPPORTED_VERSIONS, b"")[:2] or body[:2], "big")
     suite_at = _RANDOM + 1 + len(session_id)
@@ -81,7 +90,7 @@ def _hello(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
     )
 
 
-def _handshake_body(data: bytes) -> bytes:
+def handshake_body(data: bytes) -> bytes:
     """The handshake bytes of the records at the start: a hello may be cut into several."""
     out, at = b"", 0
     while len(data) - at >= _RECORD_HEADER and data[at] == HANDSHAKE_RECORD and data[at + 1] == 3:

@@ -1,7 +1,8 @@
 """Key logs: the secrets of TLS sessions, by the random bytes of the client's hello.
 
 The format is NSS's (SSLKEYLOGFILE; draft-ietf-tls-keylogfile): lines of a label, the client random and a secret, both
-as hex; lines that begin with # are comments. Labels that decrypt nothing (exporter secrets) are passed over. A line
+as hex; lines that begin with # are comments. Some programs in Java name sessions of TLS 1.2 by their id instead: "RSA
+Session-ID:HEX Master-Key:HEX". Labels that decrypt nothing (exporter secrets) are passed over. A line
 that cannot be read is counted, and its text is shown nowhere: it may hold half a secret.
 """
 
@@ -13,6 +14,8 @@ from kafkascope_parsers.tls.secret import Secret
 
 SESSION_LIMIT = 500_000
 """Sessions that are kept of all key logs: some 1 kB each with four secrets. Lines of more sessions are counted."""
+RESUMABLE_LIMIT = 1 << 17
+"""Names of sessions that may be resumed; the oldest is given up for the next."""
 GENERATION_LIMIT = 1024
 """Highest N of a TRAFFIC_SECRET_N that is believed."""
 
@@ -26,7 +29,9 @@ _RANDOM_BYTES, _MASTER_BYTES = 32, 48
 _HASH_BYTES = (32, 48)
 """Lengths of the secrets of TLS 1.3: those of SHA-256 and SHA-384."""
 _PASSED_OVER = frozenset({b"EXPORTER_SECRET", b"EARLY_EXPORTER_SECRET", b"RSA", b"ECH_SECRET", b"ECH_CONFIG"})
+_PASSED_OVER |= {b"CLIENT_TRAFFIC_SECRET_N", b"SERVER_TRAFFIC_SECRET_N"}  # OpenSSL after a KeyUpdate: of any generation
 _TRAFFIC_LABEL = re.compile(rb"(?:CLIENT|SERVER)_TRAFFIC_SECRET_(\d{1,5})")
+_NAMED_LINE = re.compile(rb"RSA Session-ID:((?:[0-9A-Fa-f]{2}){1,32}) Master-Key:([0-9A-Fa-f]{96})")
 _PLAIN_LABELS = frozenset(label.encode() for label in (MASTER, EARLY, *HANDSHAKE))
 
 
@@ -48,11 +53,14 @@ class KeyLog:
     def __init__(self) -> None:
         self._sessions: dict[bytes, SessionSecrets] = {}
         self._seen: set[bytes] = set()
+        self._resumable: dict[bytes, Secret] = {}
+        """Master secrets by the ids and the hashes of tickets of their sessions."""
+        self.has_masters = False
         self.n_malformed = 0
         self.n_left_out = 0
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return len(self._sessions) + len(self._resumable)
 
     def __repr__(self) -> str:
         return f"KeyLog({len(self)} sessions)"
@@ -61,13 +69,35 @@ class KeyLog:
         """Takes the lines of a key log."""
         for line in text.splitlines():
             words = line.split()
-            if words and not words[0].startswith(b"#") and words[0] not in _PASSED_OVER:
+            if words and not words[0].startswith(b"#"):
                 self._add_line(words)
 
     def session(self, client_random: bytes) -> SessionSecrets | None:
         """The secrets of the session whose client hello has these random bytes. The session then counts as seen."""
         self._seen.add(client_random)
         return self._sessions.get(client_random)
+
+    def name_session(self, client_random: bytes, name: bytes) -> None:
+        """Says by which name (an id, or the hash of a ticket) a session of TLS 1.2 may be resumed."""
+        master = self._master(client_random)
+        if name and master is not None:
+            self._name(name, master)
+
+    def resume(self, client_random: bytes, names: tuple[bytes, ...]) -> None:
+        """Says that a session has one of these names, or resumes the one that has: where the log lacks the secret for
+        its client random, it has that of the name."""
+        master = next((self._resumable[name] for name in names if name in self._resumable), None)
+        if master is not None and client_random not in self._sessions:
+            self._sessions[client_random] = SessionSecrets({MASTER: master})
+
+    def _name(self, name: bytes, master: Secret) -> None:
+        if len(self._resumable) >= RESUMABLE_LIMIT:
+            del self._resumable[next(iter(self._resumable))]
+        self._resumable[name] = master
+
+    def _master(self, client_random: bytes) -> Secret | None:
+        session = self._sessions.get(client_random)
+        return None if session is None else session.by_label.get(MASTER)
 
     def unseen(self) -> Iterator[tuple[bytes, SessionSecrets]]:
         """The sessions of no client hello so far, those first that probably began shortly before the capture.
@@ -82,6 +112,13 @@ class KeyLog:
                 yield random, self._sessions[random]
 
     def _add_line(self, words: list[bytes]) -> None:
+        named = _read_named(words)
+        if named is not None:
+            self._name(*named)
+            self.has_masters = True
+            return
+        if words[0] in _PASSED_OVER:
+            return
         read = _read_line(words)
         if read is None:
             self.n_malformed += 1
@@ -91,6 +128,13 @@ class KeyLog:
             self.n_left_out += 1
             return
         self._sessions.setdefault(random, SessionSecrets()).by_label[label] = secret
+        self.has_masters = self.has_masters or label == MASTER
+
+
+def _read_named(words: list[bytes]) -> tuple[bytes, Secret] | None:
+    """Session id and master secret of a line that has these; None for others."""
+    found = _NAMED_LINE.fullmatch(b" ".join(words))
+    return None if found is None else (bytes.fromhex(found[1].decode()), Secret(bytes.fromhex(found[2].decode())))
 
 
 def _read_line(words: list[bytes]) -> tuple[str, bytes, Secret] | None:

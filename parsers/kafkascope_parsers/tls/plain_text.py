@@ -37,7 +37,7 @@ class Alert(NamedTuple):
 class PlainText:
     """Of a block. room: where content is written, one record after the other, `filled` bytes so far; sizes: of each
     record's content; begins, ends: places of the first encrypted byte and behind the last byte of each record in the
-    block's data; overhead: bytes of decrypted records that are no content, by connection.
+    block's data; overhead: bytes of decrypted records that are no content, by direction.
     """
 
     room: memoryview
@@ -52,7 +52,7 @@ class PlainText:
 
     def add_overhead(self, direction: int, n_bytes: int) -> None:
         """Counts bytes of a direction that are no content."""
-        self.overhead[direction >> 1] = self.overhead.get(direction >> 1, 0) + n_bytes
+        self.overhead[direction] = self.overhead.get(direction, 0) + n_bytes
 
     def add_undecrypted(self, row: Undecrypted) -> None:
         """Takes bytes that were not decrypted; such that follow others for the same reason are one row."""

@@ -23,12 +23,14 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """version, suite: the numbers that the server chose; encrypt_then_mac: of a suite of CBC."""
+    """version, suite: the numbers that the server chose; session_id: by which a key log may name it; encrypt_then_mac:
+    of a suite of CBC."""
 
     version: int
     suite: int
     client_random: bytes
     server_random: bytes = b""
+    session_id: bytes = b""
     encrypt_then_mac: bool = False
 
     @classmethod
@@ -39,7 +41,7 @@ class Session:
             return f"{server.version or f'version 0x{version:04x}'} is not supported"
         if suite not in (SUITES_13 if version == TLS_13 else SUITES_12):
             return f"cipher suite 0x{suite:04x} is not supported"
-        return cls(version, suite, client.random, server.random, server.encrypt_then_mac)
+        return cls(version, suite, client.random, server.random, server.session_id, server.encrypt_then_mac)
 
     def cipher(self, secrets: SessionSecrets, side: int, epoch: Epoch) -> RecordCipher | None:
         """The cipher of the records of a side (0 is the client) in an epoch; None where its secret is not known."""

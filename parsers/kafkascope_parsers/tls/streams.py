@@ -61,8 +61,8 @@ class Opened(NamedTuple):
 
 class TlsStreams:
     """The decrypted streams of some connections. `push` every block and then, when framing has read what it gave,
-    `consumed`. is_decrypted, overhead: by connection, whether it was decrypted, and bytes of its records that are no
-    content."""
+    `consumed`. is_decrypted: by connection, whether it was decrypted; overhead: by direction, bytes of its records
+    that are no content."""
 
     def __init__(self, key_log: KeyLog) -> None:
         self._key_log = key_log
@@ -102,7 +102,7 @@ class TlsStreams:
 
     @property
     def overhead(self) -> NDArray[np.int64]:
-        """By connection."""
+        """By direction."""
         return self._overhead.rows
 
     def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
@@ -113,7 +113,7 @@ class TlsStreams:
         self._sides.add(sides)
         self._states.add(np.full(n, _NEW, np.int8))
         self._by_syn.add(np.asarray(by_syn, np.bool_))
-        self._overhead.add(np.zeros(n, np.int64))
+        self._overhead.add(np.zeros(2 * n, np.int64))
 
     def push(self, streams: Streams, *, is_closed: NDArray[np.bool_] | None) -> Opened:
         """Decrypts a block. is_closed: by connection, whether it was closed before the capture ended; None before the

@@ -56,6 +56,17 @@ def test_lines_that_decrypt_nothing_are_no_fault():
     assert (log.n_malformed, len(log)) == (0, 0)
 
 
+def test_a_session_may_be_named_by_its_id():
+    log = read(f"RSA Session-ID:AABB Master-Key:{MASTER.upper()}\n")
+    log.resume(bytes(32), (b"", b"\xaa\xbb"))
+    assert log.session(bytes(32)).by_label["CLIENT_RANDOM"].reveal() == bytes.fromhex(MASTER)
+    assert log.n_malformed == 0
+
+
+def test_what_openssl_logs_after_an_update_is_no_fault():
+    assert read(f"CLIENT_TRAFFIC_SECRET_N {RANDOM} {TRAFFIC}").n_malformed == 0
+
+
 def test_later_generations_of_keys_are_read():
     log = read(f"SERVER_TRAFFIC_SECRET_7 {RANDOM} {TRAFFIC}")
     session = log.session(bytes.fromhex(RANDOM))

@@ -39,6 +39,7 @@ UNDECODED_REASONS = (
     "capture_end",
     "connection_end",
     "zookeeper",
+    "tls_overhead",
 )
 
 CONNECTIONS = Table(
@@ -112,10 +113,10 @@ CONNECTIONS = Table(
         i64("missing_bytes", "stream bytes that the capture lacks, both ways"),
         i64(
             "tls_bytes",
-            "stream bytes of TLS around what was decrypted (headers, tags and padding of records, the handshake), both "
-            "ways; null where nothing was decrypted",
+            "of undecoded_bytes, those of TLS around what was decrypted: headers, tags and padding of records, the "
+            "handshake; null where nothing was decrypted",
         ),
-        i64("undecoded_bytes", "stream bytes that are neither decoded frames nor tls_bytes, both ways"),
+        i64("undecoded_bytes", "stream bytes that are not decoded frames, both ways"),
         texts(
             "capture_points",
             "capture points that saw it; where two of them measured it, from the client's side to the server's; null "
@@ -193,7 +194,11 @@ UNDECODED = Table(
         text("direction", "which way", "request", "response"),
         i64("stream_offset", "first byte, from the start of the stream"),
         i64("bytes", "length of the stretch"),
-        text("reason", "why", *UNDECODED_REASONS),
+        text(
+            "reason",
+            "why; tls_overhead: what TLS adds to what was decrypted, all bytes of the direction in one row",
+            *UNDECODED_REASONS,
+        ),
         text("detail", "more about it: API, version, field path"),
         text(
             "head",

@@ -68,11 +68,11 @@ class OfCluster:
 class ByteTotals:
     """Where the bytes of the streams went."""
 
-    stream_bytes: Annotated[int, "bytes of all TCP directions: decoded_bytes + tls_bytes + undecoded_bytes"]
+    stream_bytes: Annotated[int, "bytes of all TCP directions: decoded_bytes + undecoded_bytes"]
     decoded_bytes: Annotated[int, "bytes in decoded frames"]
-    tls_bytes: Annotated[int, "bytes of TLS around what was decrypted: record headers and tags, handshakes"]
     undecoded_bytes: Annotated[int, "bytes that did not decode; `unread` says why"]
     missing_bytes: Annotated[int, "bytes that the capture lacks"]
+    tls_bytes: Annotated[int, "bytes of TLS around what was decrypted, which are among undecoded_bytes"]
     zookeeper_bytes: Annotated[int, "bytes of ZooKeeper's protocol, which are among undecoded_bytes"]
 
     @property
@@ -155,9 +155,9 @@ with sizes as (
         coalesce(tls_bytes, 0) as tls, coalesce(missing_bytes, 0) as missing, protocol
     from connections
 )
-select coalesce(sum(seen), 0)::bigint as stream_bytes, coalesce(sum(seen - unread - tls), 0)::bigint as decoded_bytes,
-    coalesce(sum(tls), 0)::bigint as tls_bytes,
+select coalesce(sum(seen), 0)::bigint as stream_bytes, coalesce(sum(seen - unread), 0)::bigint as decoded_bytes,
     coalesce(sum(unread), 0)::bigint as undecoded_bytes, coalesce(sum(missing), 0)::bigint as missing_bytes,
+    coalesce(sum(tls), 0)::bigint as tls_bytes,
     coalesce(sum(seen) filter (protocol = 'zookeeper'), 0)::bigint as zookeeper_bytes
 from sizes
 """

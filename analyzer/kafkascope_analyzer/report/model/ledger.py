@@ -1,8 +1,7 @@
 """The byte ledger in full: where every byte of the streams went, reason by reason with an example to look up, and what
 each packet of each file was.
 
-stream = decoded + tls + undecoded; missing bytes were never captured. Of each reason the longest stretch is the
-example.
+stream = decoded + undecoded; missing bytes were never captured. Of each reason the longest stretch is the example.
 """
 
 from dataclasses import dataclass
@@ -97,7 +96,7 @@ select reason, t.bytes as bytes, n, {{
 from totals t join longest l on t.reason = l.of_reason order by t.bytes desc, reason
 """
 
-TOTALS = ("stream_bytes", "decoded_bytes", "tls_bytes", "undecoded_bytes", "missing_bytes")
+TOTALS = ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
 
 
 def full_ledger(database: Database) -> FullLedger:

@@ -13,7 +13,6 @@ from kafkascope_analyzer.report.terminal.layout import grid, heading, line
 
 _TOTALS = {
     "decoded_bytes": "decoded as Kafka",
-    "tls_bytes": "of TLS around what was decrypted: record headers and tags, handshakes",
     "undecoded_bytes": "not decoded, for the reasons below",
     "missing_bytes": "missing: never captured, or cut by the snap length",
 }
@@ -26,8 +25,6 @@ def render_ledger(ledger: FullLedger) -> Iterator[RenderableType]:
     table = grid(("bytes", "rn"), ("share", "rn"), ("what", ""), header=True)
     table.add_row(f"{totals['stream_bytes']:,}", "", "seen in TCP streams, each byte once")
     for name, what in _TOTALS.items():
-        if name == "tls_bytes" and not totals[name]:
-            continue
         share = "" if name == "missing_bytes" else percent(totals[name], totals["stream_bytes"])
         table.add_row(f"{totals[name]:,}", share, what)
     yield table

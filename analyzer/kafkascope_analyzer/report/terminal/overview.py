@@ -157,10 +157,11 @@ _WHY_UNREAD = {
     "orphan_response": "a response whose request is not in the capture",
     "capture_end": "a frame that the capture's end cut off",
     "connection_end": "a frame that the connection's end cut off",
+    "tls_overhead": "TLS around what was decrypted: headers and tags of records, handshakes",
     "sasl_token": "a SASL exchange, kept out on purpose",
 }
 
-_WITH_DETAILS = ("unknown_api", "unknown_version", "malformed_body", "trailing_zeros", "not_kafka", "oversize")
+_WITH_DETAILS = ("tls", "unknown_api", "unknown_version", "malformed_body", "trailing_zeros", "not_kafka", "oversize")
 
 
 def render_unread(model: Traffic) -> Iterator[RenderableType]:

@@ -79,7 +79,7 @@ def _add(seen: _Seen, connections: pa.RecordBatch) -> int:
     seen.n += n
     seen.n_one_direction += pc.sum(pc.and_(pc.xor(silent_client, silent_server), accepted)).as_py() or 0
     seen.stream_bytes += from_client + from_server - tls
-    seen.decoded_bytes += from_client + from_server - tls - undecoded
+    seen.decoded_bytes += from_client + from_server - undecoded
     seen.missing_bytes += missing
     return n
 

@@ -288,7 +288,7 @@ export interface DataQuality {
 /** a reason for which bytes did not decode */
 export interface UndecodedReason {
   /** why */
-  reason: "gap" | "mid_stream_start" | "not_kafka" | "tls" | "unknown_api" | "unknown_version" | "malformed_body" | "trailing_zeros" | "oversize" | "truncated_by_snaplen" | "sasl_token" | "orphan_response" | "capture_end" | "connection_end" | "zookeeper" | "unknown";
+  reason: "gap" | "mid_stream_start" | "not_kafka" | "tls" | "unknown_api" | "unknown_version" | "malformed_body" | "trailing_zeros" | "oversize" | "truncated_by_snaplen" | "sasl_token" | "orphan_response" | "capture_end" | "connection_end" | "zookeeper" | "tls_overhead" | "unknown";
   /** stretches */
   n: number;
   /** their bytes */
