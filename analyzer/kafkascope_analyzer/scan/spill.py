@@ -7,7 +7,7 @@ further captures are appended.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,9 +84,17 @@ def _file(directory: Path, name: str, part: int) -> Path:
 def read_spill(
     directory: Path, name: str, columns: list[str] | None = None, part: int | None = None
 ) -> Iterator[pa.Table]:
-    """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
-    where not given; others are not read. part: of one part; of all where it is not given.
+    """The rows of a spilled table, in the order written; none when nothing was spilled. columns: all where not given;
+    others are not read. part: of one part; of all where it is not given. Small batches that follow each other are
+    joined.
     """
+    return joined_batches(spilled_batches(directory, name, columns, part))
+
+
+def spilled_batches(
+    directory: Path, name: str, columns: list[str] | None = None, part: int | None = None
+) -> Iterator[pa.Table]:
+    """The rows as of `read_spill`, in the batches in which they were written."""
     for path in _files(directory, name) if part is None else _file_if_there(directory, name, part):
         with pa.OSFile(str(path)) as source:
             options = _only(source, columns)
@@ -96,6 +104,26 @@ def read_spill(
         ):  # mapped pages would count as resident
             for batch in reader:
                 yield pa.Table.from_batches([batch])
+
+
+def joined_batches(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows of batches that follow each other in larger ones, of GATHERED_ROWS rows at most where none has more by
+    itself: of captures that were appended hour by hour each has its own, and many small batches cost more than their
+    rows."""
+    waiting, n_rows = list[pa.Table](), 0
+    for batch in batches:
+        if waiting and n_rows + batch.num_rows > GATHERED_ROWS:
+            yield _one_table(waiting)
+            waiting, n_rows = [], 0
+        waiting.append(batch)
+        n_rows += batch.num_rows
+    if waiting:
+        yield _one_table(waiting)
+
+
+def _one_table(batches: list[pa.Table]) -> pa.Table:
+    """The rows of some batches as one."""
+    return batches[0] if len(batches) == 1 else pa.concat_tables(batches).combine_chunks()
 
 
 def _files(directory: Path, name: str) -> list[Path]:

@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, SERVED
 from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets, spill_record_sets
-from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_parts, spilled_tables
+from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_batches, spilled_parts, spilled_tables
 
 Ints = NDArray[np.int64]
 _NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, *RECORD_SETS})
@@ -71,7 +71,7 @@ class _Split:
         return {number: spill.directory for number, spill in self._spills.items()}
 
     def _divide(self, name: str, part: int) -> None:
-        for rows in read_spill(self._directory, name, part=part):
+        for rows in spilled_batches(self._directory, name, part=part):
             self._n_read[name] += rows.num_rows
             for number, chosen in self._chosen(rows):
                 # What is read along with the ends of blocks lies in no batch that goes over one.

@@ -9,6 +9,7 @@ the end of the scan has spilled is spilled anew by the next run: it has a file o
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from types import TracebackType
 from typing import Self
 
@@ -28,7 +29,7 @@ from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
-from kafkascope_analyzer.scan.spill import END, read_spill, spilled_parts
+from kafkascope_analyzer.scan.spill import END, joined_batches, read_spill, spilled_batches, spilled_parts
 
 _DIGEST_BYTES = 12
 """Of some thousand parts two have the same digest once in 10^22 datasets."""
@@ -74,12 +75,18 @@ class PartedTable:
         return self._settled.n_rows + self._open.n_rows + sum(file.rows for file in self.kept)
 
     def batches(self, name: str, *, all_parts: bool = True) -> Iterator[tuple[int, pa.Table]]:
-        """The part and the rows of each batch of a spilled table. all_parts: also of those that are kept."""
-        for part in self.parts:
-            if all_parts or part not in self.is_kept:
-                for batch in read_spill(self._bucket.spill, name, part=part):
-                    yield part, batch
-                    stay_below(self._bucket.limits.kept_bytes)
+        """The part and the rows of each batch of a spilled table; of kept parts that follow each other, the last part
+        and rows of all. all_parts: also of those that are kept."""
+        for is_kept, parts in groupby(self.parts, self.is_kept.__contains__):
+            for together in [list(parts)] if is_kept else [[part] for part in parts]:
+                if all_parts or not is_kept:
+                    for batch in joined_batches(self._read(name, together)):
+                        yield together[-1], batch
+                        stay_below(self._bucket.limits.kept_bytes)
+
+    def _read(self, name: str, parts: Sequence[int]) -> Iterator[pa.Table]:
+        for part in parts:
+            yield from spilled_batches(self._bucket.spill, name, part=part)
 
     def write(self, part: int, rows: pa.Table) -> None:
         """Takes rows of a part in the table's schema; those of parts that are kept are written already."""
