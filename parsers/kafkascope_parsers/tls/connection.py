@@ -48,18 +48,28 @@ class TlsConnection:
         self.state = HELD
         self.why: str | None = None
         self.session: Session | None = None
-        self.hellos: list[Hello] = []
+        self._hellos: list[Hello] = []
         self._number, self._by_syn = number, by_syn
         self._directions: tuple[Direction, Direction] | None = None
         self._n_tried = 0
 
     def unlock(self, key_log: KeyLog) -> None:
-        """Makes the keys anew, after the state was saved."""
+        """Makes the keys anew, after `lock`, or after the state was saved."""
         if self.session is not None and self._directions is not None:
             key_log.resume(self.session.client_random, (self.session.session_id,))
             secrets = key_log.session(self.session.client_random) or SessionSecrets()
             for direction in self._directions:
                 direction.unlock(secrets)
+
+    def lock(self) -> None:
+        """Gives the keys up, until `unlock`."""
+        for direction in self._directions or ():
+            direction.lock()
+
+    def take_hellos(self) -> list[Hello]:
+        """The hellos by which the connection was opened, once."""
+        hellos, self._hellos = self._hellos, []
+        return hellos
 
     def look(self, runs: Runs, key_log: KeyLog, *, final: bool) -> None:
         """Looks at the runs of a connection that is held, and opens it or passes it. final: no more will come."""
@@ -92,7 +102,7 @@ class TlsConnection:
         elif secrets is None or not session.has_secrets(secrets):
             self._pass(NO_SECRET)
         else:
-            self.hellos = [hello, answer]
+            self._hellos = [hello, answer]
             self._open(session, secrets, client_side, begun=True)
             if hello.early_data and self._directions is not None:
                 self._directions[client_side].may_begin_early()
@@ -107,7 +117,7 @@ class TlsConnection:
                 tried = list(islice(candidates, CANDIDATE_LIMIT))
                 found = _session_of(record, tried, (0, 1) if not self._by_syn else (side,))
                 if found is not None:
-                    self.hellos = [Hello(False, "TLSv1.3")]
+                    self._hellos = [Hello(False, "TLSv1.3")]
                     self._open(found.session, found.secrets, side ^ found.side, begun=False)
                     return
 

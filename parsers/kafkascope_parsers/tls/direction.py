@@ -79,6 +79,10 @@ class Direction:
         self._enter(self._epoch, self._sequence)
         self._has_secret = self._session.cipher(secrets, self._side, Epoch(APPLICATION)) is not None
 
+    def lock(self) -> None:
+        """Gives its keys up, until `unlock` makes them anew."""
+        self._secrets, self._cipher = SessionSecrets(), None
+
     def lack_beginning(self) -> None:
         """Says that the connection's first bytes are missing."""
         self._offset, self._gap_kind, self._reason = 1, GAP_LOST, "gap"

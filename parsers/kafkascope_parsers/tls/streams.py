@@ -29,6 +29,11 @@ from kafkascope_parsers.tls.splice import Spliced, splice
 HELD_LIMIT = 4096
 """Connections without a handshake that wait to be tried at one time: some 100 kB each. Others are passed."""
 
+KEYED_LIMIT = 4096
+"""Connections whose keys are made at one time: some 8 kB each. The keys of the one that was quiet for longest are given
+up for the next; they are made anew when it goes on."""
+_TOO_MANY = "too many connections whose handshake is not in the capture"
+
 _NEW = -1
 _SIDE = record_type(
     [
@@ -71,6 +76,8 @@ class TlsStreams:
         self._sides = Growing[np.void](_SIDE)
         self._overhead = Growing(np.int64)
         self._connections: dict[int, TlsConnection] = {}
+        self._keyed: dict[int, None] = {}
+        """Those whose keys are made, the one that was quiet for longest first."""
         self._why: dict[int, str] = {}
         """Of connections that were passed: why they were not decrypted."""
         self._n_held = 0
@@ -85,15 +92,13 @@ class TlsStreams:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without secrets, which `unlock` gives anew, and without the block at hand."""
-        left_out = ("_spliced", "_tcp", "_plain", "_tcp_consumed", "_key_log")
+        left_out = ("_spliced", "_tcp", "_plain", "_tcp_consumed", "_key_log", "_keyed")
         kept = {name: value for name, value in vars(self).items() if name not in left_out}
         return kept | {"_indices": {}, "_buffer": np.empty(0, np.uint8)}
 
     def unlock(self, key_log: KeyLog) -> None:
         """Makes the keys anew, after the state was saved."""
-        self._key_log = key_log
-        for connection in self._connections.values():
-            connection.unlock(key_log)
+        self._key_log, self._keyed = key_log, {}
 
     @property
     def is_decrypted(self) -> NDArray[np.bool_]:
@@ -207,23 +212,39 @@ class TlsStreams:
         connection = self._connections.get(number)
         if connection is None:
             if self._n_held >= HELD_LIMIT:
-                self._states.rows[number] = PASSED
+                self._states.rows[number], self._why[number] = PASSED, _TOO_MANY
                 return hellos
             self._n_held += 1
             connection = self._connections[number] = TlsConnection(number, by_syn=bool(self._by_syn.rows[number]))
         if connection.state == HELD:
             connection.look(runs, self._key_log, final=final)
-            hellos = [(number, hello) for hello in connection.hellos]
+            hellos = [(number, hello) for hello in connection.take_hellos()]
+            self._n_held -= connection.state != HELD
+            if connection.state == OPEN:
+                self._keyed[number] = None
         self._states.rows[number] = connection.state
         if connection.state == PASSED:
             del self._connections[number]
             if connection.why is not None:
                 self._why[number] = connection.why
         elif connection.state == OPEN:
+            self._unlock(number)
             for side in (0, 1):
                 for run in runs[side]:
                     self._tcp_consumed[self._indices[run.start]] = connection.read(side, run, out)
         return hellos
+
+    def _unlock(self, number: int) -> None:
+        """Makes the keys of a connection, where it has none, and gives up those of another where there are too many."""
+        if number in self._keyed:
+            del self._keyed[number]
+        else:
+            self._connections[number].unlock(self._key_log)
+        self._keyed[number] = None
+        if len(self._keyed) > KEYED_LIMIT:
+            quiet = next(iter(self._keyed))
+            del self._keyed[quiet]
+            self._connections[quiet].lock()
 
     def _assembled(self, streams: Streams, out: PlainText, *, final: bool) -> Streams:
         """The decrypted runs of a block, behind what framing has left of earlier ones."""

@@ -211,6 +211,31 @@ def test_a_state_that_is_saved_has_no_secret(session, line):
     assert reader.read == session.texts
 
 
+def test_no_more_connections_wait_than_may(pair, line, monkeypatch):
+    """Those whose handshake was seen do not wait."""
+    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_LIMIT", 0)
+    made = talk(pair(TLS_13))
+    reader = line(made.key_log.read_bytes())
+    reader.push(packets(made))
+    assert reader.tls.why_not(0) == "too many connections whose handshake is not in the capture"
+    monkeypatch.setattr("kafkascope_parsers.tls.streams.HELD_LIMIT", 1)
+    reader = line(made.key_log.read_bytes())
+    reader.push(packets(made))
+    assert (reader.read, reader.tls._n_held) == (made.texts, 0)
+
+
+def test_keys_that_were_given_up_are_made_anew(session, line):
+    """As of connections that are quiet while many others are not."""
+    sent = packets(session)
+    reader = line(session.key_log.read_bytes())
+    for i in range(0, len(sent), 5):
+        reader.push(sent[i : i + 5])
+        for number in list(reader.tls._keyed):
+            reader.tls._connections[number].lock()
+            del reader.tls._keyed[number]
+    assert reader.read == session.texts
+
+
 def test_without_keys_a_saved_connection_goes_on_undecrypted(session, line):
     sent = packets(session)
     reader = line(session.key_log.read_bytes())
