@@ -191,6 +191,8 @@ class Failure:
     waited_ms: int = 0
     """How long somebody waited for it who waited for nothing that a stall is about: for the address of a name, for a
     connection that is not closed at once."""
+    encrypted_hosts: frozenset[str] = frozenset()
+    """Hosts that waited on encrypted connections whose keys are not known: nobody can say for what."""
     topic_ids: Mapping[str, int] = field(default_factory=dict)
     """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)

@@ -57,6 +57,7 @@ def incident_row(
         sentence=sentence_of(failure, end_ns(failure), start_ns),
         actions=actions_of(failure, observed),
         clients=tuple(sorted(clients_of(failure))),
+        encrypted_hosts=tuple(sorted(failure.encrypted_hosts)),
         n_stalls=len(stalls),
         earlier_stalls=tuple(sorted(stall.stall_id for stall in failure.earlier_stalls)),
         longest_ms=max([failure.waited_ms, failure.refused_ms, *(stall.waited_ms for stall in stalls)]),

@@ -30,6 +30,7 @@ from kafkascope_spark.stories.incidents.controllers import give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.died_clients import died_clients
+from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
 from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
@@ -254,6 +255,7 @@ class Incidents:
         self._do("error messages", lambda: give_messages(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
+        self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
 

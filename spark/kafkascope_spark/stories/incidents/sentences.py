@@ -17,7 +17,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
-    impact = f"{_impact(failure, end_ns, times)}{_earlier(failure)}"
+    impact = f"{_impact(failure, end_ns, times)}{_encrypted(failure)}{_earlier(failure)}"
     return f"{what}. {_session(failure, times)}{impact}{_fault(failure, times)}{doubt(failure)}{quoted(failure)}"
 
 
@@ -77,6 +77,12 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     return f"{harm}; the last was served again at {times.at(again_ns)}; {gave_up}."
 
 
+def _encrypted(failure: Failure) -> str:
+    """Who waited besides those who stalled, and cannot be heard."""
+    n = len(failure.encrypted_hosts) if failure.stalls else 0
+    return f" What {counted(n, 'host')} waited for is encrypted: which clients stalled there is not known." if n else ""
+
+
 def _earlier(failure: Failure) -> str:
     """Who had stalled already when it failed."""
     who = sorted({_who(stall) for stall in failure.earlier_stalls})
@@ -103,6 +109,10 @@ def _impact_without_stalls(failure: Failure) -> str:
     if failed:
         who = listed(sorted(set(failed.values())))
         return f"{counted(len(failed), 'client')} could not work because of it: {who}."
+    if failure.encrypted_hosts:
+        who, longest = counted(len(failure.encrypted_hosts), "host"), duration(failure.waited_ms * 1_000_000)
+        what = "what for is encrypted: which clients stalled there is not known"
+        return f"{who} waited for it, for {longest} at the longest; {what}."
     if failure.waited_ms:
         return f"Somebody waited for it for {duration(failure.waited_ms * 1_000_000)} at least."
     if failure.is_lossy:

@@ -142,6 +142,11 @@ class IncidentRow(StoryRow):
     sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
     actions: Annotated[tuple[Action, ...], "what each owner should do, one for each, the first the most important"]
     clients: Annotated[tuple[str, ...], "client instances that stalled or had to recover, sorted"]
+    encrypted_hosts: Annotated[
+        tuple[str, ...],
+        "hosts that waited for it on encrypted connections whose keys are not known: for what, and which of their "
+        "clients stalled, is not known",
+    ]
     n_stalls: Annotated[int, "stalls that belong to it"]
     earlier_stalls: Annotated[
         tuple[str, ...],

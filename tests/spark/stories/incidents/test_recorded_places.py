@@ -119,3 +119,15 @@ def test_a_link_of_a_client_host_that_is_too_narrow_is_one_failure_of_that_host(
     assert row["confidence"] == "confirmed"
     assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
     assert end_ns < row["fault_end_ns"]
+
+
+def test_a_frozen_broker_is_told_by_hosts_that_cannot_be_heard(dataset_of: Callable[..., Path]) -> None:
+    """All clients speak TLS, and the keys are not there."""
+    row, (_, begin_ns, end_ns) = told(dataset_of("frozen_tls")), fault("frozen_tls")
+    assert (row["kind"], row["place"], row["severity"]) == ("broker_frozen", "broker", "error")
+    assert row["encrypted_hosts"] == ["10.77.0.101", "10.77.0.102", "10.77.0.103"]
+    assert abs(row["fault_start_ns"] - begin_ns) < NEAR_NS
+    assert row["fault_end_after_ns"] < end_ns < row["fault_end_ns"]
+    assert abs(row["longest_ms"] - (end_ns - begin_ns) // 1_000_000) < NEAR_NS // 1_000_000
+    assert "Nobody stalled" not in row["sentence"]
+    assert "which clients stalled there is not known" in row["sentence"]

@@ -64,6 +64,9 @@ def _who_met_it(family: Family) -> str:
     longest."""
     is_long = family.longest_ms >= DEFAULT_STALL_MS
     how_long = f"longest {span(1000 * family.longest_ms)}" if is_long else "none stalled"
+    hosts = {host for member in family.members for host in member.encrypted_hosts}
+    if hosts:
+        return f"{count(len(hosts), 'encrypted host')}, {how_long}"
     if family.clients:
         return f"{count(len(family.clients), 'client')}, {how_long}"
     return f"{count(len(family.root.hosts), 'host')}, {how_long}" if is_long and family.root.hosts else "nobody"

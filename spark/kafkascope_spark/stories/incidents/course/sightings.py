@@ -95,6 +95,17 @@ class _ServerRoles(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class _Spoken(Row):
+    """What a connection speaks."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    client_ip: str
+    server_ip: str
+    server_port: int
+    protocol: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Message(Row):
     """What a broker wrote beside an error."""
 
@@ -165,6 +176,16 @@ class Packets:
             for row in read(self._dataset, _ServerRoles, one_of("server_ip", addresses)):
                 found[f"{row.server_ip}:{row.server_port}"] |= frozenset(row.roles)
         return found
+
+    def encrypted(self, servers: Collection[str]) -> set[tuple[str, str]]:
+        """Of these servers (`address:port`), the hosts whose connections to them are encrypted, and none decrypted.
+        Raises UsageError where a table cannot be read."""
+        if self._dataset is None or not servers:
+            return set()
+        found: dict[tuple[str, str], set[str | None]] = defaultdict(set)
+        for row in read(self._dataset, _Spoken, one_of("server_ip", sorted({s.rpartition(":")[0] for s in servers}))):
+            found[row.client_ip, f"{row.server_ip}:{row.server_port}"].add(row.protocol)
+        return {pair for pair, protocols in found.items() if "tls" in protocols and "kafka" not in protocols}
 
     def error_messages(self, request_ids: Collection[str]) -> dict[str, list[str]]:
         """What brokers wrote beside the errors of these requests, by request. Raises UsageError where a table cannot be

@@ -1,0 +1,33 @@
+"""Hosts that waited for a broker on encrypted connections whose keys are not known: that they waited is seen, and for
+what is not, so that nobody can say whether their clients stalled."""
+
+from collections.abc import Callable, Collection, Iterable
+
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.servers.table import BrokerState
+
+_NOTHING_COMES = frozenset({"silent", "frozen", "down", "refusing", "host_silent", "not_accepting"})
+"""States in which a host that waits gets nothing."""
+
+
+def give_encrypted_hosts(
+    failures: Iterable[Failure], ask: Callable[[Collection[str]], Collection[tuple[str, str]]]
+) -> None:
+    """Gives each failure the hosts with clients that waited so, and how long one of them did. ask: of some servers
+    (`address:port`), the pairs of host and server whose connections are encrypted."""
+    waiting = {
+        failure: [row for row in failure.states if row.host_kind == "client" and row.state in _NOTHING_COMES]
+        for failure in failures
+    }
+    servers = {row.server for rows in waiting.values() for row in rows}
+    pairs = ask(servers) if servers else ()
+    for failure, rows in waiting.items():
+        encrypted = [row for row in rows if (row.host, row.server) in pairs]
+        failure.encrypted_hosts = frozenset(row.host for row in encrypted)
+        failure.waited_ms = max([failure.waited_ms, *map(_waited_ms, encrypted)])
+
+
+def _waited_ms(row: BrokerState) -> int:
+    """How long the host waited: from the first packet that shows it to the next state."""
+    until_ns = row.shown_to_ns if row.to_ns is None else row.to_ns
+    return max(until_ns - row.shown_from_ns, 0) // 1_000_000
