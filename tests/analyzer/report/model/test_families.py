@@ -149,12 +149,13 @@ def test_incidents_above_info_are_listed_the_others_are_routine_and_findings_are
         ({"hosts": (), "longest_ms": 16_200}, "nobody"),
         ({"hosts": ("10.0.0.1",), "clients": ("a",), "longest_ms": 16_200}, "1 client, longest 16.2 s"),
         ({"hosts": ("10.0.0.1",), "clients": ("a",)}, "1 client, none stalled"),
+        ({"encrypted_hosts": ("10.0.0.1", "10.0.0.2"), "longest_ms": 12_000}, "2 encrypted hosts, longest 12.0 s"),
         ({"n_records_late": 40, "n_records_failed": 1}, "nobody, 40 records late, 1 record failed"),
     ],
 )
 def test_where_nobody_stalled_hosts_that_could_not_connect_are_those_who_waited(
     values: dict[str, Any], text: str
 ) -> None:
-    base = {"clients": (), "hosts": (), "n_records_late": 0, "n_records_failed": 0}
+    base = {"clients": (), "hosts": (), "encrypted_hosts": (), "n_records_late": 0, "n_records_failed": 0}
     found = facts([incident("a", **base | values)])
     assert who_text(families_of(found)[0], found) == text

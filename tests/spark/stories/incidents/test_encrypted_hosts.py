@@ -9,25 +9,23 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.course.sightings import Packets
 from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.servers.table import StateName
 
 from .conftest import NS, MakeStall, MakeState
 
 PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"
 
 
-def frozen(state: MakeState, *encrypted: int) -> tuple[list, Collection[str]]:
-    """The failure of a broker that was frozen for two hosts from 10 s to 22 s; encrypted: hosts that cannot be heard."""
-    rows = [
-        row
-        for host in (21, 22)
-        for row in (
-            state(1, host, "serving", 0, 10),
-            state(1, host, "frozen", 10, 22),
-            state(1, host, "serving", 22, 60),
-        )
-    ]
+STATES: list[tuple[StateName, int, int]] = [("serving", 0, 10), ("frozen", 10, 22), ("serving", 22, 60)]
+
+
+def frozen(state: MakeState, *encrypted: int) -> tuple[list[Failure], Collection[str]]:
+    """The failure of a broker that was frozen for two hosts from 10 s to 22 s; encrypted: hosts that cannot be
+    heard."""
+    rows = [state(1, host, *each) for host in (21, 22) for each in STATES]
     failures = broker_failures(rows)
     asked: list[str] = []
 
