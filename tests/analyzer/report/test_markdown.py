@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown.report import to_markdown
 from kafkascope_analyzer.report.markdown.text import code, label, prose
-from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.model.report import Report
 
 Write = Callable[..., Path]
+ReportOf = Callable[..., Report]
 HOSTILE = "|`](javascript:x)<img src=x onerror=1><!-- \\| **b** @all #1 www.x.y http://x.y\r\n# h\u202e\x1b[2J```;end"
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 _DIAGRAM_LINE = re.compile(
@@ -36,8 +36,8 @@ def shown(text: str) -> str:
 
 @pytest.mark.parametrize("text", ["", HOSTILE])
 @pytest.mark.parametrize("stories", [True, False])
-def test_nothing_in_the_page_is_html_link_or_image(dataset: Write, text: str, stories: bool) -> None:
-    page = to_markdown(report_model(Dataset.open(dataset(text=text, stories=stories))))
+def test_nothing_in_the_page_is_html_link_or_image(report_of: ReportOf, text: str, stories: bool) -> None:
+    page = to_markdown(report_of(text=text, stories=stories))
     kinds = {token.type for token in tokens_of(page)}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "hardbreak", "hr", "blockquote_open"}
     assert not [c for c in page if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
@@ -45,22 +45,22 @@ def test_nothing_in_the_page_is_html_link_or_image(dataset: Write, text: str, st
     assert len(headings) == len([token for token in PARSER.parse(page) if token.type == "heading_open"])
 
 
-def test_hostile_text_changes_no_table_and_no_diagram(dataset: Write) -> None:
-    calm = PARSER.parse(to_markdown(report_model(Dataset.open(dataset()))))
-    hostile = PARSER.parse(to_markdown(report_model(Dataset.open(dataset(text=HOSTILE)))))
+def test_hostile_text_changes_no_table_and_no_diagram(report_of: ReportOf) -> None:
+    calm = PARSER.parse(to_markdown(report_of()))
+    hostile = PARSER.parse(to_markdown(report_of(text=HOSTILE)))
     assert [token.type for token in hostile] == [token.type for token in calm]
     assert [token.type for token in calm].count("td_open") > 30
 
 
-def test_a_mention_or_link_can_only_be_inside_code(dataset: Write) -> None:
-    page = to_markdown(report_model(Dataset.open(dataset(text=HOSTILE))))
+def test_a_mention_or_link_can_only_be_inside_code(report_of: ReportOf) -> None:
+    page = to_markdown(report_of(text=HOSTILE))
     plain = " ".join(token.content for token in tokens_of(page) if token.type == "text")
     assert not re.search(r"@all|www\.x|http:|javascript:|#1|<img", plain)
     assert "@all" in shown(page)
 
 
-def test_the_diagram_is_the_worst_episode(dataset: Write) -> None:
-    page = to_markdown(report_model(Dataset.open(dataset(text=HOSTILE))))
+def test_the_diagram_is_the_worst_episode(report_of: ReportOf) -> None:
+    page = to_markdown(report_of(text=HOSTILE))
     commands, diagram = [token for token in PARSER.parse(page) if token.type == "fence"]
     assert commands.content.startswith("kafkascope explain OUT.kscope incident-1")
     assert diagram.info == "mermaid"
@@ -77,8 +77,8 @@ def test_the_diagram_is_the_worst_episode(dataset: Write) -> None:
     ]
 
 
-def test_the_page_tells_the_story(dataset: Write) -> None:
-    page = to_markdown(report_model(Dataset.open(dataset())))
+def test_the_page_tells_the_story(report_of: ReportOf) -> None:
+    page = to_markdown(report_of())
     for said in (
         "# Kafka traffic in `small.pcap`",
         "**Error.** 1 incident, not over: broker silent: node 1 (10.0.0.11:9092), from 00:04.900 (04:28:12.900 UTC), "
@@ -99,8 +99,8 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
     assert page.index("## Incidents") < page.index("## Other findings") < page.index("## Starts")
 
 
-def test_without_stories_the_page_says_so(dataset: Write) -> None:
-    assert "kafkascope stories" in to_markdown(report_model(Dataset.open(dataset(stories=False))))
+def test_without_stories_the_page_says_so(report_of: ReportOf) -> None:
+    assert "kafkascope stories" in to_markdown(report_of(stories=False))
 
 
 @given(st.text(max_size=40))

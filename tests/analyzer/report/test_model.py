@@ -11,17 +11,18 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.report.model.clusters import write_report
-from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.model.starts import both_ends, slowest
 from kafkascope_analyzer.report.plain import plain, to_json
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.startups.table import StartupStepRow
 
 Write = Callable[..., Path]
+ReportOf = Callable[..., Report]
 
 
-def test_what_is_in_the_capture(dataset: Write, small: ModuleType) -> None:
-    model = plain(report_model(Dataset.open(dataset())), clip=True)
+def test_what_is_in_the_capture(report_of: ReportOf, small: ModuleType) -> None:
+    model = plain(report_of(), clip=True)
     assert model["capture"]["n_packets"] == 40
     assert model["capture"]["start_ns"] == small.T0
     assert model["capture"]["duration_us"] == 10_000_000
@@ -35,8 +36,8 @@ def test_what_is_in_the_capture(dataset: Write, small: ModuleType) -> None:
     assert model["cluster"]["cluster_ids"] == ["TwwNmqfCTgWzF4iqAQIDBA"]
 
 
-def test_what_the_requests_were(dataset: Write) -> None:
-    model = plain(report_model(Dataset.open(dataset())), clip=True)
+def test_what_the_requests_were(report_of: ReportOf) -> None:
+    model = plain(report_of(), clip=True)
     produce, join, metadata = model["apis"]
     assert (produce["api_name"], produce["n"], produce["n_with_errors"]) == ("Produce", 5, 1)
     assert 2976 <= produce["p50_us"] <= 3000
@@ -47,8 +48,8 @@ def test_what_the_requests_were(dataset: Write) -> None:
     assert model["errors"]["kinds"][0]["error_name"] == "NOT_LEADER_OR_FOLLOWER"
 
 
-def test_what_could_not_be_read(dataset: Write) -> None:
-    found = plain(report_model(Dataset.open(dataset())), clip=True)["unread"]
+def test_what_could_not_be_read(report_of: ReportOf) -> None:
+    found = plain(report_of(), clip=True)["unread"]
     assert [(row["reason"], row["bytes"]) for row in found["undecoded"]] == [
         ("mid_stream_start", 100),
         ("unknown_api", 50),
@@ -58,8 +59,8 @@ def test_what_could_not_be_read(dataset: Write) -> None:
     assert found["tcp_events"] == [{"event": "refused", "n": 1}]
 
 
-def test_clients_are_listed_and_brokers_summed_up(dataset: Write) -> None:
-    found = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]
+def test_clients_are_listed_and_brokers_summed_up(report_of: ReportOf) -> None:
+    found = plain(report_of(), clip=True)["clients"]
     assert [client["client_id"] for client in found["listed"]] == ["svc", "reader"]
     assert (found["brokers"]["n"], found["brokers"]["n_connections"]) == (1, 1)
     producer, reader = found["listed"]
@@ -70,8 +71,8 @@ def test_clients_are_listed_and_brokers_summed_up(dataset: Write) -> None:
     assert reader["starts"][0]["failed_step"] == "join_group"
 
 
-def test_a_start_says_what_was_slow(dataset: Write) -> None:
-    start = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]["listed"][0]["starts"][0]
+def test_a_start_says_what_was_slow(report_of: ReportOf) -> None:
+    start = plain(report_of(), clip=True)["clients"]["listed"][0]["starts"][0]
     assert [step["step"] for step in start["steps"]] == ["tcp_connect", "metadata", "first_produce", "init_producer_id"]
     assert [(part["who"], part["step"], part["us"]) for part in start["slowest"]] == [
         ("client", "first_produce", 300_000),
@@ -95,16 +96,16 @@ def test_of_many_steps_both_ends_are_kept() -> None:
     assert both_ends(steps) == (*range(1, 61), *range(81, 101))
 
 
-def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(dataset: Write) -> None:
-    causes = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]["listed"][0]["recoveries"]
+def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(report_of: ReportOf) -> None:
+    causes = plain(report_of(), clip=True)["clients"]["listed"][0]["recoveries"]
     assert len(causes) == 1
     assert (causes[0]["n_episodes"], causes[0]["n_resources"], causes[0]["n_errors"]) == (4, 4, 4)
     assert (causes[0]["resource"], causes[0]["time_to_recover_ms"]) == ("clicks-3", 103)
     assert [step["step"] for step in causes[0]["steps"]] == ["error", "backoff", "metadata", "retry", "success"]
 
 
-def test_without_stories_it_says_so(dataset: Write) -> None:
-    model = plain(report_model(Dataset.open(dataset(stories=False))), clip=True)
+def test_without_stories_it_says_so(report_of: ReportOf) -> None:
+    model = plain(report_of(stories=False), clip=True)
     assert model["stories"]["present"] is False
     assert "kafkascope stories" in model["stories"]["why_not"]
     assert model["clients"]["listed"] == []

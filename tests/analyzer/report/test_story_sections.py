@@ -7,18 +7,19 @@ from types import ModuleType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
-from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
+ReportOf = Callable[..., Report]
 
 UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510"
 
 
-def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
-    found = plain(report_model(Dataset.open(dataset())), clip=True)["findings"]
+def test_findings_come_gravest_first_with_their_proof(report_of: ReportOf) -> None:
+    found = plain(report_of(), clip=True)["findings"]
     assert [row["finding_id"] for row in found["listed"]] == ["f-1", "f-2", "f-3"]
     assert found["by_severity"] == {"error": 1, "warning": 1, "info": 1}
     lost, storm, tiny = found["listed"]
@@ -46,8 +47,8 @@ def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_show
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
 
-def test_a_group_tells_what_was_unread_and_who_came_last(dataset: Write) -> None:
-    found = plain(report_model(Dataset.open(dataset())), clip=True)["rebalances"]
+def test_a_group_tells_what_was_unread_and_who_came_last(report_of: ReportOf) -> None:
+    found = plain(report_of(), clip=True)["rebalances"]
     (group,) = found["groups"]
     assert (found["n"], group["n"], group["unread_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
     assert group["triggers"] == {"first": 1, "member_joined": 1}
@@ -61,8 +62,8 @@ def test_a_group_tells_what_was_unread_and_who_came_last(dataset: Write) -> None
     assert second["last_joiner_client_id"] == "svc"
 
 
-def test_transactional_ids_in_trouble_come_first(dataset: Write) -> None:
-    found = plain(report_model(Dataset.open(dataset())), clip=True)["transactions"]
+def test_transactional_ids_in_trouble_come_first(report_of: ReportOf) -> None:
+    found = plain(report_of(), clip=True)["transactions"]
     pay, calm = found["ids"]
     assert (pay["transactional_id"], calm["transactional_id"]) == ("pay", "calm")
     assert {outcome: n for outcome, n in pay["outcomes"].items() if n} == {"committed": 1, "hanging": 1, "aborted": 1}
@@ -101,8 +102,8 @@ def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleT
     assert "Java 17" in plain(report_model(Dataset.open(place)), clip=True)["findings"]["why_not"]
 
 
-def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions(dataset: Write) -> None:
-    page = page_of(render(report_model(Dataset.open(dataset())), everything=True), 80, ascii_only=False)
+def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions(report_of: ReportOf) -> None:
+    page = page_of(render(report_of(), everything=True), 80, ascii_only=False)
     for said in (
         "error    broker_lost · 00:00.031 to 00:05.100",
         "         warning  leader_storm · 3 times, 00:04.990 to 00:05.100",
