@@ -1,8 +1,6 @@
 """The waterfall and the comparison, on the small dataset."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
 
+from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.compare import comparison
 from kafkascope_analyzer.report.model.starts import clients_of
@@ -24,10 +24,9 @@ Write = Callable[..., Path]
 MS = 1_000_000
 
 
-def run(*arguments: object, width: int = 80) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kafkascope_analyzer.cli", *map(str, arguments)]
-    environment = {"COLUMNS": str(width), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+def run(*arguments: object) -> Result:
+    """The command on a terminal of 80 columns."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "80"})
 
 
 def step(start: int, end: int, wait: int = 0, broker: int = 0) -> StartupStepRow:
@@ -54,7 +53,7 @@ def test_a_bar_is_as_wide_as_it_should_be(start: int, took: int, wait: int, brok
 @pytest.mark.parametrize("how", ["plain", "rich"])
 def test_starts_fit_80_columns_and_is_ascii_when_plain(dataset: Write, how: str) -> None:
     result = run("timeline", dataset(text="\x1b[31mé"), "--start", "--format", how)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in result.stdout
@@ -73,7 +72,7 @@ def test_starts_of_one_client_or_one_start_as_json(dataset: Write, which: tuple[
 
 def test_who_is_not_there_is_said(dataset: Write) -> None:
     result = run("timeline", dataset(), "--client", "nobody")
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert "no client nobody; it has reader, svc" in result.stderr
     assert "Traceback" not in result.stderr
 
