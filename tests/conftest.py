@@ -36,22 +36,21 @@ GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items
 SPARK = "spark"
 LONG = (
     "tests/analyzer/report/html/test_browser.py",
-    "tests/analyzer/ingest/test_append.py",
     "tests/analyzer/cli/test_analyze.py",
-    "tests/analyzer/ingest/test_on_s3.py",
+    "tests/analyzer/ingest/test_append.py",
     "tests/analyzer/cli/test_report.py",
+    "tests/analyzer/ingest/test_on_s3.py",
+    "tests/analyzer/ingest/test_same_rows.py",
     "tests/analyzer/cut/test_cut.py",
     "tests/analyzer/report/test_incidents.py",
-    "tests/analyzer/ingest/test_same_rows.py",
-    "tests/analyzer/cli/test_inputs.py",
-    "tests/analyzer/report/test_terminal.py",
     "tests/analyzer/dataset/test_commands_on_s3.py",
-    "tests/analyzer/report/test_explain.py",
-    "tests/spark/test_failures.py",
-    "tests/analyzer/resolve/transactions/test_events.py",
-    "tests/analyzer/ingest/test_capture_points.py",
-    "tests/analyzer/read/test_series.py",
     "tests/analyzer/report/html/test_screenshots.py",
+    "tests/analyzer/cli/test_inputs.py",
+    "tests/analyzer/ingest/test_two_clusters.py",
+    "tests/analyzer/report/test_explain.py",
+    "tests/analyzer/ingest/test_capture_points.py",
+    "tests/analyzer/dataset/test_new_dataset.py",
+    "tests/analyzer/report/html/test_hostile_text.py",
 )
 """Modules that take ten seconds of processor time or more."""
 FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, *LONG)

@@ -4,6 +4,7 @@
 
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ SIGNS = {
 MIGRATION = "migration from ZooKeeper to KRaft"
 
 
+@cache
 def frames():
     with gzip.open(FRAMES) as lines:
         return [json.loads(line) for line in lines]
