@@ -123,14 +123,16 @@ def test_buckets_change_nothing(name, dataset, tmp_path, monkeypatch):
 
 
 @needs_editcap
-def test_secrets_in_a_capture_are_used(name, dataset, tmp_path):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_secrets_in_a_capture_are_used(name, dataset, tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     out = tmp_path / "with_secrets.pcapng"
     subprocess.run(
         ["editcap", "--inject-secrets", f"tls,{keys_of(name)}", unpacked(name, tmp_path), out],
         check=True,
         capture_output=True,
     )
-    assert asked(read([out], tmp_path / "out.kscope")) == asked(dataset)
+    assert asked(read([out], tmp_path / "out.kscope", jobs=jobs)) == asked(dataset)
 
 
 def test_captures_that_are_appended_give_the_same_requests(name, dataset, tmp_path):
