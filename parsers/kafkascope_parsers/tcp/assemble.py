@@ -173,6 +173,11 @@ class Assembler:
         self._tail_chunks = np.empty(0, CHUNK)
         self._tails = np.empty(0, np.uint8)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is saved between blocks: the tails. The bytes of the last block's runs, up to a whole block, are of no
+        use any more."""
+        return self.__dict__ | {"_data": np.empty(0, np.uint8)}
+
     @property
     def tail_chunks(self) -> NDArray[np.void]:
         """What is kept for later blocks, as CHUNK rows."""
