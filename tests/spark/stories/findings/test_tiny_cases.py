@@ -137,6 +137,7 @@ def started(total_s: int, **step: Any) -> dict[str, Any]:
 UNREACHED = {"conn_id": "c2", "server_ip": "10.0.0.2", "close_kind": "refused", "synack_ns": None, "client_bytes": 0}
 UNREACHED = {**UNREACHED, "server_bytes": 0, "protocol": "empty", "first_ns": 3 * S, "last_ns": 4 * S, "node_id": None}
 BEHIND = {"node_id": None, "node_id_why": "advertised for nodes 1, 2: more than one broker is behind this address"}
+TLS = {"conn_id": "c1", "protocol": "tls", "tls_version": "TLSv1.2", "first_ns": 2 * S, "n_requests": 0}
 NAME = {"name": "kafka-1.lab", "type": "A", "client_ip": "10.0.0.9", "ts_ns": 3 * S}
 
 CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
@@ -144,6 +145,9 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "acl": (denied("TOPIC_AUTHORIZATION_FAILED"), {"access_denied"}),
     "no acl": (denied("UNKNOWN_TOPIC_OR_PARTITION"), set()),
     "bad password": (lost("client", client_fault="auth_failed"), {"auth_failed"}),
+    "unknown authority": ({"connections": [{**TLS, "tls_client_alert": "unknown_ca"}]}, {"tls_failed"}),
+    "no certificate": ({"connections": [{**TLS, "tls_server_alert": "certificate_required"}]}, {"tls_failed"}),
+    "TLS that works": ({"connections": [TLS]}, set()),
     "broker lost": (lost("broker_down"), {"broker_lost"}),
     "broker silent": (lost("broker_silent", end_ns=None), {"broker_lost"}),
     "broker frozen": (lost("broker_frozen", clients=["ci-1", "ci-2"]), {"broker_lost"}),
