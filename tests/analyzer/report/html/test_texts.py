@@ -268,7 +268,7 @@ def test_topics_say_how_far_readers_were_behind() -> None:
 
 
 def test_the_capture_in_words() -> None:
-    ledger = of(ByteTotals, decoded_bytes=999, stream_bytes=1200, zookeeper_bytes=200)
+    ledger = of(ByteTotals, decoded_bytes=999, stream_bytes=1300, zookeeper_bytes=200, tls_bytes=100)
     begun = {"start": "2026-11-21 04:28:34.577 UTC", "duration_us": 34_700_000, "n_packets": 25_501}
     capture = of(Capture, **begun, ledger=ledger, files=(), n_truncated=3)
     unread = of(
