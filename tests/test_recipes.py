@@ -219,6 +219,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(WITH_ERRORS, work / "capture.pcap.zst")
     for place in ("incident.pcap", "capture.pcap"):
         subprocess.run(["zstd", "-q", "-d", WITH_ERRORS, "-o", work / place], check=True)
+    shutil.copy(ROOT / "fixtures" / "tls" / "kafka_tls13.keys", work / "keys.log")
     (work / "points.txt").write_text("app-1: app-1/*\nbroker-1: host-a/*\n")
     with tarfile.open(ROOT / "fixtures" / "datasets" / "leader_move.kscope.tar.xz") as archive:
         archive.extractall(work, filter="data")
