@@ -176,8 +176,8 @@ class Failure:
     """How sure its place is; None where packets of hosts and servers do not show it."""
     alternatives: tuple[Alternative, ...] = ()
     """What else may have failed instead."""
-    unanswered: list[UnansweredRequest] = field(default_factory=list)
-    """Requests that a broker never answered."""
+    unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
+    """Requests that a broker never answered, by request_id."""
     n_answered: int = 0
     """How many others it answered meanwhile."""
     latencies: Latencies = field(default_factory=Latencies)

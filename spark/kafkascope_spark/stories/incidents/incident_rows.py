@@ -144,7 +144,7 @@ def _evidence(failure: Failure) -> list[str]:
     cause = failure.root if failure.session is None and failure.root is not None else failure
     session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))
-    ids = [*session, *(i for stall in ordered for i in stall.evidence)]
+    ids = [*session, *failure.unanswered, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state.requests]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r.start_ns) for i in r.evidence]

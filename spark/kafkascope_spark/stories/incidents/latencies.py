@@ -85,17 +85,19 @@ def latencies(dataset: Dataset | None, questions: Sequence[Asked]) -> list[Laten
     if dataset is None or not questions:
         return found
     keys = sorted({key for question in questions for key in question.api_keys})
-    since, until = min(q.from_ns for q in questions), min(max(q.to_ns for q in questions), FOREVER)
+    starts, ends = np.array([q.from_ns for q in questions]), np.array([min(q.to_ns, FOREVER) for q in questions])
+    since, until = int(starts.min()), int(ends.max())
     sent = (ds.field("ts_ns") >= since) & (ds.field("ts_ns") <= until) & ds.field("api_key").isin(keys)
     for batch in scan(dataset, REQUESTS, [*_COLUMNS, "api_key"], sent):
         rows = pa.Table.from_batches([batch])
         rows = rows.filter(pc.less(pc.fill_null(rows["replica_id"], -1), 0))
         rows = rows.drop_columns("replica_id").drop_null().sort_by("ts_ns")
         times = rows["ts_ns"].to_numpy()
-        for question, answer in zip(questions, found, strict=True):
-            first, last = np.searchsorted(times, (question.from_ns, question.to_ns + 1)).tolist()
-            for pair, latency in _by_pair(rows.slice(first, last - first), question.api_keys):
-                known = answer.of_pairs.setdefault(pair, Latency())
+        first, last = np.searchsorted(times, starts), np.searchsorted(times, ends, "right")
+        for at in np.flatnonzero(first < last).tolist():
+            mine = rows.slice(int(first[at]), int(last[at] - first[at]))
+            for pair, latency in _by_pair(mine, questions[at].api_keys):
+                known = found[at].of_pairs.setdefault(pair, Latency())
                 known.n, known.n_late = known.n + latency.n, known.n_late + latency.n_late
                 known.longest_ns = max(known.longest_ns, latency.longest_ns)
     return found

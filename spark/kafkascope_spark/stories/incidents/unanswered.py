@@ -1,13 +1,13 @@
 """Stalls that no failed broker or path explains, while a request that would end them was never answered, nor anything
 later on its connection. The broker goes on with others."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.wording import node
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.unanswered import UNANSWERED
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 from kafkascope_spark.stories.stalls.table import Stall, StallKind
@@ -21,6 +21,7 @@ _AWAITED: dict[StallKind, frozenset[int]] = {
 }
 """What a stall waits for. JoinGroup and SyncGroup wait at the broker for other members."""
 AWAITED = frozenset().union(*_AWAITED.values())
+_PAIR = "host and node"
 _APART_NS = 2 * SECOND
 """Stalls at one node with less time between them are of one time."""
 
@@ -35,13 +36,14 @@ def unanswered_failures(
     waiting = sorted((s for s in stalls if _can_wait(s)), key=lambda s: (s.from_ns, s.stall_id))
     if not waiting:
         return
-    by_pair: dict[tuple[str | None, int | None], list[UnansweredRequest]] = defaultdict(list)
+    on_the_way: KeyedStretches[UnansweredRequest] = KeyedStretches()
     for request in ask(max(map(_until, waiting))):
-        by_pair[request.client_ip, request.node_id].append(request)
+        on_the_way.add((_PAIR, (request.client_ip, request.node_id)), request.since_ns, request.until_ns, request)
     found: list[Failure] = []
     last_of: dict[int, Failure] = {}
     for stall in waiting:
-        requests = [each for each in by_pair[stall.client_ip, stall.node_id] if _explains(each, stall)]
+        of_pair = on_the_way.of((_PAIR, (stall.client_ip, stall.node_id)))
+        requests = [each for each in of_pair.meeting(stall.from_ns, _until(stall)) if _explains(each, stall)]
         if requests and stall.node_id is not None:
             failure = last_of.get(stall.node_id)
             if failure is None or failure.affected_to_ns + _APART_NS < stall.from_ns:
@@ -79,6 +81,6 @@ def _begun(stall: Stall, request: UnansweredRequest) -> Failure:
 def _take(failure: Failure, stall: Stall, requests: Iterable[UnansweredRequest]) -> None:
     failure.stalls.append(stall)
     failure.end_ns = None if failure.end_ns is None or stall.to_ns is None else max(failure.end_ns, stall.to_ns)
-    known = {request.request_id for request in failure.unanswered}
-    failure.unanswered += [request for request in requests if request.request_id not in known]
-    failure.hosts |= {request.client_ip for request in requests}
+    for request in requests:
+        failure.unanswered[request.request_id] = request
+        failure.hosts |= {request.client_ip}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -118,14 +119,13 @@ def answered(dataset: Dataset | None, spans: Sequence[tuple[int, int, int]]) -> 
     found = [0] * len(spans)
     if dataset is None or not spans:
         return found
-    since, until = min(span[1] for span in spans), min(max(span[2] for span in spans), FOREVER)
-    meanwhile = (ds.field("response_ns") >= since) & (ds.field("response_ns") <= until)
+    starts = np.array([span[1] for span in spans])
+    ends = np.array([min(span[2], FOREVER) for span in spans])
+    meanwhile = (ds.field("response_ns") >= int(starts.min())) & (ds.field("response_ns") <= int(ends.max()))
     for batch in scan(dataset, REQUESTS, ["node_id", "replica_id", "response_ns"], meanwhile):
-        of_clients = batch.filter(pc.less(pc.fill_null(batch["replica_id"], -1), 0))
-        for at, (node_id, from_ns, to_ns) in enumerate(spans):
-            inside = pc.and_(
-                pc.greater_equal(of_clients["response_ns"], from_ns), pc.less_equal(of_clients["response_ns"], to_ns)
-            )
-            mine = pc.and_(inside, pc.equal(of_clients["node_id"], node_id))
-            found[at] += pc.sum(mine).as_py() or 0
+        of_clients = batch.filter(pc.less(pc.fill_null(batch["replica_id"], -1), 0)).sort_by("response_ns")
+        times, nodes = of_clients["response_ns"].to_numpy(), of_clients["node_id"].fill_null(-1).to_numpy()
+        first, last = np.searchsorted(times, starts), np.searchsorted(times, ends, "right")
+        for at in np.flatnonzero(first < last).tolist():
+            found[at] += int(np.count_nonzero(nodes[first[at] : last[at]] == spans[at][0]))
     return found

@@ -15,6 +15,8 @@ from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.incidents.unanswered import AWAITED, unanswered_failures
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, answered, unanswered_requests
@@ -53,6 +55,13 @@ def test_a_stall_waits_for_the_request_that_was_never_answered(stall: MakeStall)
 )
 def test_other_requests_do_not_explain_a_stall(stall: MakeStall, request_: UnansweredRequest) -> None:
     assert not told([stall("consume", 21, 1, 10, 16, group_id="g")], request_)
+
+
+def test_the_request_is_the_first_evidence(stall: MakeStall) -> None:
+    (failure,) = told([stall("consume", 21, 1, 10, None, group_id="g")], sent(9.5))
+    row = incident_row(failure, Observed(failure, {}, ()), incident_id, 0)
+    assert row.evidence[0] == "r-9.5"
+    assert (row.place, row.severity) == ("broker", "error")
 
 
 def test_members_wait_for_each_other_and_not_for_a_broker(stall: MakeStall) -> None:

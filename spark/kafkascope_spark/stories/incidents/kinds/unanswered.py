@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    requests = sorted(failure.unanswered, key=lambda each: (each.since_ns, each.request_id))
+    requests = sorted(failure.unanswered.values(), key=lambda each: (each.since_ns, each.request_id))
     what = "a request"
     for first in requests[:1]:
         what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.since_ns)}"
@@ -30,7 +30,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    apis = listed(sorted({request.api_name for request in failure.unanswered}))
+    apis = listed(sorted({request.api_name for request in failure.unanswered.values()}))
     yield brokers(
         f"Look in the log of {failure.subject} for an exception while it handled {apis} at that time, and whether a "
         "proxy or load balancer between the two holds responses back; take a thread dump of the broker if it still "
