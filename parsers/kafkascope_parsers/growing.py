@@ -15,6 +15,11 @@ class Growing(Generic[S]):
         self._room: NDArray[S] = np.empty(0, dtype)
         self._n = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The rows without the room behind them, whose memory may hold anything that the process had there before,
+        secrets too."""
+        return {"_room": self.rows.copy(), "_n": self._n}
+
     def __len__(self) -> int:
         return self._n
 

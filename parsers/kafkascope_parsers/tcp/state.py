@@ -281,10 +281,11 @@ def with_parts(t: Tables) -> Tables:
 
 
 def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
-    """The rows, with room for n and one more; at least twice as much where they had less."""
+    """The rows, with room for n and one more; at least twice as much where they had less. The room is zeros: a saved
+    state has it too, and memory may hold secrets of before."""
     if len(rows) > n:
         return rows
-    more = np.empty(2 * n + 1, rows.dtype)
+    more = np.zeros(2 * n + 1, rows.dtype)
     more[: len(rows)] = rows
     return more
 
@@ -297,4 +298,4 @@ def empty_tables(waiting_limit: int = WAITING_BYTES_IN_ALL) -> Tables:
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
     liveness = np.zeros(4 * _FIRST_ROOM, LIVENESS)
-    return Tables(slots, connections, sides, liveness, np.empty(64, PART), n, np.zeros(1, SEGMENT_ROW))
+    return Tables(slots, connections, sides, liveness, np.zeros(64, PART), n, np.zeros(1, SEGMENT_ROW))
