@@ -9,7 +9,8 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.tls import KeyLog
 
 FILE_BYTES = 1 << 30
-"""What is read of one key log, unpacked: some five million lines."""
+"""Most bytes of one key log, decompressed: some five million lines."""
+_TOO_LONG = "it is longer than 1 GiB; leave out sessions that the capture does not show"
 _MAGIC_BYTES = 64
 _CHUNK_BYTES = 1 << 20
 
@@ -39,14 +40,18 @@ def read_key_logs(files: Sequence[Path]) -> KeyLog:
 
 
 def _unpacked(file: Path) -> bytes:
-    """What is in a file."""
+    """The text of a key log. Raises EOFError where it is damaged or longer than FILE_BYTES."""
+    if file.stat().st_size > FILE_BYTES:
+        raise EOFError(_TOO_LONG)
     data = file.read_bytes()
     compression = compression_of(data[:_MAGIC_BYTES])
     if compression == "none":
         return data
-    stream, chunk, parts = decompressed(io.BytesIO(data), compression), bytearray(_CHUNK_BYTES), list[bytes]()
-    while (n := stream.readinto(memoryview(chunk))) and len(parts) < FILE_BYTES // _CHUNK_BYTES:
-        parts.append(bytes(chunk[:n]))
+    stream, chunk, text = decompressed(io.BytesIO(data), compression), bytearray(_CHUNK_BYTES), bytearray()
+    while n := stream.readinto(memoryview(chunk)):
+        text += chunk[:n]
+        if len(text) > FILE_BYTES:
+            raise EOFError(_TOO_LONG)
     if stream.problem:
         raise EOFError(stream.problem)
-    return b"".join(parts)
+    return bytes(text)

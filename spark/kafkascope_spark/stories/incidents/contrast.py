@@ -4,15 +4,13 @@ at one broker, while that host is served by other brokers and that broker serves
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.meanwhile import rows_within
 
 MOST = 20
 """Hosts and servers of a kind that are looked for: more of them prove no more."""
@@ -86,17 +84,9 @@ def contrasts(dataset: Dataset | None, questions: Sequence[Question]) -> list[Co
     """Who was served, for each question. dataset: None where there is none. Raises UsageError where a table cannot be
     read. Memory: one batch, and MOST of each kind for each question."""
     found = [Contrast() for _ in questions]
-    if dataset is None or not questions:
-        return found
-    starts = np.array([each.from_ns for each in questions], np.int64)
-    ends = np.minimum(np.array([each.to_ns for each in questions], np.int64), starts + LONGEST_NS)
-    answered = (ds.field("response_ns") >= int(starts.min())) & (ds.field("response_ns") <= int(ends.max()))
-    for batch in scan(dataset, REQUESTS, _COLUMNS, answered):
-        table = pa.Table.from_batches([batch]).sort_by("response_ns")
-        times = table["response_ns"].to_numpy()
-        first, last = np.searchsorted(times, starts), np.searchsorted(times, ends, "right")
-        for at in np.flatnonzero(first < last).tolist():
-            found[at].take(questions[at], _pairs(table.slice(int(first[at]), int(last[at] - first[at]))))
+    spans = [(each.from_ns, min(each.to_ns, each.from_ns + LONGEST_NS)) for each in questions]
+    for number, rows in rows_within(dataset, REQUESTS, _COLUMNS, "response_ns", spans):
+        found[number].take(questions[number], _pairs(rows))
     return found
 
 

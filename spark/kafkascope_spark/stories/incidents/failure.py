@@ -178,10 +178,8 @@ class Failure:
     """What else may have failed instead."""
     unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
     """Requests that a broker never answered, by request_id."""
-    n_answered: int = 0
-    """How many others it answered meanwhile."""
     latencies: Latencies = field(default_factory=Latencies)
-    """Of stalls that only late responses explain: how long these took."""
+    """Where only requests show it: how long the responses of its brokers took meanwhile."""
     misuse: Misuse | None = None
     """Of clients: how they used a listener that their settings do not fit."""
     lookups: list[LookupRun] = field(default_factory=list)

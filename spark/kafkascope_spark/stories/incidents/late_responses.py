@@ -3,21 +3,12 @@ nothing to compare them with where it was so from the begin of the capture on.""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.broker_slow import BROKER_SLOW
 from kafkascope_spark.stories.incidents.kinds.cluster_slow import CLUSTER_SLOW
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies
-from kafkascope_spark.stories.stalls.table import StallKind
-
-_ASKED: dict[StallKind, frozenset[int]] = {
-    "produce": frozenset({api_keys.PRODUCE}),
-    "commit": frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT}),
-    "transaction": frozenset({api_keys.ADD_PARTITIONS_TO_TXN, api_keys.END_TXN, api_keys.INIT_PRODUCER_ID}),
-    "metadata": frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR}),
-}
-"""The requests whose responses end a stall. Fetch and JoinGroup wait at the broker on purpose."""
+from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
 
 
 def with_late_responses(
@@ -26,7 +17,7 @@ def with_late_responses(
     """Unexplained failures; those with stalls that late responses explain as failures of the brokers that were slow:
     what else waited at that time waited for records or replicas there. ask: how long responses took."""
     unexplained = list(failures)
-    kinds = [frozenset().union(*(_ASKED.get(stall.kind, ()) for stall in f.stalls)) for f in unexplained]
+    kinds = [frozenset().union(*(ANSWERED_AT_ONCE.get(stall.kind, ()) for stall in f.stalls)) for f in unexplained]
     asked = [Asked(f.start_ns, f.affected_to_ns, keys) for f, keys in zip(unexplained, kinds, strict=True)]
     for failure, latencies in zip(unexplained, ask(asked), strict=True):
         yield _of_slow_nodes(failure, latencies)
@@ -35,7 +26,7 @@ def with_late_responses(
 def _of_slow_nodes(failure: Failure, latencies: Latencies) -> Failure:
     slow = latencies.slow
     nodes = sorted({number for _, number in slow} - {number for _, number in latencies.quick})
-    asked = (stall for stall in failure.stalls if stall.kind in _ASKED)
+    asked = (stall for stall in failure.stalls if stall.kind in ANSWERED_AT_ONCE)
     waited = {stall.node_id for stall in asked if (stall.client_ip, stall.node_id) in slow}
     if waited.isdisjoint(nodes):
         failure.latencies = latencies.of_nodes({number for _, number in slow})

@@ -57,7 +57,7 @@ from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, mo
 from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
-from kafkascope_spark.stories.incidents.unanswered import AWAITED, unanswered_failures
+from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -231,18 +231,18 @@ class Incidents:
         of_clients += self._found("SASL sessions", lambda: ended_sasl_sessions(by_themselves))
         known = [*of_brokers, *of_clients, *errors]
         left = self._left(attribute_stalls, self._stalls, known, KnownFailures)
-        unanswered = self._found("unanswered requests", lambda: self._unanswered(left))
-        explained = {s.stall_id for failure in unanswered for s in failure.stalls}
-        left = [s for s in left if s.stall_id not in explained]
+        unanswered = self._found(
+            "unanswered requests",
+            lambda: unanswered_failures(left, self._packets.unanswered, self._packets.latencies),
+        )
+        left = _without(left, unanswered)
         of_groups = [stall for stall in left if stall.group_id]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
-        explained = {s.stall_id for failure in of_members for s in failure.stalls}
-        left = [s for s in left if s.stall_id not in explained and not _may_be_by_choice(s)]
+        left = [stall for stall in _without(left, of_members) if not _may_be_by_choice(stall)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
         late = self._found("late polls", lambda: late_polls(left))
-        explained = {s.stall_id for failure in late for s in failure.stalls}
-        left = [s for s in left if s.stall_id not in explained]
+        left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
@@ -258,12 +258,6 @@ class Incidents:
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
-
-    def _unanswered(self, stalls: list[Stall]) -> Iterator[Failure]:
-        """What waited for requests that were never answered."""
-        return unanswered_failures(
-            stalls, lambda until_ns: self._packets.unanswered(until_ns, AWAITED), self._packets.answered
-        )
 
     def _of_unexplained(self, stalls: list[Stall]) -> Iterator[Failure]:
         """What nothing shows but the stalls, and the responses that came late meanwhile."""
@@ -336,6 +330,12 @@ class Incidents:
             step()
         self._is_complete &= not part.has_failed
         return not part.has_failed
+
+
+def _without(stalls: Iterable[Stall], failures: Iterable[Failure]) -> list[Stall]:
+    """The stalls that belong to none of the failures."""
+    explained = {stall.stall_id for failure in failures for stall in failure.stalls}
+    return [stall for stall in stalls if stall.stall_id not in explained]
 
 
 def _may_be_by_choice(stall: Stall) -> bool:

@@ -18,13 +18,14 @@ def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collect
     missed = [f for f in listed if f.kind is MISSING_TOPIC and not is_of_group(f.recoveries)]
     if not missed:
         return
+    moves = [failure for failure in listed if failure.kind is LEADER_MOVE]
     leadership = leadership_of({row.resource for failure in missed for row in failure.recoveries})
     for failure in missed:
         failure.topic_ids = _ids_of(failure, leadership)
         if failure.is_recreated:
             failure.kind = RECREATED_TOPIC
-            for move in listed:
-                if move.kind is LEADER_MOVE and _follows(move, failure):
+            for move in moves:
+                if _follows(move, failure):
                     move.root = failure
 
 

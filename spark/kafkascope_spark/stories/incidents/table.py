@@ -130,8 +130,8 @@ class IncidentRow(StoryRow):
     severity: Annotated[
         str,
         SEVERITIES,
-        "error: somebody stalled for 10 s or more, was never served, or records failed; warning: somebody stalled; "
-        "info: nobody stalled",
+        "error: somebody stalled for 10 s or more, was never served, or records failed, or a host waited for 10 s or "
+        "more on encrypted connections; warning: somebody stalled, or a host waited so; info: neither",
     ]
     family_severity: Annotated[
         str,
@@ -154,8 +154,8 @@ class IncidentRow(StoryRow):
     ]
     longest_ms: Annotated[
         int,
-        "the longest of them, milliseconds; or how long somebody waited for a name's address, or to be let in, if that "
-        "was longer",
+        "the longest of them, milliseconds; or how long somebody waited for a name's address, to be let in, or on "
+        "encrypted connections, if that was longer",
     ]
     n_records_late: Annotated[
         int,

@@ -1,26 +1,19 @@
 """Stalls that no failed broker or path explains, while a request that would end them was never answered, nor anything
 later on its connection. The broker goes on with others."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.wording import node
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import KeyedStretches
 from kafkascope_spark.stories.incidents.kinds.unanswered import UNANSWERED
+from kafkascope_spark.stories.incidents.latencies import Asked, Latencies
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
-from kafkascope_spark.stories.stalls.table import Stall, StallKind
+from kafkascope_spark.stories.stalls.apis import ANSWERED_BY_ONE_BROKER
+from kafkascope_spark.stories.stalls.table import Stall
 
-_AWAITED: dict[StallKind, frozenset[int]] = {
-    "produce": frozenset({api_keys.PRODUCE}),
-    "consume": frozenset({api_keys.FETCH, api_keys.SHARE_FETCH}),
-    "commit": frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT}),
-    "transaction": api_keys.TXN_APIS | {api_keys.TXN_OFFSET_COMMIT},
-    "metadata": frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR}),
-}
-"""What a stall waits for. JoinGroup and SyncGroup wait at the broker for other members."""
-AWAITED = frozenset().union(*_AWAITED.values())
+_AWAITED = frozenset().union(*ANSWERED_BY_ONE_BROKER.values())
 _PAIR = "host and node"
 _APART_NS = 2 * SECOND
 """Stalls at one node with less time between them are of one time."""
@@ -28,17 +21,17 @@ _APART_NS = 2 * SECOND
 
 def unanswered_failures(
     stalls: Iterable[Stall],
-    ask: Callable[[int], Sequence[UnansweredRequest]],
-    count: Callable[[Sequence[tuple[int, int, int]]], list[int]],
+    ask: Callable[[int, Collection[int]], Sequence[UnansweredRequest]],
+    ask_others: Callable[[Sequence[Asked]], list[Latencies]],
 ) -> Iterator[Failure]:
-    """One failure for each node and time. ask: the requests that were sent by a time and never answered; count: how
-    many each node answered from one time to another."""
+    """One failure for each node and time. ask: the requests of some APIs that were sent by a time and never answered;
+    ask_others: how long the responses to others took."""
     waiting = sorted((s for s in stalls if _can_wait(s)), key=lambda s: (s.from_ns, s.stall_id))
     if not waiting:
         return
     on_the_way: KeyedStretches[UnansweredRequest] = KeyedStretches()
-    for request in ask(max(map(_until, waiting))):
-        on_the_way.add((_PAIR, (request.client_ip, request.node_id)), request.since_ns, request.until_ns, request)
+    for request in ask(max(map(_until, waiting)), _AWAITED):
+        on_the_way.add((_PAIR, (request.client_ip, request.node_id)), request.ts_ns, request.until_ns, request)
     found: list[Failure] = []
     last_of: dict[int, Failure] = {}
     for stall in waiting:
@@ -50,14 +43,14 @@ def unanswered_failures(
                 failure = last_of[stall.node_id] = _begun(stall, requests[0])
                 found.append(failure)
             _take(failure, stall, requests)
-    spans = [(f.node_id or 0, f.start_ns, f.affected_to_ns) for f in found]
-    for failure, n in zip(found, count(spans), strict=True):
-        failure.n_answered = n
+    asked = [Asked(failure.start_ns, failure.affected_to_ns, _AWAITED) for failure in found]
+    for failure, latencies in zip(found, ask_others(asked), strict=True):
+        failure.latencies = latencies.of_nodes({failure.node_id or 0})
         yield failure
 
 
 def _can_wait(stall: Stall) -> bool:
-    return stall.kind in _AWAITED and stall.node_id is not None and stall.client_ip is not None
+    return stall.kind in ANSWERED_BY_ONE_BROKER and stall.node_id is not None and stall.client_ip is not None
 
 
 def _until(stall: Stall) -> int:
@@ -68,8 +61,8 @@ def _explains(request: UnansweredRequest, stall: Stall) -> bool:
     """Whether the request was on the way for most of the stall."""
     waited_ns = stall.waited_ms * 1_000_000
     until_ns = stall.from_ns + waited_ns if stall.to_ns is None else stall.to_ns
-    shared_ns = min(request.until_ns, until_ns) - max(request.since_ns, stall.from_ns)
-    return request.api_key in _AWAITED[stall.kind] and 2 * shared_ns >= waited_ns
+    shared_ns = min(request.until_ns, until_ns) - max(request.ts_ns, stall.from_ns)
+    return request.api_key in ANSWERED_BY_ONE_BROKER[stall.kind] and 2 * shared_ns >= waited_ns
 
 
 def _begun(stall: Stall, request: UnansweredRequest) -> Failure:

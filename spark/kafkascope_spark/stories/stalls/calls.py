@@ -23,6 +23,7 @@ from kafkascope_parsers.error_facts import (
     STALE_MEMBER,
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
+from kafkascope_spark.stories.stalls.apis import COMMIT, METADATA, TRANSACTION
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
 from kafkascope_spark.stories.stalls.table import Stall, StallKind
 
@@ -30,13 +31,10 @@ LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
 """A slower answer is a wait; one that is long enough is a stall."""
 GIVE_UP_NS = 30_000_000_000
 """A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
-_COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
 _ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
 _HEARTBEATS = api_keys.GROUP_HEARTBEATS | {api_keys.HEARTBEAT}
 _MEMBERSHIP = _ROUND | _HEARTBEATS
-_TRANSACTION = frozenset({api_keys.INIT_PRODUCER_ID, api_keys.END_TXN}) | api_keys.TXN_APIS
-_METADATA = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR})
 _RETRIED = COORDINATOR_MOVED | {
     "COORDINATOR_LOAD_IN_PROGRESS",
     "COORDINATOR_NOT_AVAILABLE",
@@ -213,13 +211,13 @@ class Calls:
 def _service_of(request: Request) -> _Service | None:
     """The service that a request asks for."""
     key = request.api_key
-    if key in _COMMIT and request.group_id:
+    if key in COMMIT and request.group_id:
         return "commit", request.group_id
     if key in _MEMBERSHIP and request.group_id:
         return "membership", request.group_id
-    if key in _TRANSACTION and request.transactional_id:
+    if key in TRANSACTION and request.transactional_id:
         return "transaction", request.transactional_id
-    return ("metadata", None) if key in _METADATA else None
+    return ("metadata", None) if key in METADATA else None
 
 
 def _keeps_place(request: Request) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_spark.stories.incidents import contrast as contrast_module
+from kafkascope_spark.stories.incidents import meanwhile as meanwhile_module
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts
 from kafkascope_spark.stories.incidents.contrast import MOST, Contrast, Question, contrasts
@@ -133,7 +133,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Dataset:
                 }
             )
 
-    monkeypatch.setattr(contrast_module, "scan", batches)
+    monkeypatch.setattr(meanwhile_module, "scan", batches)
     return Dataset.__new__(Dataset)
 
 

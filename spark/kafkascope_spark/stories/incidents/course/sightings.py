@@ -27,7 +27,7 @@ from kafkascope_spark.stories.incidents.contrast import Contrast, Question, cont
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
-from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, answered, unanswered_requests
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
 
 How = Literal["followed", "named", "served"]
 _SHOWN = (
@@ -161,11 +161,6 @@ class Packets:
         """The requests of some APIs that clients sent by a time and that were never answered. Raises UsageError where a
         table cannot be read."""
         return unanswered_requests(self._dataset, until_ns, keys)
-
-    def answered(self, spans: Sequence[tuple[int, int, int]]) -> list[int]:
-        """How many requests of clients each node answered from one time to another. Raises UsageError where a table
-        cannot be read."""
-        return answered(self._dataset, spans)
 
     def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
         """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import counted
 from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, look_at_link
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -22,10 +22,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
-    yield network(
-        f"Look at the network of {failure.subject} for that time: errors and drops of its interface and of the switch "
-        "port (ip -s link, ethtool -S), full queues and rate limits (tc -s qdisc), the bandwidth that it may use."
-    )
+    yield network(look_at_link(failure.subject))
     yield brokers("The broker itself worked.")
 
 

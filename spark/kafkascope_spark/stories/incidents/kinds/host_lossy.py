@@ -11,16 +11,15 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, clients, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS, look_at_link
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
 
 def _sentence(failure: Failure, times: Times) -> str:
     n_servers = len({state.server for state in failure.states})
-    between = f"Packets between {listed(sorted(failure.hosts))} and all its brokers ({n_servers}) were lost"
-    if len(failure.hosts) > 1:
-        between = f"Packets between {listed(sorted(failure.hosts))} and all their brokers ({n_servers}) were lost"
+    whose = "its" if len(failure.hosts) == 1 else "their"
+    between = f"Packets between {listed(sorted(failure.hosts))} and all {whose} brokers ({n_servers}) were lost"
     what = "the same had to be sent again before it arrived"
     contrast = f", while {failure.contrast.served_text}" if failure.contrast.n_hosts else ""
     return f"{between} {times.of(failure)}: {what}{contrast}"
@@ -28,10 +27,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
-    yield network(
-        f"Look at the network of {hosts} for that time: errors and drops of its interface and of the switch port (ip "
-        "-s link, ethtool -S), full queues and rate limits (tc -s qdisc), the bandwidth that it may use."
-    )
+    yield network(look_at_link(hosts))
     yield clients(f"See what else {hosts} sent or received then: a backup, a deployment.")
 
 

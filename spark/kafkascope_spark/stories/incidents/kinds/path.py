@@ -5,7 +5,15 @@ from collections.abc import Iterable
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
-from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, ENDED_STATES, MOST_COMMANDS, faster, lower
+from kafkascope_spark.stories.incidents.kinds.texts import (
+    BY_STATES,
+    ENDED_STATES,
+    LINK_COUNTERS,
+    MOST_COMMANDS,
+    QUEUES,
+    faster,
+    lower,
+)
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 
@@ -33,8 +41,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
     if failure.is_lossy:
         yield network(
-            f"Look for what drops packets between {between}: errors and drops of network interfaces (ip -s link, "
-            "ethtool -S), full queues and rate limits (tc -s qdisc), the limits of virtual machines and middleboxes."
+            f"Look for what drops packets between {between}: errors and drops of network interfaces ({LINK_COUNTERS}), "
+            f"{QUEUES}, the limits of virtual machines and middleboxes."
         )
         return
     yield network(f"Look at what lies between {between}: firewall rules, security groups, NAT, routes.")

@@ -16,6 +16,9 @@ BY_ERRORS = "error codes"
 """How incidents of several kinds are known."""
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
+LINK_COUNTERS = "ip -s link, ethtool -S"
+QUEUES = "full queues and rate limits (tc -s qdisc)"
+"""Where packets that a link lost are counted."""
 MOST_COMMANDS = 5
 KIP_800 = "poll timeout"
 """What Java clients say in LeaveGroup when the application did not poll in time (KIP-800)."""
@@ -41,6 +44,14 @@ def late(failure: Failure) -> str:
     return (
         f"{slow.n_late:,} of {counted(slow.n, 'response')} that somebody waited for took half a second or longer, up "
         f"to {duration(slow.longest_ns)}"
+    )
+
+
+def look_at_link(who: str) -> str:
+    """What may have lost the packets of a host or broker whose own link failed."""
+    return (
+        f"Look at the network of {who} for that time: errors and drops of its interface and of the switch port "
+        f"({LINK_COUNTERS}), {QUEUES}, the bandwidth that it may use."
     )
 
 

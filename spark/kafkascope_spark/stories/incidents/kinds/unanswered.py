@@ -7,6 +7,7 @@ between the two that holds the response back. Proved by what the broker answered
 """
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from kafkascope_spark.stories.findings.wording import client, counted, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
@@ -14,19 +15,26 @@ from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import faster, named
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    requests = sorted(failure.unanswered.values(), key=lambda each: (each.since_ns, each.request_id))
-    what = "a request"
-    for first in requests[:1]:
-        what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.since_ns)}"
-    what += f" and {counted(len(requests) - 1, 'more request')}" if len(requests) > 1 else ""
-    others = f", while it answered {counted(failure.n_answered, 'other request')}" if failure.n_answered else ""
-    said = f"never answered {what}, nor anything later on the connection"
+    requests = sorted(failure.unanswered.values(), key=attrgetter("ts_ns", "request_id"))
+    said = f"never answered {_listed(requests, times)}, nor anything later on the connection"
     if requests and requests[0].has_begun:
-        said = f"never ended its response to {what}, and sent nothing more on the connection"
+        said = f"never ended its response to {_listed(requests, times)}, and sent nothing more on the connection"
+    n = failure.latencies.total().n
+    others = f", while it answered {counted(n, 'other request')}" if n else ""
     return f"{named(failure)} {said} {times.of(failure)}{others}"
+
+
+def _listed(requests: list[UnansweredRequest], times: Times) -> str:
+    """The first of the requests, and how many more there are."""
+    if not requests:
+        return "a request"
+    first, *more = requests
+    what = f"{first.api_name} of {client(first.client_id, first.client_ip)}, sent at {times.at(first.ts_ns)}"
+    return f"{what} and {counted(len(more), 'more request')}" if more else what
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:

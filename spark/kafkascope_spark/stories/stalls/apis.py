@@ -1,0 +1,23 @@
+"""The requests that a stall of each kind waits for."""
+
+from collections.abc import Mapping
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.stalls.table import StallKind
+
+COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
+TRANSACTION = api_keys.TXN_APIS
+METADATA = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR})
+
+ANSWERED_AT_ONCE: Mapping[StallKind, frozenset[int]] = {
+    "produce": frozenset({api_keys.PRODUCE}),
+    "commit": COMMIT,
+    "transaction": TRANSACTION,
+    "metadata": METADATA,
+}
+"""Requests that no broker holds back on purpose. Fetch waits there for records, JoinGroup and SyncGroup for members."""
+ANSWERED_BY_ONE_BROKER: Mapping[StallKind, frozenset[int]] = {
+    **ANSWERED_AT_ONCE,
+    "consume": frozenset({api_keys.FETCH, api_keys.SHARE_FETCH}),
+}
+"""Requests whose answers depend on no other client: with those that wait for records at the broker."""
