@@ -26,9 +26,9 @@ APART_NS = 5_000_000_000
 """Losses with a longer pause between them are not of one time."""
 LEAST_LOSSES = 5
 """Fewer losses of one time are an accident, or belong to the end of a connection."""
-MOMENT_NS = 200_000_000
-"""What is sent again within so much of each other was lost for one reason: a sender waits for so long before it sends
-again (Linux's least retransmission timeout), and goes on with all that it has to."""
+BURST_GAP_NS = 200_000_000
+"""Retransmissions with a shorter pause between them are one burst: a sender that waited for its retransmission timeout
+(Linux's least) sends all again that was lost with the first segment."""
 LEAST_TRIES = 3
 """A segment that was sent again so often counts as lost, whether its receiver reports or not: TCP doubles the pause
 before each attempt (RFC 6298, 5.5), and no receiver delays its acknowledgment for so long."""
@@ -56,7 +56,7 @@ class Again:
 def loss_rows(hosts: ServerHosts) -> pa.Table:
     """One row per stretch of time, host, server and direction in which packets were lost LEAST_LOSSES times or more:
     key, conn_id, host, sender, the first and the last packet that was sent again, how often that was, of how many
-    different segments, at how many moments, on how many connections, the lengths of the shortest and the longest, and
+    different segments, in how many bursts, on how many connections, the lengths of the shortest and the longest, and
     that of the longest frame that arrived at once meanwhile (arrived_bytes): in the first half, as the last attempt may
     come as long after the losses are over as they lasted (RFC 6298, 5.5)."""
     again = _gathered(hosts)
@@ -116,7 +116,7 @@ def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, 
             "last_packet": pa.array(again.packet_no[until]),
             "n_lost": pa.array(size),
             "n_segments": pa.array([_n_segments(again, rows) for rows in inside], pa.int64()),
-            "n_moments": pa.array([_n_moments(again.ts_ns[rows]) for rows in inside], pa.int64()),
+            "n_bursts": pa.array([_n_bursts(again.ts_ns[rows]) for rows in inside], pa.int64()),
             "n_connections": pa.array([len(np.unique(again.conn[rows])) for rows in inside], pa.int64()),
             "least_bytes": pa.array([again.n_bytes[rows].min() for rows in inside], pa.int64()),
             "most_bytes": pa.array([again.n_bytes[rows].max() for rows in inside], pa.int64()),
@@ -129,9 +129,9 @@ def _n_segments(again: Again, rows: Ints) -> int:
     return group_codes([again.conn[rows], again.seq[rows]])[1]
 
 
-def _n_moments(ts_ns: Ints) -> int:
-    """How many of these times, which are in order, begin a moment."""
-    return 1 + int(np.count_nonzero(np.diff(ts_ns) >= MOMENT_NS))
+def _n_bursts(ts_ns: Ints) -> int:
+    """The number of bursts that retransmissions at these times are, which are in order."""
+    return 1 + int(np.count_nonzero(np.diff(ts_ns) >= BURST_GAP_NS))
 
 
 def _gathered(hosts: ServerHosts) -> Again:

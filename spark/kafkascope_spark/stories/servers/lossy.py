@@ -63,7 +63,7 @@ def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) ->
         begin, end = first_of(loss), last_of(loss)
         if any(_covers(other, begin, end) for other in explained[loss.host].meeting(begin.ts_ns, end.ts_ns)):
             continue
-        pause_ns = _possible_pause_ns(loss.n_moments, loss.last_ns - loss.first_ns)
+        pause_ns = _possible_pause_ns(loss.n_bursts, loss.last_ns - loss.first_ns)
         stretch = Stretch(loss.host, "lossy", begin, end, True, loss.n_connections, [begin, end], lead_ns=pause_ns)
         stretch.lag_ns = pause_ns
         last = found[-1] if found else None
@@ -75,12 +75,11 @@ def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) ->
     return found
 
 
-def _possible_pause_ns(n_moments: int, lasted_ns: int) -> int:
-    """How long packets may have been lost before the first that is known to be, and after the last. Where it happens at
-    random, with n pauses between such moments in a time T, the next pause is longer than x with the probability
-    (1 + x / T) ** -n: the rate itself is only known from these n. Segments of one moment were lost together, by a queue
-    that was full or a sender that went back."""
-    factor = _RARE ** (-1 / (n_moments - 1)) - 1
+def _possible_pause_ns(n_bursts: int, lasted_ns: int) -> int:
+    """How long packets may have been lost before the first that is known to be, and after the last. Where bursts of
+    losses come at random, with n pauses between them in a time T, the next pause is longer than x with the probability
+    (1 + x / T) ** -n: the rate itself is only known from these n."""
+    factor = _RARE ** (-1 / (n_bursts - 1)) - 1
     return min(int(factor * lasted_ns), _LONGEST_PAUSE_NS)
 
 
@@ -93,8 +92,8 @@ def _end_ns(stretch: Stretch) -> int:
 
 
 def _is_partial(loss: PacketLoss) -> bool:
-    """Whether some packets were lost, and not all, and not in one moment: what is sent again at once is one loss."""
-    is_repeated = loss.n_moments > 1 and loss.n_segments >= _LEAST_SEGMENTS
+    """Whether some packets were lost, and not all, and not in one burst."""
+    is_repeated = loss.n_bursts > 1 and loss.n_segments >= _LEAST_SEGMENTS
     return is_repeated and loss.n_lost <= MOST_TRIES * loss.n_segments
 
 

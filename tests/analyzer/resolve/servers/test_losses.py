@@ -65,7 +65,7 @@ def test_what_is_lost_is_what_was_sent_again_and_not_reported(ingested):
     for row in found:
         times = sorted(expected[ends[row["sender"]]])
         assert row["n_lost"] == len(times)
-        assert row["n_moments"] == 1 + sum(after - before >= 0.2 for before, after in pairwise(times))
+        assert row["n_bursts"] == 1 + sum(after - before >= 0.2 for before, after in pairwise(times))
         assert dropped < row["first_ns"] < row["last_ns"] < restored + NEAR_NS
         assert row["least_bytes"] < row["most_bytes"]
         assert row["n_lost"] / 2 <= row["n_segments"] <= row["n_lost"]

@@ -109,9 +109,9 @@ def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
 def test_what_is_sent_again_in_one_moment_was_lost_once() -> None:
     """A sender that waited for long sends all again at once: nothing says that packets were lost again and again."""
 
-    def lossy(n_moments: int, last_ns: int) -> list[Stretch]:
+    def lossy(n_bursts: int, last_ns: int) -> list[Stretch]:
         server = ServerRecord((0, 60 * S))
-        server.take(1, "c1", PacketLoss("a", "host", 7, 7, n_moments, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
+        server.take(1, "c1", PacketLoss("a", "host", 7, 7, n_bursts, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
         return lossy_stretches(server, [])
 
     assert not lossy(1, 20 * S + 600_000)

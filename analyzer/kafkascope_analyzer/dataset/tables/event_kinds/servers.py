@@ -74,7 +74,7 @@ class PacketLoss(Event):
     sender: Annotated[str, "whose packets were lost: those of the host, or of the server"]
     n_lost: Annotated[int, "how often something was sent again"]
     n_segments: Annotated[int, "different segments among that"]
-    n_moments: Annotated[int, "how often that was 200 ms or more after the time before"]
+    n_bursts: Annotated[int, "bursts of them, with 200 ms or more from one to the next"]
     n_connections: Annotated[int, "connections on which that happened"]
     least_bytes: Annotated[int, "payload of the shortest of them"]
     most_bytes: Annotated[int, "payload of the longest of them"]
