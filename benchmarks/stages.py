@@ -65,6 +65,8 @@ STAGES = (
     Stage("second pass: names, events, flows, lags", ("kafkascope_analyzer.resolve",), 100),
 )
 """Each module belongs to the first stage that names a package of it."""
+CALLS_KERNELS = ("kafkascope_parsers.kernels", "kafkascope_parsers.kernel_code", "kafkascope_parsers.kernel_arguments")
+"""Modules that run kernels: a kernel's time belongs to the stage of the module that calls it."""
 
 
 def stage_of(module: str) -> str | None:
@@ -99,7 +101,7 @@ class Profile:
         now_s = time.process_time()
         while frame is not None:
             module = str(frame.f_globals.get("__name__", ""))
-            stage = stage_of(module)
+            stage = None if module in CALLS_KERNELS else stage_of(module)
             if stage is not None:
                 self._count(stage, module, now_s, frame)
                 return

@@ -22,7 +22,8 @@ from pathlib import Path
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.tcp import GAP_LOST, Streams, TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tcp.streams import GAP_LOST, Streams
 
 STREAMS_PER_RUN = 200
 SKIPPED_BY_TCPFLOW = 1 << 24

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,16 @@ from kafkascope_analyzer.report.terminal.report import render
 from kafkascope_spark.write_stories import write_stories
 
 WIDTH = 80
+PROCESSES = 2
 
 
-def first_screen(capture: Path, work: Path) -> tuple[str, str]:
-    """The verdict, and the first screen without line breaks. work: a directory that is there."""
-    dataset = work / "first_screen.kscope"
-    ingest([capture], dataset)
-    write_stories(dataset)
-    report = report_model(Dataset.open(dataset))
+def first_screen(capture: Path) -> tuple[str, str]:
+    """The verdict, and the first screen without line breaks."""
+    with tempfile.TemporaryDirectory() as work:
+        dataset = Path(work) / "first_screen.kscope"
+        ingest([capture], dataset)
+        write_stories(dataset)
+        report = report_model(Dataset.open(dataset))
     return report.headline.verdict, " ".join(page_of(render(report), WIDTH, ascii_only=False).split())
 
 
@@ -42,21 +46,21 @@ def faults(expected: dict[str, Any], verdict: str, screen: str) -> Iterator[str]
 
 
 def main() -> int:
-    table, captures, *names = sys.argv[1:]
+    table, folder, *names = sys.argv[1:]
     expected = tomllib.loads(Path(table).read_text("utf-8"))
     failed = 0
-    at_hand = {name: sorted(Path(captures).glob(f"{name}.pcap*")) for name in names or sorted(expected)}
+    at_hand = {name: sorted(Path(folder).glob(f"{name}.pcap*")) for name in names or sorted(expected)}
     if not any(at_hand.values()):
-        print(f"FAILED: {captures} has none of these captures: {', '.join(at_hand)}")
+        print(f"FAILED: {folder} has none of these captures: {', '.join(at_hand)}")
         return 1
-    for name, found in at_hand.items():
-        if not found:
-            continue
-        with tempfile.TemporaryDirectory() as work:
-            verdict, screen = first_screen(found[0], Path(work))
-        wrong = list(faults(expected[name], verdict, screen))
-        print("\n".join([f"== {name}: {verdict}", *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
-        failed += bool(wrong)
+    captures = {name: found[0] for name, found in at_hand.items() if found}
+    # Not forked: a JVM and numba's threads do not survive it.
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        screens = pool.map(first_screen, captures.values())
+        for name, (verdict, screen) in zip(captures, screens, strict=True):
+            wrong = list(faults(expected[name], verdict, screen))
+            print("\n".join([f"== {name}: {verdict}", *(f"FAILED {name}: {what}" for what in wrong)]), flush=True)
+            failed += bool(wrong)
     print(f"================ {failed} failed ================")
     return 1 if failed else 0
 

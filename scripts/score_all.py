@@ -10,16 +10,19 @@ cannot show (EXCUSED). Two captures are analyzed at a time, by two processes, ea
 captures: starting one for each capture would take most of the time.
 """
 
+import io
 import json
-import subprocess
+import runpy
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -82,13 +85,17 @@ def name_of(truth: Path) -> str:
     return truth.name.removesuffix(".truth.json")
 
 
-def rows_of(score: Path, dataset: Path, truth: Path) -> tuple[list[Row], str]:
-    """The rows of all sections; or none, and what SCORE.py said instead."""
-    command = [sys.executable, str(score), str(dataset), str(truth), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode > 1 or not done.stdout:
-        return [], done.stderr
-    return json.loads(done.stdout), ""
+def rows_of(score: Path, dataset: Path, truth: Path) -> list[Row]:
+    """The rows of all sections. SCORE.py runs in this process: what it imports is imported once for all captures."""
+    told = io.StringIO()
+    with (
+        patch.object(sys, "argv", [str(score), str(dataset), str(truth), "--json"]),
+        patch.object(sys, "path", [str(score.parent), *sys.path]),
+        redirect_stdout(told),
+        suppress(SystemExit),  # its code says whether all rows hold, and each row says it too
+    ):
+        runpy.run_path(str(score), run_name="__main__")
+    return json.loads(told.getvalue())
 
 
 def as_text(row: Row) -> str:
@@ -132,10 +139,7 @@ def judged(score: Path, truth: Path) -> tuple[list[str], list[str]]:
             write_stories(dataset)
         except (CaptureError, UsageError) as error:
             return [], [f"analyze: {error}"]
-        rows, complaint = rows_of(score, dataset, truth)
-        rows = with_old_versions(name, rows, dataset)
-    if not rows:
-        return [], [f"{score.name}: {complaint}"]
+        rows = with_old_versions(name, rows_of(score, dataset, truth), dataset)
     decides = [as_text(row) for row in rows if row["section"] in DECIDES]
     others = [as_text(row) for row in rows if row["section"] not in DECIDES]
     return decides + [f"   {line}" for row in others for line in row.splitlines()], list(faults(name, rows))

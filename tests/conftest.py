@@ -15,7 +15,9 @@ import fcntl
 import gc
 import logging
 import os
+import shutil
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -26,6 +28,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.kernel_calls import check_kernel_calls
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache" / "kafkascope"))
+"""What compiled kernels are kept in, also for processes that a test gives another home or cache folder."""
 
 COMPILING = {
     "packets": ("capture/test_formats.py", "link/test_link.py", "link/test_fragments.py", "tcp/test_streams.py"),
@@ -83,6 +89,14 @@ def rank(item: pytest.Item) -> int:
     """What comes first, and after that."""
     group = group_of(item.nodeid)
     return FIRST.index(group) if group in FIRST else len(FIRST)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--list-kernels", action="store_true", help="list the kernels that the program calls anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    check_kernel_calls(adds=config.getoption("list_kernels"))
 
 
 def pytest_collection_finish() -> None:
@@ -164,6 +178,26 @@ def ingested(shared_folder: Path) -> Callable[..., Path]:
         return folder / f"{name}.kscope"
 
     return make
+
+
+@pytest.fixture(scope="session")
+def told_leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of fixtures/captures/leader_move.pcap.zst with its stories; of messages it has Metadata alone. It is
+    only read."""
+    folder = tmp_path_factory.mktemp("told")
+    with tarfile.open(Path(__file__).parents[1] / "fixtures" / "datasets" / "leader_move.kscope.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "leader_move.kscope"
+
+
+@pytest.fixture(scope="session")
+def unpack(told_leader_move: Path) -> Callable[[Path], Path]:
+    """Puts a copy of that dataset into a folder, to be changed."""
+
+    def unpacked(folder: Path) -> Path:
+        return Path(shutil.copytree(told_leader_move, folder / "leader_move.kscope"))
+
+    return unpacked
 
 
 @pytest.fixture(scope="session")

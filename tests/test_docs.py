@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.cli.app import COMMANDS, app
 from kafkascope_analyzer.report.model.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,10 +59,12 @@ def test_the_files_of_the_table_where_changes_go_exist() -> None:
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     named = [re.findall(r"`([^`]+/[^`]+)`", row) for row in rows]
     assert [name for names in named for name in names if not (ROOT / name).is_file()] == []
-    assert len(rows) == 10
+    assert len(rows) == 13
     for names in named:
         sources = [
-            name for name in names if name.endswith((".py", ".json")) and not name.startswith(("tests/", "scripts/"))
+            name
+            for name in names
+            if name.endswith((".py", ".json", ".sql")) and not name.startswith(("tests/", "scripts/"))
         ]
         assert 1 <= len(sources) <= 2, names
         assert any(name.startswith("tests/") for name in names), names
@@ -70,8 +72,7 @@ def test_the_files_of_the_table_where_changes_go_exist() -> None:
 
 def test_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
-    assert [name for name in names if f"kafkascope {name}" not in readme] == []
+    assert [name for name in COMMANDS if f"kafkascope {name}" not in readme] == []
 
 
 def test_every_capture_is_described() -> None:
@@ -103,11 +104,12 @@ def test_links_and_make_targets_exist(page: Path) -> None:
 
 
 def examples_of_events() -> list[tuple[str, str]]:
-    """The commands that docs/tables.md shows for `events`, each with the output below it."""
+    """The questions that docs/tables.md asks `events`, each with the output below it."""
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     section = page.partition("\n## events\n")[2].partition("\n## ")[0]
     blocks = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", section, re.MULTILINE)]
-    return list(zip(blocks[::2], blocks[1::2], strict=True))
+    asked = [number for number, block in enumerate(blocks) if block.startswith("kafkascope sql ")]
+    return [(blocks[number], blocks[number + 1]) for number in asked]
 
 
 def test_events_have_examples_of_every_kind_of_question() -> None:

@@ -1,4 +1,4 @@
-"""No module of the three packages imports, directly or through others, what imports it.
+"""No module of our packages imports, directly or through others, what imports it.
 
 Every import statement counts: one inside a function or under TYPE_CHECKING hides a circle and does not undo it. What
 two modules of a circle share belongs into a third, or the lower one takes it as an argument.
@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = {"kafkascope_parsers": "parsers", "kafkascope_analyzer": "analyzer", "kafkascope_spark": "spark"}
+FOLDERS = {
+    "kafkascope": "analyzer",
+    "kafkascope_parsers": "parsers",
+    "kafkascope_analyzer": "analyzer",
+    "kafkascope_spark": "spark",
+}
 Graph = Mapping[str, set[str]]
 """Module -> the modules that it imports."""
 

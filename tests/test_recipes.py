@@ -1,4 +1,5 @@
-"""Every recipe that a page prints for a shell runs as printed: what it names (captures, datasets, ids) is there, and
+"""Every recipe that a page prints for a shell runs as printed, for a newcomer: the program is installed from its wheel
+into a fresh environment, and the home is empty at first. What a recipe names (captures, datasets, ids) is there, and
 programs that need rights, other hosts or a network stand for themselves.
 
 All of them are checked for commands and options that exist; running them all takes a minute (slow).
@@ -11,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +44,7 @@ SHELL = frozenset(
         "pip",
         "docker",
     }
-    | {"hdfs", "go", "python", "cat", "scripts"}
+    | {"hdfs", "go", "python", "cat", "printf", "scripts"}
 )
 """Programs with which a block for a shell begins."""
 CLUSTER = "needs a Spark cluster; tests/spark/test_cluster.py runs such commands"
@@ -138,12 +140,12 @@ def test_there_are_recipes_and_each_reason_is_of_one() -> None:
 @pytest.mark.parametrize("page", sorted({recipe.page for recipe in recipes()}))
 def test_commands_and_options_exist(page: str) -> None:
     """Those of the blocks that cannot run here too, and of what a page says within a sentence."""
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     texts = [recipe.text for recipe in recipes() if recipe.page == page]
     texts += re.findall(r"`(kafkascope [^`]+)`", (ROOT / page).read_text("utf-8").replace("\n", " "))
     for text in texts:
         for words in calls(text):
-            command: Any = group.commands.get(words[0]) if words else None  # type: ignore[attr-defined]
+            command = group.get_command(None, words[0]) if words else None
             assert words[:1] == ["COMMAND"] or command is not None, f"{page}: kafkascope {words}"
             if command is not None:
                 known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
@@ -151,11 +153,6 @@ def test_commands_and_options_exist(page: str) -> None:
                 assert [option for option in used if option not in known | {"--help", "-h"}] == [], f"{page}: {text}"
 
 
-KAFKASCOPE = """#!{python}
-import sys
-from kafkascope_analyzer.cli import main
-sys.exit(main())
-"""
 DUCKDB = """#!{python}
 import duckdb, sys
 print(duckdb.sql(sys.argv[sys.argv.index("-c") + 1]))
@@ -194,13 +191,48 @@ PIECES = PATH_CUT, WITH_ERRORS = [
 DATASETS = ("incident", "capture", "OUT", "before", "after", "fleet", "day")
 
 
+WITHOUT_COMPILER = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None"
+
+
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment that our wheel was installed into, beside a home. What the wheel needs is
+    that of this environment: it is said by a path, and not installed again; what compiles kernels is not there."""
+    place = tmp_path_factory.mktemp("newcomer")
+    source = place / "source"
+    left_out = shutil.ignore_patterns(".*", "build", "node_modules", "__pycache__", "fixtures", "tests")
+    shutil.copytree(ROOT, source, ignore=left_out)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", place]
+    subprocess.run(build, cwd=source, check=True, capture_output=True)
+    (wheel,) = place.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / "venv"], check=True)
+    python = place / "venv" / "bin" / "python"
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "-q",
+        "--no-index",
+        "--no-deps",
+        "--no-compile",
+        wheel,
+    ]
+    subprocess.run(install, check=True)
+    (packages,) = (place / "venv" / "lib").glob("python*/site-packages")
+    (packages / "what_it_needs.pth").write_text(f"{sysconfig.get_path('purelib')}\n{WITHOUT_COMPILER}\n")
+    (place / "venv" / "home").mkdir()
+    return place / "venv" / "bin"
+
+
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what recipes name, and stand-ins for programs of other hosts and of root."""
+def here(tmp_path: Path, newcomer: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what recipes name, an empty home, and stand-ins for programs of other hosts and of root."""
     programs = tmp_path / "bin"
     programs.mkdir()
     stand_ins = {
-        "kafkascope": KAFKASCOPE.format(python=sys.executable),
         "tcpdump": TCPDUMP.format(python=sys.executable, captures=[str(piece) for piece in PIECES]),
         "duckdb": DUCKDB.format(python=sys.executable),
         "sudo": SUDO,
@@ -225,7 +257,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         archive.extractall(work, filter="data")
     for name in DATASETS:
         shutil.copytree(work / "leader_move.kscope", work / f"{name}.kscope")
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{programs}:{newcomer}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(newcomer.parent / "home"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.chdir(work)
     return work
 
@@ -255,9 +291,23 @@ STORIES = {"recovery": "recoveries", "finding": "findings"}
 
 def run(text: str, here: Path) -> None:
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", as_here(text, here)], cwd=here, capture_output=True, text=True, check=False
+        ["bash", "-euo", "pipefail", "-c", as_here(text, here)],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+@pytest.mark.slow
+def test_the_program_is_that_of_the_wheel(here: Path, newcomer: Path) -> None:
+    """Not that of this repository: a file that the wheel lacks is missing to every recipe."""
+    where = "import kafkascope_analyzer, kafkascope; print(kafkascope.__file__, kafkascope_analyzer.__file__)"
+    done = subprocess.run([newcomer / "python", "-c", where], capture_output=True, text=True, check=True, cwd=here)
+    assert [Path(file).is_relative_to(newcomer.parent) for file in done.stdout.split()] == [True, True]
+    assert shutil.which("kafkascope") == str(newcomer / "kafkascope")
 
 
 RUNNING = [recipe for recipe in recipes() if recipe.why_not is None]
@@ -273,6 +323,7 @@ def test_the_recipes_of_a_page_run_in_their_order(page: str, here: Path) -> None
                     run(line, here)
 
 
+@pytest.mark.slow
 def test_a_ring_is_recorded_packed_and_read_each_file_once(here: Path) -> None:
     """The recipe of docs/first-capture.md up to the analysis, which is another test's."""
     (ring,) = [recipe for recipe in recipes() if "-C 500" in recipe.text]

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("analyzer/kafkascope_analyzer", "parsers/kafkascope_parsers", "spark/kafkascope_spark")
+FOLDERS = (
+    "analyzer/kafkascope",
+    "analyzer/kafkascope_analyzer",
+    "parsers/kafkascope_parsers",
+    "spark/kafkascope_spark",
+)
 COMMANDS = "analyzer/kafkascope_analyzer/cli/"
 """A command has a parameter for each of its options, and its help stands beside each."""
 MOST_PARAMETERS = 6
@@ -25,6 +30,9 @@ TYPED_FOLDERS = ("analyzer/kafkascope_analyzer/report", "spark/kafkascope_spark/
 UNTYPED = {
     "analyzer/kafkascope_analyzer/report/model/failed_sections.py sections": "sections of any type, by name",
     "analyzer/kafkascope_analyzer/report/plain.py arguments_of": "fields of any dataclass, by name",
+    "analyzer/kafkascope_analyzer/report/sarif.py _location": "a part of a SARIF log, whose schema a test asks",
+    "analyzer/kafkascope_analyzer/report/sarif.py _result": "the same",
+    "analyzer/kafkascope_analyzer/report/sarif.py _run": "the same",
     "analyzer/kafkascope_analyzer/report/schema/shapes.py _typed": "a JSON schema",
     "analyzer/kafkascope_analyzer/report/schema/shapes.py shape_of": "a JSON schema",
     "spark/kafkascope_spark/stories/findings/rule.py __init__": "the columns that a rule's own query chooses",

@@ -20,7 +20,7 @@ from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.dns import read_dns
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 
 _FILE_PACKETS = 40
 _KINDS = ("segments", "duplicates", "other", "malformed", "unsupported", "fragments")

@@ -17,7 +17,7 @@ from kafkascope_parsers.framing.framer import Framer
 from kafkascope_parsers.framing.layout import WHOLE
 from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.schema import API_VERSION_RANGE
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 
 BLOCKS, CONNECTIONS, FRAMES = 4, 12, 12
 Row = tuple[int, int, int, int, bytes, int]

@@ -1,10 +1,10 @@
-"""Runs `kafkascope analyze` over captures that are there to break it, each in a process of its own.
+"""Runs `kafkascope analyze` and `ingest --records` over captures that are there to break it, in processes of their own.
 
     python -m benchmarks.farm.hostile FOLDER [--secret TEXT]...
 
-Each must end with exit code 0, 3 or 5, without a traceback, within a time and a memory limit, with `--records` too. The
-ledger of its dataset adds up, each connection has the requests that it has in a capture without the other connections,
-and none of the secrets (the beginning of each password that the captures hold) is in a table, a report or a message.
+Each must end with exit code 0, 3 or 5, without a traceback, within a time and a memory limit. The ledger of its dataset
+adds up, each connection has the requests that it has in a capture without the other connections, and no secret (the
+beginning of each password that the captures hold) is in a table, a report or a message.
 """
 
 import argparse
@@ -44,19 +44,26 @@ def check(capture: Path, secrets: Sequence[str]) -> str:
     marks = [secret.encode() for secret in secrets]
     ends = []
     with tempfile.TemporaryDirectory() as name:
-        for detail in ((), ("--records",)):
-            folder = Path(name) / ("records" if detail else "plain")
+        for command in ("analyze", "ingest"):
+            folder = Path(name) / command
             folder.mkdir()
             dataset = folder / "out.kscope"
-            forms = [part for form in _FORMS for part in (f"--{form}", str(folder / form))]
-            code, peak_kb = run(["analyze", str(capture), "-o", str(dataset), *forms, *detail], folder / "output.txt")
+            options = ["-o", str(dataset), *_options(command, folder)]
+            code, peak_kb = run([command, str(capture), *options], folder / "output.txt")
             ends.append(f"{code} ({peak_kb >> 10} MiB)")
             if (dataset / "_dataset.json").exists():
                 check_ledger(dataset)
-                if not detail:
+                if command == "analyze":
                     check_connections(capture, request_rows(dataset), folder)
             check_secrets(folder, marks, skip=folder.glob("alone*.pcap"))
     return ", ".join(ends)
+
+
+def _options(command: str, folder: Path) -> list[str]:
+    """All forms of the report, and once all records, which no story reads."""
+    if command == "ingest":
+        return ["--records"]
+    return [part for form in _FORMS for part in (f"--{form}", str(folder / form))]
 
 
 def run(arguments: Sequence[str], output: Path) -> tuple[int, int]:

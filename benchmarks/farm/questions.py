@@ -68,7 +68,7 @@ def _views(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[lis
 
 def _cut(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     selection = [r.choice(("--whole-connections", "--comments")), *_selection(r, dataset)]
-    piece = dataset.with_name("piece.pcapng")
+    piece = piece_of(dataset)
     yield ["cut", str(capture), "--dataset", "DATASET", "-o", str(piece), "--overwrite", *selection], (DONE, USAGE)
     if piece.exists():
         yield ["info", str(piece)], (DONE,)
@@ -77,6 +77,11 @@ def _cut(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[
 def _compact(r: random.Random, dataset: Path, capture: Path) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     yield ["compact", "DATASET"], (DONE,)
     yield ["report", "DATASET", "--json", "-"], (_end(dataset),)
+
+
+def piece_of(dataset: Path) -> Path:
+    """Where pieces of the capture are written."""
+    return dataset.with_name("piece.pcapng")
 
 
 QUESTIONS = (_timeline, _explain, _sql, _views, _cut, _compact)

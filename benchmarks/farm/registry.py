@@ -10,6 +10,7 @@ from benchmarks.farm.layer import Inputs, Layer
 from benchmarks.farm.machine import MachineRounds
 from benchmarks.farm.messages import MessageRounds
 from benchmarks.farm.record_sets import RecordSetRounds
+from benchmarks.farm.tls_sessions import TlsRounds
 from benchmarks.farm.whole_analyze import Change, WholeRounds
 
 SIZES = ("smoke", "usual", "long")
@@ -47,6 +48,12 @@ _ALL = (
         "requests and responses in segments, some lost, in blocks",
         ConversationRounds,
         Inputs(240, 4_000, 100_000),
+    ),
+    Layer(
+        "tls",
+        "TLS handshakes and records, with keys and without, in segments, some lost, in blocks",
+        TlsRounds,
+        Inputs(100, 20_000, 1_000_000),
     ),
     _whole(
         "fields",

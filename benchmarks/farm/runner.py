@@ -23,7 +23,6 @@ HANG_LEAST_S = 10.0
 """... where it takes at least this long: below, it is other processes that take the processor."""
 WARM_UP_S = 600
 MOST_DEATHS = 20
-CACHE = ROOT / "build" / "numba-boundscheck"
 _MEDIAN_OF = 200
 
 
@@ -126,8 +125,7 @@ class Workers:
         if is_checked not in self._workers:
             environment = dict(os.environ)
             if is_checked:
-                CACHE.mkdir(parents=True, exist_ok=True)
-                environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(CACHE)}
+                environment["NUMBA_BOUNDSCHECK"] = "1"
             log = self._folder / f"{'checked' if is_checked else 'unchecked'}-{os.getpid()}-{id(self)}.log"
             command = [sys.executable, "-m", "benchmarks.farm", "--child", str(log)]
             self._workers[is_checked] = Worker(command, environment, log)

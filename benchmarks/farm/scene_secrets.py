@@ -17,6 +17,8 @@ from benchmarks.farm.vectors import Vector, exchanges
 from kafkascope_parsers.schema import message_type
 
 MARK = b"S3cretOfTheFarm"
+RECORD_MARK = b"R3cordOfTheFarm"
+"""In records, which no table, report or log may have, and a piece of the capture does."""
 SECRET_NAMES = {
     36: {"AuthBytes"},
     38: {"Hmac"},
@@ -31,6 +33,7 @@ SECRET_NAMES = {
     1: {"Records"},
 }
 """API key -> Kafka's names of fields that hold credentials, values that may be passwords, or records."""
+_KEYS_OF_CREDENTIALS = frozenset(SECRET_NAMES) - {0, 1}
 SENSITIVE_CONFIGS = {32: "Configs", 19: "Configs"}
 """API key -> the array whose items have IsSensitive, or a name that Kafka types as a password, and Value."""
 PASSWORD_NAMES = (
@@ -83,10 +86,11 @@ def marked(r: random.Random, vector: Vector) -> Vector:
 
 
 def _mark(r: random.Random, key: int, item: Item) -> None:
+    mark = MARK if key in _KEYS_OF_CREDENTIALS else RECORD_MARK
     if isinstance(item, Leaf) and item.path.rpartition(".")[2] in SECRET_NAMES.get(key, ()):
-        item.value, item.wire = r.choice((b"", b"\0", b"x" * 20)) + MARK + r.choice((b"", b"\0", b"=")), None
+        item.value, item.wire = r.choice((b"", b"\0", b"x" * 20)) + mark + r.choice((b"", b"\0", b"=")), None
     if isinstance(item, Struct) and key in SECRET_NAMES and item.tags is not None and r.random() < 0.3:
-        item.tags = [*item.tags, (8888, b"\x20" + MARK)]
+        item.tags = [*item.tags, (8888, b"\x20" + mark)]
     is_configs = isinstance(item, Array) and item.path.rpartition(".")[2] == SENSITIVE_CONFIGS.get(key)
     if isinstance(item, Array) and is_configs:
         for each in item.items or ():

@@ -20,7 +20,7 @@ from benchmarks.farm.commands import DONE, FOUND, NO_KAFKA, PART_FAILED, UNREADA
 from benchmarks.farm.layer import FaultError
 from benchmarks.farm.rendering import packets_of, write_pcap
 from benchmarks.farm.scene import Packet, Scene, ends_of, load_scene
-from benchmarks.farm.scene_secrets import MARK
+from benchmarks.farm.scene_secrets import MARK, RECORD_MARK
 from benchmarks.farm.vectors import FIXTURES
 
 from kafkascope_analyzer.cli.early_session import is_session_open
@@ -105,6 +105,7 @@ class WholeRounds:
                 check_unchanged(dataset, self._expected[one.base], one.unchanged)
             questions.ask(r, dataset, capture)
             check_secrets(self._folder / "run", (MARK,), skip=(capture,))
+            check_secrets(self._folder / "run", (RECORD_MARK,), skip=(capture, questions.piece_of(dataset)))
 
     def smaller(self, one: MutatedCapture) -> Iterator[MutatedCapture]:
         """Without the packets of one conversation, then without some packets."""

@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.row_copies import copy_rows
+
 S = TypeVar("S", bound=np.generic)
 
 
@@ -33,7 +35,7 @@ class Growing(Generic[S]):
         n = self._n + len(rows)
         if n > len(self._room):
             room = np.empty(max(n, 2 * len(self._room)), self._room.dtype)
-            room[: self._n] = self.rows
+            copy_rows(room, self.rows)
             self._room = room
-        self._room[self._n : n] = rows
+        copy_rows(self._room[self._n :], np.ascontiguousarray(rows, self._room.dtype))
         self._n = n

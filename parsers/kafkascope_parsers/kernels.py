@@ -5,78 +5,109 @@ tuple that one function hands to another, and for every row of an array of struc
 took. Their arrays belong to the caller, who outlives the call, so a kernel needs no counts as long as it makes no array
 itself; numba refuses to compile one that does. What a kernel needs to write on is given to it.
 
-What is on disk holds the code of all kernels that a kernel calls, and numba looks only at the file of the kernel
-itself: so it is asked for by the state of all source files of the packages concerned.
-
-What is on disk is loaded without numba's library of implementations (60 modules, 0.15 s), which only compiling needs.
-
-Both go by names in numba that are not documented: where one is missing, kernels are compiled and loaded as numba
-always does it, and do the same.
+Machine code is a shared library for each kernel and each kind of arguments (kernel_code). A wheel brings those of all
+kernels that the program calls, with the arguments that it calls them with (kernel_signatures); they were compiled when
+the wheel was built (listed_code). What a clone calls is compiled at the first call and kept in a folder of the user
+(kernel_files). In both it is found by a stamp of all that decides what the machine code is (kernel_stamp): neither the
+place of the sources nor a change elsewhere in them has a kernel compiled again. Only compiling needs numba
+(kernel_compiler).
 """
 
-import sys
+import inspect
+import os
 from collections.abc import Callable
-from functools import cache
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numba as nb
-import numpy as np
-from numba.core import caching
-from numba.core.options import DefaultOptions
-from numpy.typing import NDArray
-
 from kafkascope_parsers.compilation import report_compilation
+from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernel_arguments import c_types, take_apart
+from kafkascope_parsers.kernel_code import KernelCode
+from kafkascope_parsers.kernel_files import find_code, save_code
+from kafkascope_parsers.kernel_signatures import Signature, listed_signature, listed_signatures
+from kafkascope_parsers.kernel_stamp import call_stamp, kernel_stamp
+from kafkascope_parsers.kernel_target import target
 
-_UNCOUNTED: dict[str, bool] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
-_IS_LEAN = bool(_UNCOUNTED) and hasattr(caching.FunctionCache, "_load_overload")
-"""Code that counts references needs more of numba around it than what is loaded here."""
-
-
-@cache
-def package_stamp(package: Path) -> tuple[int, int]:
-    """The state of a package's source files: when the last of them was changed, and their sizes added up."""
-    states = [path.stat() for path in package.rglob("*.py")]
-    return max((state.st_mtime_ns for state in states), default=0), sum(state.st_size for state in states)
-
-
-def _packages_of(function: Callable[..., Any]) -> set[Path]:
-    """The packages whose kernels a kernel may call: this one, and its own."""
-    own = sys.modules.get(function.__module__.partition(".")[0])
-    paths = getattr(own, "__path__", ())
-    return {Path(__file__).parent, *(Path(path) for path in paths)}
+COMPILES = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+"""Where not, kernels are the functions in Python that they were made of."""
+_OPTIONS = {"nogil": True, "_nrt": False}
 
 
-class _LeanCache(caching.FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function. It is set up when it is first asked for (numba writes a file to see whether it
-    can), and looks for compiled code before it gets all ready for compiling.
+class Kernel:
+    """A function that is compiled for each kind of arguments that it is called with.
+
+    To other kernels, which numba compiles, it is what numba has for a compiled function: numba looks for
+    `_numba_type_`, and to copy it into another one for py_func and targetoptions.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self.py_func, self.targetoptions = function, _OPTIONS | options
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._n_arguments = function.__code__.co_argcount
+        self._codes: dict[Signature, KernelCode] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        if "_function" not in vars(self) or "_impl" in vars(self):
-            raise AttributeError(name)
-        super().__init__(self._function)
-        packages = sorted(_packages_of(self._function))
-        own = self._cache_file._source_stamp
-        self._cache_file._source_stamp = (own, *(package_stamp(package) for package in packages))
-        return getattr(self, name)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function returns."""
+        if named or len(arguments) != self._n_arguments:
+            bound = inspect.signature(self.py_func).bind(*arguments, **named)
+            bound.apply_defaults()
+            arguments = bound.args
+        c_values: list[Any] = []
+        kinds = tuple([take_apart(argument, c_values) for argument in arguments])
+        code = self._codes.get(kinds)
+        if code is None:
+            code = self._codes[kinds] = self._code(kinds)
+        return code(c_values)
 
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled code for a signature; None, with all ready, where there is none."""
-        found = self._load_overload(signature, target) or super().load_overload(signature, target)
-        if found is None:
-            report_compilation()
-        return found
+    @cached_property
+    def _stamp(self) -> str:
+        """Made when it is first asked for: what a kernel names may be defined after it."""
+        return kernel_stamp(self)
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from kafkascope_parsers.kernel_compiler import dispatcher
+
+        return dispatcher(self.py_func, self.targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._dispatcher._numba_type_
+
+    def _code(self, kinds: Signature) -> KernelCode:
+        """The machine code for arguments of these kinds."""
+        signature = listed_signature(self.__module__, self.__name__, kinds) or kinds
+        code = self._codes.get(signature)
+        if code is None:
+            types = [each for kind in signature for each in c_types(kind)]
+            code = self._codes[signature] = KernelCode(self.library(signature), types)
+        return code
+
+    def library(self, signature: Signature) -> Path:
+        """The machine code for such arguments: from disk, or compiled. Raises UsageError where nothing compiles it."""
+        name = self.library_name(signature)
+        if path := find_code(name):
+            return path
+        if find_spec("numba") is None:
+            raise UsageError(
+                f"the kernel {self.__name__} has to be compiled, for which numba is not installed: "
+                "pip install 'kafkascope[compile]'"
+            )
+        report_compilation()
+        from kafkascope_parsers.kernel_compiler import compile_kernel
+
+        return save_code(name, compile_kernel(self._dispatcher, signature))
+
+    def library_name(self, signature: Signature) -> str:
+        """The name of a library's file in a wheel, without its suffix."""
+        return f"{self.__module__}.{self.__name__}-{self._stamp}-{call_stamp(signature, target())}"
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    made = nb.njit(nogil=True, cache=not _IS_LEAN, **options, **_UNCOUNTED)(function)
-    if _IS_LEAN and hasattr(made, "_cache"):  # not where NUMBA_DISABLE_JIT has left a plain function
-        made._cache = _LeanCache(function)
-    return made
+    return Kernel(function, **options) if COMPILES else function
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -89,11 +120,8 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _compiled(function, inline="always")
 
 
-def prepare_kernels() -> None:
-    """Loads what numba needs at the first call of any kernel, so that forked processes have it."""
-    _nothing(np.empty(0, np.uint8))
-
-
-@kernel
-def _nothing(values: NDArray[np.uint8]) -> int:
-    return len(values)
+def listed_code(module: str, name: str) -> list[tuple[str, Path]]:
+    """The machine code of a kernel for all arguments that it is listed with, compiled where it has to be; with the
+    names that it has in a wheel."""
+    found = getattr(import_module(module), name)
+    return [(found.library_name(each), found.library(each)) for each in listed_signatures(module, name)]

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
@@ -25,6 +26,9 @@ _SHARED = {
     "settings of sessions": session_timeouts,
     "what several kinds have in common": texts,
 }
+
+_QUERY = re.compile(r"\s*(select\b|with \w+ as \()", re.IGNORECASE)
+"""The beginning of a query, as opposed to advice."""
 
 
 def advice_page() -> str:
@@ -86,13 +90,14 @@ def _actions(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """("", text) of each sentence that a function of the module returns, but for those about what happened."""
+    """("", text) of each sentence that a function of the module returns, but for those about what happened, and no
+    queries."""
     for function in ast.parse(inspect.getsource(module)).body:
         if isinstance(function, ast.FunctionDef) and "sentence" not in function.name:
             for node in ast.walk(function):
                 if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                     text = _template(node.value)
-                    if len(text.split()) >= 4:
+                    if len(text.split()) >= 4 and not _QUERY.match(text):
                         yield "", text
 
 

@@ -3,7 +3,7 @@
 import click
 import typer
 
-from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.cli.app import COMMANDS, app
 from kafkascope_analyzer.sql.saved import questions
 
 COMMANDS_HEAD = """# Commands
@@ -77,7 +77,9 @@ def causes_table() -> str:
 def commands_page() -> str:
     """Every command with its options."""
     parts = [COMMANDS_HEAD.replace("{causes}", causes_table())]
-    for name, command in typer.main.get_command(app).commands.items():
+    group = typer.main.get_command(app)
+    for name in COMMANDS:
+        command = group.get_command(None, name)
         parts += [
             f"## kafkascope {name}\n\n{command.help}\n",
             "| | what |\n|---|---|\n" + "".join(map(option, command.params)),

@@ -1,5 +1,6 @@
 """docs/tables.md: the tables of a dataset, from its contract, and the views of `kafkascope sql`."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -7,7 +8,8 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
-from kafkascope_analyzer.sql.saved import views
+from kafkascope_analyzer.sql.reference_tables import REFERENCE_TABLES
+from kafkascope_analyzer.sql.saved import macros, views
 from kafkascope_parsers.schema.secrets import ALWAYS, SECRETS
 from kafkascope_spark.stories.tables import STORY_TABLES
 
@@ -37,6 +39,11 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
 - Durations carry their unit in the name (`latency_us`, `throttle_ms`), sizes end in `_bytes`, counts begin with `n_`.
 - `conn_id` is the same for the same connection however the capture was cut; `request_id` is `conn_id` and a number.
 - `client_instance_id` joins the stories; a connection reaches its client through `clients.conn_ids`.
+- Each Parquet file says in its metadata what a row of the table is (`kafkascope.row`) and what each column is
+  (`kafkascope.columns`, JSON): `pyarrow.parquet.read_schema(FILE).metadata`. `kafkascope tables --search WORDS` finds
+  columns by what they are.
+- `views.sql` makes all tables, and the views of `kafkascope sql`, known to DuckDB: in the dataset's folder
+  `duckdb -init views.sql`.
 - A nested column is `struct` or `list of struct` in the table of columns; its fields are listed below that table, with
   dots between a struct and its fields and `[]` after a list, and DuckDB reads them as `request.api_name`.
 - `_dataset.json` is written last; a folder without it is not a dataset. Its `files` lists the files of every table with
@@ -44,13 +51,26 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
   directions: `stream_bytes = decoded_bytes + undecoded_bytes`; `missing_bytes` are gaps, apart.
 """
 
+JOINS_HEAD = """## How tables join
+
+A line is a column by which two tables join: one row of the table at the end with the two strokes, any number at the
+other. `conn_ids` and `request_ids` are lists, which `unnest` takes apart. Nearly all tables have `cluster` too, which
+has to be the same where a dataset has several.
+"""
+
 EVENTS_TEXT = """\
 Ingest reduces each connection to its events, and the stories of clients, groups and transactions are made from this
 table alone. For a reader it is the short form of a capture: a connection that works has a handful of rows however many
-requests it carries, and everything that failed, was slow, was unanswered or changed something is in it, in order. The
-rows of a file are sorted by `key_kind`, `key`, `section`, `ts_ns`, `rank`, `packet_no`, `conn_id`, `seq`. A row has
-one `kind`, and the struct of that name; all other structs are null, except that an `error_run` of several requests
-also has the first of them as `request`. `requests` and `errors` have what is reduced here, request by request.
+requests it carries, and everything that failed, was slow, was unanswered or changed something is in it, in order. A
+row has one `kind`, and the struct of that name; all other structs are null, except that an `error_run` of several
+requests also has the first of them as `request`. `requests` and `errors` have what is reduced here, request by request.
+
+Each kind has files of its own, `events/date=2026-11-21/kind=usage/part-0-RUN.parquet`, which have the struct of that
+kind and not those of others. What is the same in all rows of a kind (`key_kind`, `section`, `rank` and `kind`) is in no
+file: `kafkascope sql` and the data source for Spark add it; whatever else reads the files takes `kind` from the folder.
+The rows of a file are sorted by `key`, `ts_ns`, `packet_no`, `conn_id`, `seq`.
+
+    duckdb -c "select conn_id, usage.api_key from 'OUT.kscope/events/*/kind=usage/**/*.parquet' limit 3"
 
 A client's address, a group and a transactional id each have events of their own (`key_kind`), so that a request may be
 in the table more than once: name a `key_kind` or a `kind` in a query.
@@ -182,6 +202,11 @@ Of bytes that are in no decoded message nothing is shown but what names a protoc
 |---|---|---|
 """
 
+REFERENCES_HEAD = """\
+## Tables of kafkascope sql
+
+What is known of Kafka and of client libraries, and what `--owners` names. They are no files of the dataset.
+"""
 VIEWS_HEAD = """## Views of kafkascope sql
 
 They are no files of the dataset: `kafkascope sql` makes them, and every query can use them.
@@ -200,7 +225,7 @@ def _secret_fields() -> str:
 
 def tables_page() -> str:
     """Every table with its columns, in the order of the contract."""
-    parts = [TABLES_HEAD]
+    parts = [TABLES_HEAD, joins_section()]
     for table in INGEST_TABLES:
         text = f"{EVENTS_TEXT}\n" if table.name == "events" else ""
         parts.append(f"## {table.name}\n\nOne row per {table.row}.\n\n{text}{columns(table.columns)}")
@@ -212,10 +237,29 @@ def tables_page() -> str:
     return "\n".join([*parts, views_section()])
 
 
+def joins_section() -> str:
+    """Which tables join by which ids, as a diagram."""
+    tables = (*INGEST_TABLES, *STORY_TABLES)
+    owners: dict[str, str] = {}
+    for table in tables:
+        first = next(column.name for column in table.columns if not column.name.startswith("cluster"))
+        if first.endswith("_id") and table.name.replace("ies", "y").startswith(first.partition("_")[0]):
+            owners.setdefault(first, table.name)
+    lines = [
+        f"    {owners[key]} ||--o{{ {table.name} : {column.name}"
+        for table in tables
+        for column in table.columns
+        if (key := re.sub("s$", "", column.name)) in owners and owners[key] != table.name
+    ]
+    return "\n".join([JOINS_HEAD, "```mermaid", "erDiagram", *lines, "```", ""])
+
+
 def views_section() -> str:
-    """The views of `kafkascope sql`, each with its query."""
-    parts = [VIEWS_HEAD]
-    for view in views():
+    """The tables, views and macros of `kafkascope sql` that are no files of a dataset; views with their queries."""
+    parts = [REFERENCES_HEAD]
+    parts += [f"### {each.name}\n\nOne row per {each.row}.\n\n{columns(each.columns)}" for each in REFERENCE_TABLES]
+    parts.append(VIEWS_HEAD)
+    for view in (*views(), *macros()):
         indented = "".join(f"    {line}\n" for line in view.text.splitlines()[1:])
         parts.append(f"### {view.name}\n\n{view.description}\n\n{indented}")
     return "\n".join(parts)

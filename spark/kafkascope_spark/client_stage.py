@@ -29,7 +29,6 @@ GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, PARTITION = "client", "partition"
 """Key kinds of events that only this stage takes."""
-SHARED_ORDER = ("cluster", "key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 SHARED = pa.schema(
     [
         ("cluster", pa.string()),
@@ -47,7 +46,7 @@ SHARED = pa.schema(
         (BODY, pa.binary()),
     ]
 )
-"""Rows that go from the first stage to the second, in SHARED_ORDER. conn_id: the connection; of a row that a machine
+"""Rows that go from the first stage to the second, by EVENT_ORDER. conn_id: the connection; of a row that a machine
 passes on its identity, which makes the order total. group_id: the group that the client reads in. kind: of an event;
 body: the event, or the row (stage_rows)."""
 

@@ -29,20 +29,24 @@ Batches = Iterable[pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The row groups of a file of events whose first row is one of `rows`."""
+    """The row groups of files of events whose first row is one of those: path and rows of each file."""
 
-    path: str
-    rows: range
+    pieces: tuple[tuple[str, range], ...]
 
 
 def splits_of(dataset: Dataset) -> tuple[Split, ...]:
-    """The splits of all files of events; each is read by one task."""
-    files = dataset.manifest.files.get(EVENTS.name, ())
-    return tuple(
-        Split(file.path, range(first, first + SPLIT_ROWS))
-        for file in files
-        for first in range(0, file.rows, SPLIT_ROWS)
-    )
+    """The splits of all files of events; each is read by one task. Small files are read together: there is one for
+    each kind of events."""
+    splits, n_rows = list[list[tuple[str, range]]](), SPLIT_ROWS
+    for file in dataset.manifest.files.get(EVENTS.name, ()):
+        for first in range(0, file.rows, SPLIT_ROWS):
+            more = min(file.rows - first, SPLIT_ROWS)
+            if n_rows + more > SPLIT_ROWS:
+                splits.append([])
+                n_rows = 0
+            splits[-1].append((file.path, range(first, first + SPLIT_ROWS)))
+            n_rows += more
+    return tuple(Split(tuple(pieces)) for pieces in splits)
 
 
 def event_reader(dataset: Dataset, splits: tuple[Split, ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
@@ -51,10 +55,10 @@ def event_reader(dataset: Dataset, splits: tuple[Split, ...]) -> Callable[[Batch
     def read(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                split = splits[number]
-                for events in dataset.row_groups(EVENTS.name, split.path, split.rows):
-                    for first in range(0, events.num_rows, BATCH_ROWS):
-                        yield with_bodies(events.slice(first, BATCH_ROWS))
+                for path, rows in splits[number].pieces:
+                    for events in dataset.row_groups(EVENTS.name, path, rows):
+                        for first in range(0, events.num_rows, BATCH_ROWS):
+                            yield with_bodies(events.slice(first, BATCH_ROWS))
 
     return read
 
@@ -68,7 +72,7 @@ def with_bodies(events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _bodies(events: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    structs = {kind: _structs(events.column(kind)) for kind in KINDS}
+    structs = {name: _structs(events.column(name)) for name in events.schema.names if name in KINDS}
     for kind in values_of(events.column("kind")):
         body = next(structs[kind])
         if kind == "error_run" and body[_N_OF_RUN] > 1:

@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import CLUSTER
-from kafkascope_analyzer.dataset.dataset import Dataset, selecting_column
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.selection import cluster_column
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
@@ -50,15 +51,18 @@ def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
     return session.sql(f"select {columns} where false")
 
 
-def load_table(session: SparkSession, dataset: Dataset, name: str, schema: t.StructType) -> DataFrame:
+def load_table(
+    session: SparkSession, dataset: Dataset, name: str, schema: t.StructType, folder: str | None = None
+) -> DataFrame:
     """A table by its name in the manifest, as `requests` or `stories/clients`, with the columns of the schema; without
-    rows where the dataset lacks it. Of a dataset of one cluster (Dataset.of_cluster), its rows."""
-    files = dataset.spark_uris(name)
+    rows where the dataset lacks it. Of a dataset of one cluster (Dataset.of_cluster), its rows. folder: only rows of
+    files in one of that name."""
+    files = dataset.spark_uris(name, folder)
     if not files:
         return empty(session, schema)
     if dataset.cluster is None:
         return _parquet(session, files, schema)
-    names, key = schema.names, selecting_column(name)
+    names, key = schema.names, cluster_column(name)
     if key is None:
         return _parquet(session, files, schema)
     wider = schema if key in names else t.StructType([*schema, t.StructField(key, t.StringType())])

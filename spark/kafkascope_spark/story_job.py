@@ -10,7 +10,8 @@ written by the tasks (story_writer); what comes back are the names of files.
 
 from typing import TYPE_CHECKING
 
-from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
+from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
+from kafkascope_spark.client_stage import SHARED, client_stage
 from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Exchange
 from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
@@ -31,7 +32,7 @@ BY_CLIENT = Exchange(
     ("cluster", "client_ip"),
     ("cluster", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq"),
 )
-BY_KEY = Exchange(("cluster", "key_kind", "key"), SHARED_ORDER)
+BY_KEY = Exchange(("cluster", "key_kind", "key"), EVENT_ORDER)
 TO_ONE = Exchange((), FOUND_ORDER)
 
 

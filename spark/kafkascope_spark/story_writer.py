@@ -136,7 +136,7 @@ class StoryWriter:
     def _write_file(self, table: Table, rows: pa.Table) -> None:
         run_id = f"{self._run.run_id}-{self._attempt}"
         path = story_file(table.stored_as, run_id, self._part, self._n_files)
-        file = self._run.dataset.write_file(path, rows)
+        file = self._run.dataset.write_file(path, rows.replace_schema_metadata(table.described_schema.metadata))
         self._reports.append(of_file(table, file))
 
 

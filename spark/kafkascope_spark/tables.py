@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KIND_FOLDER, KINDS
 from kafkascope_spark.read import empty, load_table, spark_schema
 
 SMALL_REQUESTS = 1_000_000
@@ -66,10 +66,10 @@ class Tables:
     def events(self, kind: str, names: Sequence[str]) -> DataFrame:
         """Events of one kind: conn_id and fields of the kind's struct (dataset.tables.events.KINDS), as columns."""
         fields = [KINDS[kind].field(name) for name in names if name != "conn_id"]
-        schema = pa.schema([("kind", pa.string()), ("conn_id", pa.string()), (kind, pa.struct(fields))])
-        rows = load_table(self.session, self.dataset, EVENTS.name, spark_schema(schema))
+        schema = pa.schema([("conn_id", pa.string()), (kind, pa.struct(fields))])
+        rows = load_table(self.session, self.dataset, EVENTS.name, spark_schema(schema), f"{KIND_FOLDER}{kind}")
         columns = [name if name == "conn_id" else f"{kind}.{name}" for name in names]
-        return self._sized(rows.where(f"kind = '{kind}'").select(*columns))
+        return self._sized(rows.select(*columns))
 
     def empty(self, table: Table) -> DataFrame:
         """The table's columns without rows."""

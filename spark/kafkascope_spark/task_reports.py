@@ -76,5 +76,5 @@ def listed(
     for table in tables:
         if not found[table.name]:
             path = story_file(table.stored_as, run_id, 0)
-            found[table.name].append(dataset.write_file(path, table.schema.empty_table()))
+            found[table.name].append(dataset.write_file(path, table.described_schema.empty_table()))
     return {table.stored_as: tuple(sorted(found[table.name], key=lambda file: file.path)) for table in tables}

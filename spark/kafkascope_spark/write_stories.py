@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.manifest import Files
     from kafkascope_spark.queries.failing import Detectors
     from kafkascope_spark.queries.finding_rows import Batches
+    from kafkascope_spark.stories.findings.file_reads import FileReads
     from kafkascope_spark.stories.findings.rule import Rule
     from kafkascope_spark.tables import Tables
     from kafkascope_spark.task_reports import TaskReport
@@ -75,6 +76,7 @@ def make_stories(
     """
     size = size_for_requests(dataset.rows(REQUESTS.name))
     session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
+    from kafkascope_spark.stories.findings.file_reads import FileReads
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 
@@ -84,17 +86,20 @@ def make_stories(
     stage("Spark: clients, groups, transactions, stalls, incidents")
     files, failed = write_client_and_group_stories(session, run)
     manifest = dataset.manifest.with_files({**dataset.manifest.files, **files})
-    stage("Spark: findings")
-    findings, failed_rules = write_findings(Tables(session, replace(dataset, manifest=manifest)), run, ignored)
+    tables, file_reads = Tables(session, replace(dataset, manifest=manifest)), FileReads.of(dataset)
+    again = "; another release wrote the former ones, so all tables are read again"
+    stage(f"Spark: findings{again if file_reads.is_of_other_release else ''}")
+    findings, failed_rules = write_findings(tables, run, ignored, file_reads)
     keep_class_archive()
-    return dataset.with_stories({**files, **findings}, stall_ms, joined_parts([*failed, *failed_rules]))
+    every_failed, saved = joined_parts([*failed, *failed_rules]), file_reads.save(dataset, run_id)
+    return dataset.with_stories({**files, **findings}, stall_ms, every_failed, saved)
 
 
 def write_findings(
-    tables: "Tables", run: StoryRun, ignored: Collection[str] = ()
+    tables: "Tables", run: StoryRun, ignored: Collection[str] = (), file_reads: "FileReads | None" = None
 ) -> "tuple[Files, tuple[FailedPart, ...]]":
-    """Ask the rules that are not ignored, and write what they find. tables: with the stories of this run. Returns the
-    files, which are not committed, and the rules that failed.
+    """Ask the rules that are not ignored, and write what they find. tables: with the stories of this run;
+    file_reads: as of Preconditions. Returns the files, which are not committed, and the rules that failed.
 
     The rules are asked about one cluster after the other: rows of two never meet in a query.
     """
@@ -104,18 +109,22 @@ def write_findings(
     reported: list[TaskReport] = []
     for cluster in tables.dataset.clusters or (NO_CLUSTER,):
         dataset = tables.dataset.of_cluster(cluster) if run.has_several_clusters else tables.dataset
-        reported += _findings(replace(tables, dataset=dataset), replace(run, cluster=cluster), asked, failed)
+        reported += _findings(
+            replace(tables, dataset=dataset), replace(run, cluster=cluster), asked, failed, file_reads
+        )
     files = listed(run.dataset, run.run_id, reported, [FINDINGS])
     return files, joined_parts([*failed.taken(), *failed_parts_of(reported)])
 
 
-def _findings(tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts) -> "list[TaskReport]":
+def _findings(
+    tables: "Tables", run: StoryRun, rules: "Sequence[Rule]", failed: FailedParts, file_reads: "FileReads | None"
+) -> "list[TaskReport]":
     """What the tasks report that write the findings of the run's cluster."""
     from kafkascope_spark.queries.failing import reports_of_working
     from kafkascope_spark.queries.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
-    detectors = detectors_to_run(tables, rules, failed)
+    detectors = detectors_to_run(tables, rules, failed, file_reads)
     if not detectors:
         return []
 

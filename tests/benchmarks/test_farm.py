@@ -59,6 +59,7 @@ def test_the_same_seed_makes_the_same_inputs(name, tmp_path, monkeypatch):
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_every_layer_makes_inputs(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -42,6 +42,7 @@ def test_time_inside_a_long_call_is_counted_though_nothing_interrupts_it() -> No
     assert profile.stages[OTHER] > 0
 
 
+@pytest.mark.slow
 def test_the_time_of_writing_belongs_to_tables_of_the_dataset(tmp_path: Path) -> None:
     """Those of messages too, which lie in a folder for each API and direction."""
     ingest([CAPTURE], tmp_path / "out.kscope", IngestOptions(jobs=1))

@@ -65,6 +65,7 @@ def test_packets_are_chosen_before_names(clients: Source) -> None:
         only_clients(replace(clients, names=names_in(clients, [])))
 
 
+@pytest.mark.slow
 def test_a_measured_run_counts_children_that_outlive_their_parent(tmp_path: Path) -> None:
     burn = "import time; t = time.process_time()\nwhile time.process_time() - t < 1: pass"
     parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {burn!r}])"

@@ -48,6 +48,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_requests_are_those_of_one_times_the_copies(short: Path, tmp_path: Path) -> None:
     ingest([short], tmp_path / "all.kscope")
     ingest([piece("short")], tmp_path / "one.kscope")

@@ -17,6 +17,7 @@ from kafkascope_parsers.versions import (
 DIGITS = st.text("0123456789²٣④.-v :", max_size=60) | st.integers(1, 6000).map(lambda n: "9" * n) | st.text()
 
 
+@pytest.mark.slow
 @given(DIGITS)
 def test_any_text_is_a_number_within_bounds_or_none(text: str) -> None:
     number = parse_number(text, MOST_INT32)

@@ -2,7 +2,10 @@
 
 import struct
 
+import pytest
 
+
+@pytest.mark.slow
 def test_metadata_with_100_000_partitions(w, read):
     answer = w.metadata_answer(1, partitions=(1,) * 100_000)
     found = read(w.Conversation().from_client(w.metadata(1)).from_server(answer, mss=60_000).from_client(w.metadata(2)))

@@ -21,7 +21,7 @@ from kafkascope_spark.write_stories import write_stories
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
 FOLDERS = tuple(
-    FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces", "reported")
+    FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces", "reported", "tls")
 )
 WHOLLY_ON_SPARK = ("healthy_basic", "leader_move", "txn")
 """The captures of test_stories.py."""

@@ -18,6 +18,7 @@ from kafkascope_spark.event_reader import EVENT_ROWS, event_reader, splits_of
 from kafkascope_spark.exchange import Batches, Exchange
 from kafkascope_spark.incident_stage import FOUND, incident_stage
 from kafkascope_spark.shared_stage import shared_stage
+from kafkascope_spark.stories.findings.file_reads import FileReads
 from kafkascope_spark.story_job import BY_CLIENT, BY_KEY, TABLES, TO_ONE
 from kafkascope_spark.story_writer import StoryRun
 from kafkascope_spark.tables import Tables
@@ -43,11 +44,13 @@ def write_stories_in_process(place: Path, session: Any = None, ignored: Collecti
         written = pa.Table.from_batches(list(incident_stage(replace(run, run_id="stage3"))(found)), REPORTS)
         reports = reports_of(written)
         files, failed = listed(dataset, run.run_id, reports, TABLES), failed_parts_of(reports)
+        file_reads = FileReads.of(dataset)
         if session is not None:
             made = dataset.manifest.with_files({**dataset.manifest.files, **files})
-            findings, failed_rules = write_findings(Tables(session, replace(dataset, manifest=made)), run, ignored)
+            tables = Tables(session, replace(dataset, manifest=made))
+            findings, failed_rules = write_findings(tables, run, ignored, file_reads)
             files, failed = {**files, **findings}, joined_parts([*failed, *failed_rules])
-        new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed))
+        new.commit(dataset.with_stories(files, DEFAULT_STALL_MS, failed, file_reads.save(dataset, new.run_id)))
 
 
 def _sorted(batches: Iterator[pa.RecordBatch], schema: pa.Schema, exchange: Exchange) -> Batches:

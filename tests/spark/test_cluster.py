@@ -233,9 +233,10 @@ frame = session.read.format("kafkascope").option("table", "requests").load(sys.a
 rows = sorted(map(repr, frame.toArrow().to_pylist()))
 
 def place(number):
-    import kafkascope_parsers, numba
+    import kafkascope_parsers, pyarrow
+    from kafkascope_parsers.kernel_files import SHIPPED
     packages = Path(kafkascope_parsers.__file__).parents[1]
-    return json.dumps([str(packages), str(Path(numba.__file__).parents[1]), len([*packages.rglob("*.nbc")])])
+    return json.dumps([str(packages), str(Path(pyarrow.__file__).parents[1]), len([*SHIPPED.iterdir()])])
 
 places = session.range(0, 8, 1, 8).select(fn.udf(place)("id")).distinct().collect()
 print(json.dumps({"rows": rows, "places": [json.loads(row[0]) for row in places]}))
@@ -257,7 +258,7 @@ def test_the_packed_archive_is_all_that_executors_need(tmp_path: pathlib.Path) -
         "PYSPARK_PYTHON": "./env/bin/python",
         "PYSPARK_SUBMIT_ARGS": f"--archives {tmp_path / 'executors.tar.gz'}#env pyspark-shell",
     }
-    for name in ("PYTHONPATH", "PYSPARK_PYTHON", "HOME"):
+    for name in ("PYTHONPATH", "PYSPARK_PYTHON", "HOME", "NUMBA_CACHE_DIR"):
         daemons.environment.pop(name, None)
     daemons.environment["PATH"] = f"{sys.base_prefix}/bin:/usr/bin:/bin"
     try:

@@ -1,6 +1,6 @@
 """Columns can be named in SQL without quotes: none is a reserved word of DuckDB or of Spark's ANSI SQL.
 
-Names in `messages` are Kafka's own and not ours to choose.
+Names in `messages` are Kafka's own, those of `ocsf_detection_findings` OCSF's, and not ours to choose.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def test_no_column_of_a_table_or_view_is_a_reserved_word_of_spark(spark: Any, da
     reserved = set(words["word"].to_pylist())
     assert {"offset", "where", "end"} <= reserved
     names = contract_names()
-    with Database(Dataset.open(dataset_of("leader_move"))) as database:
-        for view in views():
+    with Database(Dataset.open(dataset_of("leader_move", rules=None))) as database:
+        for view in (view for view in views() if not view.name.startswith("ocsf_")):
             names += [(name, f"{view.name}.{name}") for name in database.query(f"from {view.name} limit 0")[0]]
     assert [place for name, place in names if name in reserved] == []

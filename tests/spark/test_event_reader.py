@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark import event_reader as reader
-from kafkascope_spark.event_reader import KEYS, event_reader, splits_of
+from kafkascope_spark.event_reader import EVENT_ROWS, KEYS, event_reader, splits_of
 from kafkascope_spark.stories.stage_rows import BODY, unpacked
 
 CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
@@ -28,7 +28,8 @@ def dataset(ingested: Callable[..., pathlib.Path], tmp_path: pathlib.Path) -> Da
     shutil.copytree(ingested(CAPTURES / "leader_move.pcap.zst"), place)
     opened = Dataset.open(place)
     for file in opened.files(EVENTS.name):
-        pq.write_table(pq.read_table(place / file), place / file, row_group_size=GROUP_ROWS, store_schema=False)
+        rows = pq.read_table(place / file, partitioning=None)
+        pq.write_table(rows, place / file, row_group_size=GROUP_ROWS, store_schema=False)
     (place / MANIFEST).write_text(opened.manifest.with_files(written_files(place)).to_json())
     return Dataset.open(place)
 
@@ -54,19 +55,12 @@ def test_each_event_is_read_once_with_the_fields_of_its_kind(dataset: Dataset, m
     splits = splits_of(dataset)
     read = event_reader(dataset, splits)
     numbers = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(splits))]
-    per_split = [pa.Table.from_batches(read([number])).to_pylist() for number in numbers]
+    per_split = [pa.Table.from_batches(read([number]), EVENT_ROWS).to_pylist() for number in numbers]
     assert sum(map(bool, per_split)) > 2, "several splits have rows"
     assert any(len(rows) % SPLIT_ROWS for rows in per_split), "no split ends where a row group does"
-    expected = [
-        event for file in dataset.files(EVENTS.name) for event in pq.read_table(path_of(dataset, file)).to_pylist()
-    ]
+    expected = dataset.read(EVENTS.name).to_pylist()
     assert {event["kind"] for event in expected} >= {"usage", "request", "error_run", "fetch_run", "group_request"}
     found = [row for rows in per_split for row in rows]
     assert [(*(row[name] for name in KEYS), unpacked(row[BODY])) for row in found] == [
         (*(event[name] for name in KEYS), body_of(event)) for event in expected
     ]
-
-
-def path_of(dataset: Dataset, file: str) -> pathlib.Path:
-    assert dataset.local_folder is not None
-    return dataset.local_folder / file

@@ -15,8 +15,9 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import MOST_NAMES, FailedPart, FailedParts, joined_parts
 from kafkascope_analyzer.dataset.manifest import DatasetFile
+from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
+from kafkascope_spark.client_stage import SHARED, client_stage
 from kafkascope_spark.event_reader import event_reader, splits_of
 from kafkascope_spark.incident_stage import FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.queries.finding_rows import finding_writer
@@ -69,7 +70,7 @@ def job(events: tuple[Dataset, pa.Table], tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Dataset, "write_file", write_here)
 
     def run() -> Stories:
-        stages = ((client_stage, SHARED, SHARED_ORDER), (shared_stage, FOUND, FOUND_ORDER), (incident_stage, None, ()))
+        stages = ((client_stage, SHARED, EVENT_ORDER), (shared_stage, FOUND, FOUND_ORDER), (incident_stage, None, ()))
         table = first
         for number, (stage, schema, order) in enumerate(stages):
             made = stage(StoryRun(dataset, dataset.capture_span or (0, 0), f"stage{number}"))

@@ -173,6 +173,7 @@ print(current_jvm().process.pid)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_has_ended_leaves_no_jvm_and_no_folder(tmp_path: pathlib.Path) -> None:
     """At once, and not a moment later: a container ends with its first process. Without a cache: the JVM that writes
     the archive of Spark's classes goes on after the process."""

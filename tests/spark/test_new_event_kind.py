@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import pytest
 
 ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "fixtures" / "service" / "share_member.pcap.zst"
@@ -85,11 +86,12 @@ from read_parquet('{dataset}/connections/**/*.parquet') where n_requests >= 10 o
 ROWS = """
 select conn_id, ts_ns, busy_connection.server_ip, busy_connection.n_requests, busy_connection.tens,
     busy_connection.client_ids
-from read_parquet('{dataset}/events/**/*.parquet', hive_partitioning=false)
-where kind = 'busy_connection' and key_kind = 'client' and key = client_ip and section = 1 order by all
+from read_parquet('{dataset}/events/*/kind=busy_connection/*.parquet')
+where kind = 'busy_connection' and key = client_ip order by all
 """
 
 
+@pytest.mark.slow
 def test_a_kind_is_its_class_and_its_source(tmp_path: Path) -> None:
     (tmp_path / "busy_connection.py").write_text(KIND, encoding="utf-8")
     (tmp_path / "busy_connections.py").write_text(SOURCE, encoding="utf-8")

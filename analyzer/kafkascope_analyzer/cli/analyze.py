@@ -1,7 +1,7 @@
 """`kafkascope analyze`: everything, from the captures to the report.
 
-Spark's session is opened while the captures are read (early_session). Without Java, or when Spark fails, the tables and
-the report without stories are written all the same.
+Spark's session is opened while the captures are read (early_session). Without Spark or Java, or when Spark fails, the
+tables and the report without stories are written all the same.
 """
 
 from collections.abc import Iterator
@@ -34,6 +34,7 @@ from kafkascope_analyzer.cli.options import (
     Html,
     Ignore,
     Jobs,
+    Junit,
     Markdown,
     Master,
     MaxMemory,
@@ -46,6 +47,7 @@ from kafkascope_analyzer.cli.options import (
     RecordBatches,
     Records,
     Remote,
+    Sarif,
     Stall,
     Temporary,
     TlsKeyLogs,
@@ -53,7 +55,7 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
-from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, make_stories, story_choice
+from kafkascope_analyzer.cli.stories import StoryChoice, make_stories, spark_problem, story_choice
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -91,6 +93,8 @@ def analyze(
     html: Html = None,
     markdown: Markdown = None,
     perfetto: Perfetto = None,
+    sarif: Sarif = None,
+    junit: Junit = None,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     messages = Messages.of(format, quiet=quiet)
@@ -98,7 +102,7 @@ def analyze(
         arrow_without_pandas()
         choice = story_choice(ignore, stall)
         place = place_for(captures, out, overwrite=overwrite, append=append)
-        forms = ReportFiles(html, markdown, None, perfetto)
+        forms = ReportFiles(html, markdown, None, perfetto, sarif, junit)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         key_logs = tls_key_logs(tls_keylog, messages, where=SparkPlace.of(master, remote))
         options = IngestOptions(
@@ -108,9 +112,9 @@ def analyze(
         if append and not (inputs := not_held_yet(inputs, place, messages)):
             return
         forms.check(overwrite=overwrite, captures=inputs)
-        problem = java_problem(remote)
+        problem = spark_problem(remote)
         if problem is not None and fail_on is not None:
-            raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
+            raise UsageError(f"--fail-on needs the findings, and they need Spark and Java 17 or newer. {problem}")
         where = SparkPlace.of(master, remote)
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
@@ -123,6 +127,7 @@ def analyze(
                 # Loaded here because the session takes longer to open than a small capture to read.
                 from kafkascope_analyzer.dataset.kept_tables import kept
                 from kafkascope_analyzer.report.model.clusters import report_of, write_report
+                from kafkascope_analyzer.sql.views_file import write_views
             say_what_was_cut(dataset, messages)
             with _kept_without_stories(new, dataset):
                 if problem is None:
@@ -133,6 +138,7 @@ def analyze(
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
         write_report(dataset, model)
+        write_views(dataset)
         failed = FailedParts()
         with waiting(MAKING_REPORT, quiet=quiet):
             written_forms = write_report_files(tables, model, forms, failed)
@@ -170,9 +176,9 @@ def _with_stories(
 def _say_what_is_there(
     place: "Storage", forms: "list[tuple[str, Path]]", problem: str | None, messages: Messages
 ) -> None:
-    """Notes on standard error: what was written, and why there are no stories where Java is missing."""
+    """Notes on standard error: what was written, and why there are no stories where Spark or Java is missing."""
     if problem is not None:
-        messages.warn(f"no stories were made (they need Java 17 or newer). {problem}")
+        messages.warn(f"no stories were made (they need Spark and Java 17 or newer). {problem}")
         messages.note(f"the tables are whole; `kafkascope stories {place}` adds the stories")
     files = "".join(f", {name}: {file}" for name, file in forms if str(file) != "-")
     messages.note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}")

@@ -1,43 +1,74 @@
 """The commands of `kafkascope` and their order in the help."""
 
 import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from kafkascope_analyzer.cli.analyze import analyze
-from kafkascope_analyzer.cli.clean import clean
-from kafkascope_analyzer.cli.compact import compact
-from kafkascope_analyzer.cli.cut import cut
-from kafkascope_analyzer.cli.decode_command import decode
-from kafkascope_analyzer.cli.diff import diff
-from kafkascope_analyzer.cli.exits import USAGE
-from kafkascope_analyzer.cli.explain import explain
-from kafkascope_analyzer.cli.info import info
-from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.messages import Messages, asks_for_json
-from kafkascope_analyzer.cli.pack_executors import pack_executors
-from kafkascope_analyzer.cli.protocol import protocol
-from kafkascope_analyzer.cli.report import report
-from kafkascope_analyzer.cli.rules import rules
-from kafkascope_analyzer.cli.sql import sql
-from kafkascope_analyzer.cli.stories import stories
-from kafkascope_analyzer.cli.tables import tables
-from kafkascope_analyzer.cli.timeline import timeline
-from kafkascope_analyzer.cli.topology import topology
+
+_PACKAGE = "kafkascope_analyzer.cli"
+COMMANDS = {
+    "analyze": "analyze",
+    "ingest": "ingest",
+    "stories": "stories",
+    "report": "report",
+    "timeline": "timeline",
+    "explain": "explain",
+    "diff": "diff",
+    "info": "info",
+    "topology": "topology",
+    "cut": "cut",
+    "clean": "clean",
+    "compact": "compact",
+    "redact": "redact",
+    "resolve": "redact",
+    "sql": "sql",
+    "tables": "tables",
+    "mcp": "mcp",
+    "export": "export",
+    "decode": "decode_command",
+    "protocol": "protocol",
+    "rules": "rules",
+    "pack-executors": "pack_executors",
+}
+"""The commands in the order of the help, and the file of each. It has a function of the command's name, and is imported
+when the command is called or described: importing all takes as long as the shorter ones run."""
 
 _VALIDATOR_PREFIX = "Value error, "
 """Prefix of the messages of pydantic, with which Typer 0.29 converts the values of options."""
-
-
+_LOOKS: Any = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
+"""Errors and help are plain text."""
 _WrongCall: Any = typer.BadParameter.__base__
 """What the parser of the command line raises. Typer brings its own copy of Click from 0.27 on."""
+
+
+class _ByName(Mapping[str, Any]):
+    """The commands by their names; each is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"{_PACKAGE}.{COMMANDS[name]}")
+        alone = typer.Typer(**_LOOKS, add_completion=False)
+        alone.command(name)(getattr(module, name.replace("-", "_")))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 class _Commands(TyperGroup):
     """The group of all commands: its help prints the first paragraph of each command's help whole, and a value that
     does not fit is one sentence."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _ByName()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments before the command, and looks at all of them for how errors are to be written."""
@@ -56,6 +87,8 @@ class _Commands(TyperGroup):
         except _WrongCall as error:
             error.message = error.message.removeprefix(_VALIDATOR_PREFIX)
             if ctx.obj.is_json:
+                from kafkascope_analyzer.cli.exits import USAGE
+
                 ctx.obj.error(error.format_message(), USAGE)
                 raise typer.Exit(USAGE) from error
             raise
@@ -99,8 +132,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 findings with --fail-on, 2 usage, 3 unreadable input, 4 Spark failed, 5 no Kafka in "
     "the capture, 130 interrupted, 141 the reader of the output closed it.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **_LOOKS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -120,23 +152,3 @@ def _main(
     ] = False,
 ) -> None:
     del version
-
-
-app.command()(analyze)
-app.command()(ingest)
-app.command()(stories)
-app.command()(report)
-app.command()(timeline)
-app.command()(explain)
-app.command()(diff)
-app.command()(info)
-app.command()(topology)
-app.command()(cut)
-app.command()(clean)
-app.command()(compact)
-app.command()(sql)
-app.command()(tables)
-app.command()(decode)
-app.command()(protocol)
-app.command()(rules)
-app.command()(pack_executors)

@@ -134,7 +134,7 @@ def _parts(model: Model) -> Iterator[RenderableType]:
     for file in model["files"]:
         odd = [f"{file[name]:,} {what}" for name, what in PACKET_KINDS.items() if file[name] and name != "n_truncated"]
         if odd:
-            yield line(f"{safe(file['path'])}: of the packets looked at {list_of(odd, len(odd))}")
+            yield line(f"{safe(file['path'])}: packets that are no TCP segments of their own: {list_of(odd, len(odd))}")
     yield from more(model["n_files"] - len(model["files"]), "file", "captures, after ingest")
     yield from _servers(model["servers"])
 

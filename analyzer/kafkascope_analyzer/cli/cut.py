@@ -94,6 +94,26 @@ def cut(
             "configurations become zeros behind their headers, as does what did not decode.",
         ),
     ] = False,
+    redact: Annotated[
+        Path | None,
+        typer.Option(
+            "--redact",
+            metavar="KEYFILE",
+            help="Pseudonyms for addresses, and payload without content: a piece for strangers. Of messages the sizes, "
+            "APIs, versions and correlation ids stay. The key file resolves them (kafkascope resolve); a new one is "
+            "made where there is none. Keep it secret.",
+            show_default=False,
+        ),
+    ] = None,
+    tls_keylog: Annotated[
+        _Names,
+        typer.Option(
+            "--tls-keylog",
+            metavar="FILE",
+            help="With --with-secrets: key log of which the secrets of the piece's own TLS sessions are put into it.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -109,6 +129,7 @@ def cut(
         from kafkascope_analyzer.cut.packet_numbers import parse_packets
         from kafkascope_analyzer.cut.selection import Selection
         from kafkascope_analyzer.dataset.durations import parse_moment
+        from kafkascope_analyzer.read.key_logs import key_log_places
 
         selection = Selection(
             clients=tuple(client or ()),
@@ -129,7 +150,13 @@ def cut(
             margin_ns=_margin(margin),
             whole_connections=whole_connections,
         )
-        wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments, with_secrets)
+        if tls_keylog and not with_secrets:
+            raise UsageError("--tls-keylog puts secrets into the piece: say --with-secrets too")
+        if redact and with_secrets:
+            raise UsageError("--redact takes out what --with-secrets leaves in: give only one of them")
+        key_logs = key_log_places(tls_keylog or ())
+        places = tuple(captures), dataset, tuple(capture or ())
+        wanted = Wanted(*places, selection, comments and not redact, with_secrets, redact, key_logs)
         cut_piece(wanted, out, messages, written, overwrite=overwrite)
 
 

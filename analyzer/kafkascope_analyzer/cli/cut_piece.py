@@ -20,6 +20,7 @@ from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
 from kafkascope_analyzer.cut.originals import Original, originals_of
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
+from kafkascope_analyzer.cut.session_secrets import embed_secrets
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.dataset_uri import is_dataset
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
@@ -42,7 +43,8 @@ _PEEK_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The call: places as given, the dataset where one is named, where its captures are now, what of them."""
+    """The call: places as given, the dataset where one is named, where its captures are now, what of them. redact: the
+    key file of pseudonyms, where the piece is redacted."""
 
     places: tuple[str, ...]
     dataset: str | None
@@ -50,6 +52,8 @@ class Wanted:
     selection: Selection
     comments: bool
     with_secrets: bool
+    redact: Path | None = None
+    key_logs: tuple[CapturePlace, ...] = ()
 
 
 def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *, overwrite: bool) -> None:
@@ -67,19 +71,46 @@ def cut_piece(wanted: Wanted, out: Path, messages: Messages, written: Written, *
         ports = frozenset() if dataset is None else kafka_ports(dataset)
         total = sum(original.place.size_bytes() for original in originals)
         with _appearing(out, scratch) as piece:
-            with piece.open("wb") as file, bar("cutting", quiet=messages.quiet) as shown:
+            whole = scratch / "whole.pcapng" if wanted.redact else piece
+            with whole.open("wb") as file, bar("cutting", quiet=messages.quiet) as shown:
                 copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
             if not copied.n_packets:
                 raise UsageError(f"no packet matches {wanted.selection.words()}: nothing was written")
-            n_blanked = 0 if wanted.with_secrets else blank_secrets(piece, _ingested([piece], scratch / "piece.kscope"))
+            n_secrets = embed_secrets(piece, wanted.key_logs, scratch) if wanted.key_logs else 0
+            made = None if wanted.with_secrets else _ingested([whole], scratch / "piece.kscope")
+            n_blanked = blank_secrets(piece, made) if made is not None and not wanted.redact else 0
+            n_left_out = _redact(whole, piece, made, wanted.redact) if made is not None and wanted.redact else 0
     if out != STANDARD_OUTPUT:
         written.clause = f"{out} is whole"
+    if wanted.key_logs:
+        messages.note(f"{count(n_secrets, 'secret')} of TLS sessions are in it: who has it reads what was said")
     if n_blanked:
         messages.note(
             f"{count(n_blanked, 'message')} that may hold secrets, or did not decode, became zeros; "
             "--with-secrets copies packets as they are"
         )
+    if wanted.redact:
+        messages.note(f"{wanted.redact} resolves its pseudonyms: do not give it away")
+    if n_left_out:
+        messages.note(f"{count(n_left_out, 'packet')} that came twice, or are not TCP, were left out")
     _say(copied, out, ports, messages)
+
+
+def _redact(whole: Path, piece: Path, dataset: Dataset, key_path: Path) -> int:
+    """Writes a piece anew, redacted, and notes in the key file what its pseudonyms stand for. dataset: the piece's own.
+    Returns how many packets were left out."""
+    from kafkascope_analyzer.cut.message_heads import heads_of
+    from kafkascope_analyzer.cut.redacted import write_redacted
+    from kafkascope_analyzer.redact.key_file import open_key_file
+
+    key_file, tool = open_key_file(key_path), f"kafkascope {version('kafkascope')}"
+    section = Section(tool, f"cut and redacted by {tool}")
+    with piece.open("wb") as file:
+        done = write_redacted(whole, heads_of(dataset), file, section, key_file.key)
+    key_file.add(done.originals)
+    if not done.n_packets:
+        raise UsageError("no packet of the piece is TCP: nothing is left when it is redacted")
+    return done.n_left_out
 
 
 def _prepared(wanted: Wanted, scratch: Path, messages: Messages) -> tuple[Dataset | None, list[Original], Plan]:

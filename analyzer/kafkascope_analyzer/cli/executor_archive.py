@@ -4,8 +4,7 @@ Spark unpacks it beside each executor (`--archives FILE#env`), whose Python is t
 runs the machine's own Python of the same version with the packages of the archive. So nothing in it depends on where it
 is unpacked. Spark itself is not in it: executors have theirs.
 
-numba takes a compiled kernel for what it is compiled from by the time, to the nanosecond, at which the sources were
-changed. Times in the archive (POSIX.1-2001 pax, read by GNU tar, which Spark calls) are as exact.
+Kernels lie in our package, as a wheel brings them: neither numba nor a compiler is in it.
 """
 
 import io
@@ -19,18 +18,24 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernel_files import SHIPPED, SUFFIX
+from kafkascope_parsers.kernel_signatures import listed_kernels
+from kafkascope_parsers.kernels import listed_code
 
 _PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 _OURS = "kafkascope"
 _NOT_NEEDED = frozenset({"pyspark", "duckdb", "rich", "typer"})
 """Of the packages that kafkascope requires: Spark, and what only the command line uses."""
+_OF_SPARK = "pandas"
+"""What Spark's Python workers look for, and kafkascope itself does not use."""
 _LEFT_OUT = frozenset({"tests", "include", "script"})
 """Folders that nothing imports when it runs: tests, headers for compilers, the sources of the report's page."""
-_KERNEL_SUFFIX = ".nbc"
+_WITH_KERNELS = _PACKAGES[:2]
+_KERNELS = f"lib/kafkascope_parsers/{SHIPPED.name}"
+"""The folder of the archive for compiled kernels."""
 _PYTHON_MODE = 0o755
 _COMPRESSION_LEVEL = 1
 """A third of the time of level 6, for an archive that is a twelfth larger."""
-_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class PackedFile:
     @property
     def is_kernel(self) -> bool:
         """Whether it is the machine code of a kernel."""
-        return self.path.suffix == _KERNEL_SUFFIX
+        return self.name.startswith(f"{_KERNELS}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,9 @@ def write_executor_archive(out: Path) -> ArchiveContent:
 
 
 def packed_files() -> list[PackedFile]:
-    """The files of our packages and of those that they need on an executor, by name."""
+    """The files of our packages, of those that they need on an executor, and the compiled kernels, by name."""
     found = {file.name: file for name in _PACKAGES for file in _files_of_package(name)}
+    found |= {file.name: file for file in _kernel_files()}
     for each in _needed_distributions():
         found |= {file.name: file for file in _files_of_distribution(each)}
     return [found[name] for name in sorted(found)]
@@ -91,9 +97,17 @@ def _files_of_package(name: str) -> Iterator[PackedFile]:
                 yield PackedFile(path, f"lib/{name}/{inside.as_posix()}")
 
 
+def _kernel_files() -> Iterator[PackedFile]:
+    """All kernels that the program calls, compiled now where that was not done before."""
+    for package in _WITH_KERNELS:
+        for module, kernel in listed_kernels(package):
+            for name, path in listed_code(module, kernel):
+                yield PackedFile(path, f"{_KERNELS}/{name}{SUFFIX}")
+
+
 def _needed_distributions() -> Iterator[Distribution]:
     """Our distribution, what it requires, and what that requires, as far as it is installed."""
-    waiting, seen = [_OURS], set(_NOT_NEEDED)
+    waiting, seen = [_OURS, _OF_SPARK], set(_NOT_NEEDED)
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -138,6 +152,6 @@ def _add(archive: tarfile.TarFile, file: PackedFile) -> None:
     state = file.path.stat()
     entry = tarfile.TarInfo(file.name)
     entry.size, entry.mode = state.st_size, state.st_mode & 0o755 | 0o444
-    entry.pax_headers = {"mtime": f"{state.st_mtime_ns // _NS}.{state.st_mtime_ns % _NS:09d}"}
+    entry.mtime = int(state.st_mtime)  # by which Python knows what it has compiled
     with file.path.open("rb") as source:
         archive.addfile(entry, source)

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.clusters import Cluster, one_cluster, open_dataset
+from kafkascope_analyzer.cli.clusters import Cluster, one_cluster
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.messages import Messages
-from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
+from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption, From, To
+from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
 
 
 def explain(
@@ -24,9 +25,18 @@ def explain(
         ),
     ],
     cluster: Cluster = None,
+    client: ClientNames = None,
+    group: Groups = None,
+    topic: Topics = None,
+    node: Nodes = None,
+    start: From = None,
+    end: To = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Explain anything that a report names, in full sentences, with the packets that prove it."""
+    """Explain anything that a report names, in full sentences, with the packets that prove it.
+
+    --client, --group, --topic, --node, --from and --to restrict it as they do a report.
+    """
     with exit_codes(Messages.of(format)):
         from kafkascope_analyzer.report.commands import at_place
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id
@@ -35,7 +45,7 @@ def explain(
         from kafkascope_spark.stories.findings.registry import RULES
 
         titles = {rule.name: rule.title for rule in RULES}
-        opened = open_dataset(dataset, cluster)
+        opened = open_restricted(dataset, cluster, (client, node, group, topic), start, end)
         # Ids are of one cluster; a name may be one of several clusters.
         asked = opened if has_id(opened, name) else one_cluster(opened)
         found = at_place(explain_id(asked, name, titles), dataset)

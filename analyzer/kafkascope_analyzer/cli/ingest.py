@@ -33,6 +33,7 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.progress import bar, waiting
 from kafkascope_analyzer.cli.show import show_traffic
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
+from kafkascope_analyzer.dataset.installed import lack_of
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
@@ -85,6 +86,9 @@ def ingest(
             say_what_was_cut(dataset, messages)
             new.commit(dataset)
         written.clause = f"the dataset {place} is whole"
+        from kafkascope_analyzer.sql.views_file import write_views  # with a database: not before the first block
+
+        write_views(dataset)
         traffic = show_overview(dataset, format)
         messages.note(f"dataset: {place}")
         end_if_incomplete(traffic)
@@ -150,29 +154,27 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     return read_hosts(path)
 
 
-def tls_key_logs(paths: list[Path] | None, messages: Messages, *, where: "SparkPlace | None") -> tuple[Path, ...]:
-    """The key logs that options and SSLKEYLOGFILE name; notes what is in them. UsageError where one cannot be read, or
-    others than this machine would have to."""
-    if where is not None:
-        if paths:
-            raise UsageError("--tls-keylog is read on this machine only: it does not go with --master or --remote")
-        return ()
-    named = os.environ.get("SSLKEYLOGFILE")
-    chosen = [*(paths or ()), *([Path(named)] if named and Path(named).is_file() else [])]
+def tls_key_logs(
+    named: list[str] | None, messages: Messages, *, where: "SparkPlace | None"
+) -> "tuple[CapturePlace, ...]":
+    """The key logs that options name, and SSLKEYLOGFILE where this machine reads them; notes what is in them.
+    UsageError where one cannot be read."""
+    own = os.environ.get("SSLKEYLOGFILE") if where is None else None
+    chosen = [*(named or ()), *([own] if own and Path(own).is_file() else [])]
     if not chosen:
         return ()
-    from kafkascope_analyzer.read.key_logs import key_log_files, read_key_logs
+    from kafkascope_analyzer.read.key_logs import key_log_places, read_key_logs
     from kafkascope_analyzer.report.formatting import count
 
-    files = key_log_files(chosen)
-    log = read_key_logs(files)
-    notes = [f"{count(len(log), 'TLS session')} in {count(len(files), 'key log')}"]
+    places = key_log_places(chosen)
+    log = read_key_logs(places)
+    notes = [f"{count(len(log), 'TLS session')} in {count(len(places), 'key log')}"]
     if log.n_malformed:
         notes.append(f"{count(log.n_malformed, 'line')} could not be read")
     if log.n_left_out:
         notes.append(f"{count(log.n_left_out, 'line')} of more sessions than are kept left out")
     messages.note("; ".join(notes))
-    return files
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,8 @@ def write_tables(
 def _write_tables_on_spark(
     inputs: "list[CapturePlace]", new: "NewDataset", options: IngestOptions, where: SparkPlace, *, quiet: bool
 ) -> "Dataset":
+    if (lack := lack_of("pyspark", "stories")) is not None:
+        raise UsageError(lack)
     from kafkascope_analyzer.ingest.run import write_tables as run_ingest
     from kafkascope_spark.ingest.engine import SparkEngine
     from kafkascope_spark.session import cancel_jobs, open_session

@@ -84,13 +84,13 @@ Stall = Annotated[
     ),
 ]
 TlsKeyLogs = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
         "--tls-keylog",
         metavar="FILE",
         help="Key log of TLS sessions, to decrypt them: a file as programs write it to SSLKEYLOGFILE, also compressed, "
-        "or a directory of such files; may be repeated. The file that the environment variable SSLKEYLOGFILE names, "
-        "and the secrets in pcapng files, are used too.",
+        "or a directory of such files; a path, or a URI as of captures; may be repeated. The file that the environment "
+        "variable SSLKEYLOGFILE names, and the secrets in pcapng files, are used too, but not on Spark.",
         show_default=False,
     ),
 ]
@@ -194,5 +194,11 @@ def _form(what: str) -> Any:
 Html = Annotated[Path | None, _form("Write the report as one HTML file, which needs no network")]
 Markdown = Annotated[Path | None, _form("Write it as Markdown, for an issue or a chat")]
 Json = Annotated[Path | None, _form("Write it as JSON, as report.json holds it")]
-Perfetto = Annotated[Path | None, _form("Write clients, connections and requests as a trace for ui.perfetto.dev")]
+Perfetto = Annotated[
+    Path | None, _form("Write clients, requests, incidents and counters as a trace for ui.perfetto.dev")
+]
+Sarif = Annotated[
+    Path | None, _form("Write incidents and findings as SARIF 2.1.0, each at a packet of its capture, for code hosts")
+]
+Junit = Annotated[Path | None, _form("Write incidents and findings as JUnit's XML, for the tests of a pipeline")]
 OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]

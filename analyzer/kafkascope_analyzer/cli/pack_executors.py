@@ -18,11 +18,12 @@ def pack_executors(
     """Write the archive that Spark's executors need: kafkascope, the packages it needs, and its compiled kernels.
 
     Give it to Spark with --archives OUT.tar.gz#env and PYSPARK_PYTHON=./env/bin/python (docs/packaging.md). It holds
-    this installation's packages: pack on a machine with the operating system, the processor and the version of Python
-    that the executors have. Kernels are in it as far as they have been compiled here, by an ingest before.
+    this installation's packages: pack on a machine with the operating system, the architecture and the version of
+    Python that the executors have. In a clone its kernels are compiled first.
     """
     messages = Messages(quiet=quiet)
     with exit_codes(messages, NOTHING_WRITTEN) as written:
+        from kafkascope_analyzer.cli.compilation_notes import compilation_notes
         from kafkascope_analyzer.cli.executor_archive import write_executor_archive
         from kafkascope_parsers.errors import UsageError
 
@@ -30,8 +31,7 @@ def pack_executors(
             raise UsageError(f"{out}: Spark unpacks archives by their names: name it OUT.tar.gz")
         if out.is_dir() or (out.exists() and not overwrite):
             raise UsageError(f"{out}: is there already; --overwrite replaces a file")
-        content = write_executor_archive(out)
+        with compilation_notes(messages):
+            content = write_executor_archive(out)
         written.clause = f"{out} is whole"
         messages.note(f"{out}: {content.n_files:,} files, {content.n_bytes / 1e6:.0f} MB")
-        if not content.n_kernels:
-            messages.note("no compiled kernels are in it: run an ingest here first, or each executor compiles")

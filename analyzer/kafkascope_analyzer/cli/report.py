@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.clusters import Cluster, open_dataset
+from kafkascope_analyzer.cli.clusters import Cluster
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import (
@@ -12,22 +12,35 @@ from kafkascope_analyzer.cli.options import (
     FailOn,
     Format,
     FormatOption,
+    From,
     Html,
     Json,
+    Junit,
     Markdown,
     OverwriteFiles,
     Perfetto,
     Quiet,
+    Sarif,
+    To,
 )
+from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
 
 
 def report(
     dataset: DatasetUri,
     cluster: Cluster = None,
+    client: ClientNames = None,
+    group: Groups = None,
+    topic: Topics = None,
+    node: Nodes = None,
+    start: From = None,
+    end: To = None,
     html: Html = None,
     markdown: Markdown = None,
     json: Json = None,
     perfetto: Perfetto = None,
+    sarif: Sarif = None,
+    junit: Junit = None,
     overwrite: OverwriteFiles = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
@@ -36,7 +49,11 @@ def report(
         bool, typer.Option("--all", help="On the terminal, show everything: clients, starts, groups, requests, ...")
     ] = False,
 ) -> None:
-    """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
+    """Show a dataset's report, incidents first. With --html, --json or another form, write that instead.
+
+    --client, --group, --topic, --node, --from and --to restrict any form to what concerns them: several kinds must all
+    hold, several values of one kind any of them.
+    """
     messages = Messages.of(format, quiet=quiet)
     with exit_codes(messages) as written:
         from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, end_without_kafka
@@ -48,9 +65,9 @@ def report(
         from kafkascope_analyzer.report.model.clusters import report_of
 
         failed = FailedParts()
-        forms = ReportFiles(html, markdown, json, perfetto)
+        forms = ReportFiles(html, markdown, json, perfetto, sarif, junit)
         forms.check(overwrite=overwrite)
-        opened = kept(open_dataset(dataset, cluster))
+        opened = kept(open_restricted(dataset, cluster, (client, node, group, topic), start, end))
         with waiting(MAKING_REPORT, quiet=quiet):
             model = report_of(opened)
         if not forms.wanted:

@@ -1,4 +1,4 @@
-"""The files that a report is written to: HTML, Markdown, JSON, Perfetto's trace. All of them appear, or none.
+"""The files that a report is written to: HTML, Markdown, JSON, Perfetto, SARIF, JUnit. All of them appear, or none.
 
 Everything that can be known before the work is checked before it. `-` is standard output, for one of them at most.
 """
@@ -33,6 +33,8 @@ class ReportFiles:
     markdown: Path | None = None
     json: Path | None = None
     perfetto: Path | None = None
+    sarif: Path | None = None
+    junit: Path | None = None
 
     @property
     def wanted(self) -> list[tuple[str, Path]]:
@@ -164,6 +166,14 @@ def _write(file: _File, work: Path) -> None:
         from kafkascope_analyzer.report.markdown.clusters import markdown_of
 
         work.write_text(markdown_of(file.model), encoding="utf-8")
+    elif file.form == "sarif":
+        from kafkascope_analyzer.report.sarif import sarif_of
+
+        work.write_text(sarif_of(file.model), encoding="ascii")
+    elif file.form == "junit":
+        from kafkascope_analyzer.report.junit import junit_of
+
+        work.write_text(junit_of(file.model), encoding="utf-8")
     elif file.form == "json":
         from kafkascope_analyzer.report.plain import to_json
 

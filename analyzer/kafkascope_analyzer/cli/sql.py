@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -53,6 +54,15 @@ def sql(
         str | None,
         typer.Option("--show", metavar="NAME", help="Print a saved question as SQL.", show_default=False),
     ] = None,
+    owners: Annotated[
+        Path | None,
+        typer.Option(
+            "--owners",
+            metavar="FILE",
+            help="Who owns what: lines `owner: glob` of client ids, principals, groups or addresses; for topic-users.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[  # noqa: A002 - the option's name
         Rows,
         typer.Option(
@@ -81,7 +91,7 @@ def sql(
         if (query is None) == (run is None):
             raise UsageError("give either a SELECT or --run NAME; kafkascope sql --list lists the saved questions")
         statement = question(run).text if run is not None else sys.stdin.read() if query == "-" else query
-        _ask(open_dataset(dataset, cluster), str(statement), format)
+        _ask(open_dataset(dataset, cluster), str(statement), format, owners)
 
 
 def _list(how: Rows) -> None:
@@ -99,10 +109,11 @@ def _list(how: Rows) -> None:
     write_aligned(rows, sys.stdout)
 
 
-def _ask(dataset: "Dataset", statement: str, how: Rows) -> None:
+def _ask(dataset: "Dataset", statement: str, how: Rows, owners: Path | None) -> None:
     from kafkascope_analyzer.sql.database import Database
+    from kafkascope_analyzer.sql.reference_tables import read_owners
 
-    with Database(dataset) as database:
+    with Database(dataset, owners=None if owners is None else read_owners(owners)) as database:
         if how is Rows.parquet:
             _write_parquet(database, statement)
             return

@@ -23,6 +23,7 @@ from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
+from kafkascope_analyzer.dataset.installed import lack_of
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall
 from kafkascope_parsers.errors import UsageError
 
@@ -50,7 +51,7 @@ def stories(
 
         choice = story_choice(ignore, stall)
         Dataset.open(dataset)
-        problem = java_problem(remote)
+        problem = spark_problem(remote)
         if problem:
             raise UsageError(problem)
         write_stories(dataset, (master, remote), choice, quiet=quiet)
@@ -64,13 +65,15 @@ def stories(
         end_without_kafka(with_stories)
 
 
-def java_problem(remote: str | None = None) -> str | None:
-    """Why Spark cannot start here; None where it can, or where it runs elsewhere (remote, or SPARK_REMOTE)."""
-    from kafkascope_spark.session.java import java_problem as problem
+def spark_problem(remote: str | None = None) -> str | None:
+    """Why Spark cannot be used: it is not installed, or, unless it runs elsewhere (remote, or SPARK_REMOTE), there is
+    no Java for it. None where it can be."""
+    from kafkascope_spark.session.java import java_problem
 
-    if remote or os.environ.get("SPARK_REMOTE"):
-        return None
-    return problem()
+    lack = lack_of("pyspark", "stories")
+    if lack is not None or remote or os.environ.get("SPARK_REMOTE"):
+        return lack
+    return java_problem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +130,14 @@ def make_stories(
 def show_report(
     dataset: "Dataset", how: Format, failed_parts: FailedParts, *, quiet: bool
 ) -> "Report | ClusterReports":
-    """Writes report.json from the tables as they are now, prints the report and returns it. failed_parts: takes parts
-    that cannot be shown."""
+    """Writes report.json and views.sql from the tables as they are now, prints the report and returns it.
+    failed_parts: takes parts that cannot be shown."""
     from kafkascope_analyzer.report.model.clusters import report_of, write_report
+    from kafkascope_analyzer.sql.views_file import write_views
 
     with waiting(MAKING_REPORT, quiet=quiet):
         model = report_of(dataset)
     write_report(dataset, model)
+    write_views(dataset)
     show(model, how, str(dataset), failed_parts)
     return model

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,12 +23,25 @@ def tables(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="A table, as requests or clients.", show_default=False)
     ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            "--search",
+            metavar="WORDS",
+            help="List the columns, tables and views that have these words in their names, sentences or values.",
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """List the tables of a dataset and the views of kafkascope sql; of one its columns, with a sentence and a unit."""
     with exit_codes(Messages.of(format)):
+        if search is not None:
+            _search(search, table, format)
+            return
         from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
-        from kafkascope_analyzer.sql.saved import views
+        from kafkascope_analyzer.sql.reference_tables import REFERENCE_TABLES
+        from kafkascope_analyzer.sql.saved import macros, views
         from kafkascope_spark.stories.tables import STORY_TABLES
 
         known = {**{t.name: t for t in INGEST_TABLES}, **{t.name: t for t in STORY_TABLES}}
@@ -38,7 +52,8 @@ def tables(
         if name.startswith("messages"):
             _columns(name, "message; Kafka's own fields follow these: kafkascope protocol API", MESSAGE_KEYS, format)
             return
-        view = next((saved for saved in views() if saved.name == name), None)
+        known |= {t.name: t for t in REFERENCE_TABLES}
+        view = next((saved for saved in (*views(), *macros()) if saved.name == name), None)
         if view is not None:
             _view(view, format)
             return
@@ -46,7 +61,7 @@ def tables(
             from kafkascope_analyzer.dataset.near_names import did_you_mean
             from kafkascope_parsers.errors import UsageError
 
-            near = did_you_mean(name, [*known, *(view.name for view in views())])
+            near = did_you_mean(name, [*known, *(view.name for view in (*views(), *macros()))])
             raise UsageError(f"no table is called {table}{near}; kafkascope tables lists them")
         _columns(name, known[name].row, known[name].columns, format)
 
@@ -59,7 +74,8 @@ def unit_of(column: str) -> str:
 
 
 def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
-    from kafkascope_analyzer.sql.saved import views
+    from kafkascope_analyzer.sql.reference_tables import REFERENCE_TABLES
+    from kafkascope_analyzer.sql.saved import macros, views
 
     rows = [
         {"table": name, "made_by": "stories" if name in stories else "ingest", "row": table.row}
@@ -72,7 +88,26 @@ def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
         {"table": view.name, "made_by": "view", "row": view.description.removeprefix("One row per ").rstrip(".")}
         for view in views()
     ]
+    rows += [{"table": each.name, "made_by": "kafkascope sql", "row": each.row} for each in REFERENCE_TABLES]
+    rows += [
+        {"table": each.name, "made_by": "macro", "row": each.description.partition(": per ")[2].rstrip(".")}
+        for each in macros()
+    ]
     _write(rows, how, ("table", "made_by", "row"), "one row per")
+
+
+def _search(words: str, table: str | None, how: Format) -> None:
+    """Writes where the words are found, in one table or in all. Raises UsageError where they are nowhere."""
+    from kafkascope_analyzer.sql.found_columns import found_columns
+    from kafkascope_parsers.errors import UsageError
+
+    found = [asdict(row) for row in found_columns(words, None if table is None else table.removeprefix("stories/"))]
+    if not found:
+        raise UsageError(f"nothing in the tables has {words!r} in its name or sentence; kafkascope tables lists them")
+    if how is not Format.json:
+        for row in found:
+            row["type"] = _short(row["type"])
+    _write(found, how, ("column", "type", "what"), "what")
 
 
 def _view(view: "SavedSql", how: Format) -> None:

@@ -35,7 +35,7 @@ def dataset_with_stories(place: str, messages: "Messages") -> Iterator["Dataset"
 def _analyze(capture: str, made: Path, messages: "Messages") -> None:
     from kafkascope_analyzer.cli.early_session import early_session
     from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
-    from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
+    from kafkascope_analyzer.cli.stories import StoryChoice, spark_problem, write_stories
     from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
     from kafkascope_analyzer.dataset.storage import Storage
@@ -43,9 +43,9 @@ def _analyze(capture: str, made: Path, messages: "Messages") -> None:
 
     arrow_without_pandas()
     inputs = inputs_of([capture])
-    problem = java_problem(None)
+    problem = spark_problem()
     if problem is not None:
-        raise UsageError(f"{capture}: the stories of a capture need Java 17 or newer. {problem}")
+        raise UsageError(f"{capture}: the stories of a capture need Spark and Java 17 or newer. {problem}")
     messages.note("reading the capture into a temporary dataset; kafkascope analyze keeps one")
     with NewDataset(Storage.of(made), made.parent) as new:
         with early_session(inputs, None, wanted=True) as open_meanwhile:

@@ -19,7 +19,7 @@ class Cluster:
 
     bootstrap: per spill folder its connections that bootstrapped a client (BOOTSTRAP_SCHEMA). topology: per spill
     folder its spilled topology rows that are changes in the whole capture. followers: where brokers sent consumers to
-    read from a replica (KIP-392)."""
+    read from a replica (KIP-392). encrypted: servers that speak Kafka over TLS that is not decrypted."""
 
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
@@ -28,6 +28,7 @@ class Cluster:
     topology: dict[Path, pa.Table]
     leaders: Leaders
     followers: frozenset[Follower]
+    encrypted: frozenset[Endpoint] = frozenset()
 
     def with_spill_at(self, spill: Path, place: Path) -> "Cluster":
         """What a bucket needs whose spill is found at another place now: of other buckets' spills it holds nothing."""

@@ -1,5 +1,5 @@
 """Which addresses a host name stands for: by DNS answers in the capture, else by the names that a pcapng file keeps
-beside its packets, else by a hosts file of the user.
+beside its packets, else by a hosts file of the user, else by the names that TLS clients asked servers for.
 
 Hosts syntax (hosts(5)): an address, then names, `#` begins a comment. Names compare without case and last dot. A short
 advertised name may have been asked for with a search domain behind it (resolv.conf(5)): it counts where only one such
@@ -15,6 +15,7 @@ from kafkascope_parsers.errors import UsageError
 Entry = tuple[str, str]
 """Name and address."""
 BY_DNS, BY_FILE, BY_HOSTS = "DNS", "the names in the capture file", "the hosts file"
+BY_SERVER_NAME = "the server name in TLS hellos"
 
 
 def read_hosts(path: Path) -> tuple[Entry, ...]:
@@ -46,11 +47,16 @@ class HostNames:
 
     def __init__(self, hosts: Iterable[Entry] = (), recorded: Iterable[Entry] = ()) -> None:
         self._answers: dict[str, set[str]] = {}
-        self._kept = ((_by_name(recorded), BY_FILE), (_by_name(hosts), BY_HOSTS))
+        self._asked: dict[str, set[str]] = {}
+        self._kept = ((_by_name(recorded), BY_FILE), (_by_name(hosts), BY_HOSTS), (self._asked, BY_SERVER_NAME))
 
     def note_answer(self, name: str, addresses: Iterable[str]) -> None:
         """Takes a DNS answer with addresses."""
         self._answers.setdefault(_plain(name), set()).update(addresses)
+
+    def note_server_name(self, name: str, address: str) -> None:
+        """Takes the name that a TLS client asked the server at an address for."""
+        self._asked.setdefault(_plain(name), set()).add(address)
 
     def addresses(self, host: str) -> tuple[frozenset[str], str | None]:
         """(addresses of the host, what resolved them); a literal address resolves itself (None)."""

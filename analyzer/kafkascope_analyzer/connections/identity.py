@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.alike_rows import distinct_rows
 from kafkascope_parsers.kernels import kernel
 
 _TCP = 6
@@ -29,9 +30,9 @@ def address_text(halves: NDArray[np.uint64]) -> pa.StringArray:
     """Addresses uint64[n, 2] (high, low half; IPv4 as ::ffff:a.b.c.d) as people write them. One Python step per
     distinct address.
     """
-    distinct, which = np.unique(halves, axis=0, return_inverse=True)
+    distinct, which = distinct_rows(halves)
     texts = pa.array([str(_address(high, low)) for high, low in distinct.tolist()], pa.string())
-    return texts.take(pa.array(which.reshape(-1)))
+    return texts.take(pa.array(which))
 
 
 def _address(high: int, low: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

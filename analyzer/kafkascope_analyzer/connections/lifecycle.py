@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.claimed_jobs import CLAIMED
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.dictionary import (
     DictionaryColumn,
@@ -17,9 +18,12 @@ from kafkascope_analyzer.connections.dictionary import (
 )
 from kafkascope_analyzer.connections.network_columns import network_columns
 from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.connections.tls_failures import tls_failures
+from kafkascope_analyzer.dataset.contract import STRINGS
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.dataset.tables.requests import PLAIN, TLS_KEYS
+from kafkascope_analyzer.dataset.tables.connections import ENCRYPTED_ALERT, LIST_SEPARATOR
+from kafkascope_analyzer.dataset.tables.requests import PLAIN, TLS_KEYS, TLS_LENGTHS
 from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_parsers.framing.layout import (
     BY_FIRST_REQUEST,
@@ -53,24 +57,31 @@ _NO_NODE = {
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
-_TEXTS: tuple[str, ...] = (
-    "software_name",
-    "software_version",
-    "sasl_mechanism",
-    "principal",
-    "tls_version",
-    "tls_sni",
-    "tls_alpn",
-    "tls_alert_0",
-    "tls_alert_1",
+_COUNTED = ("client_ids", "api_versions_used", "roles", "capture_points")
+"""Lists of `connections` that are not noted once."""
+_REQUESTED = ("software_name", "software_version", "sasl_mechanism")
+"""Texts of `connections` that requests show."""
+_LISTS = frozenset(
+    column.name for column in CONNECTIONS.columns if column.type == STRINGS and column.name not in _COUNTED
 )
-_TEXTS += ("api_versions_offered", "zookeeper_session")
-_NUMBERS = ("session_lifetime_ms", "zookeeper_timeout_ms", "zookeeper_closed")
-"""What connections note once as a number; of several the last counts."""
+"""Lists that a connection notes once, joined by LIST_SEPARATOR."""
+_NUMBERS = frozenset(
+    column.name
+    for column in CONNECTIONS.columns
+    if column.type in (pa.bool_(), pa.int32(), pa.int64())
+    and column.name.startswith(("tls_", "zookeeper_", "session_"))
+    and column.name not in ("tls_decrypted", "tls_bytes")
+)
+"""What a connection notes once as a number, or as a flag; of several the last counts."""
 _VERSION_BITS = 16
 _LEAST_VERSION = -(1 << 15)
 """An API key and version as one number."""
 _NO_NUMBER = -1
+
+_TIMES = tuple(
+    name for name in CONNECTIONS.schema.names if f"{name.removesuffix('_ns')}_ts" in CONNECTIONS.schema.names
+)
+"""Times in nanoseconds since the epoch, each of which has a column in microseconds beside it."""
 
 SLICE_ROWS = 8192
 """Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
@@ -80,11 +91,14 @@ class ConnectionFacts:
     """What is known of the connections of one bucket, by connection number; requests are noted batch by batch. Some
     100 bytes each beside `raw`, as long as few of their texts are distinct.
 
-    raw: the spilled connections (see scan.connection_state); network_times: network_times.NETWORK_TIMES of all
-    connections, where there are several capture points.
+    raw: the spilled connections (see scan.connection_state); claims: of all connections whose requests are known by
+    the lengths of TLS records, their conn_id and columns of `connections`; network_times: network_times.NETWORK_TIMES
+    of all connections, where there are several capture points.
     """
 
-    def __init__(self, raw: pa.Table, cluster: Cluster, network_times: pa.Table | None = None) -> None:
+    def __init__(
+        self, raw: pa.Table, cluster: Cluster, claims: pa.Table, network_times: pa.Table | None = None
+    ) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
         ends = ServerEndpoints(raw)
@@ -94,8 +108,11 @@ class ConnectionFacts:
             for node, end in zip(nodes, ends.distinct, strict=True)
         ]
         which = pa.array(ends.which)
+        self._claims = claims.take(pc.index_in(flat(self.raw["conn_id"]), flat(claims["conn_id"])))
+        self.by_lengths = flat(self._claims["conn_id"].is_valid())
+        """Whether the requests of each connection are known by the lengths of TLS records."""
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32()).take(which)
-        self._has_node = pa.array([node is not None for node in nodes], pa.bool_()).take(which)
+        self.has_node = pa.array([node is not None for node in nodes], pa.bool_()).take(which)
         self._node_why = pa.array([node and node.why for node in nodes], pa.string()).dictionary_encode().take(which)
         self._known = ends.which
         self._advertised_host = pa.array([end and end[0] for end in advertised], pa.string())
@@ -103,15 +120,15 @@ class ConnectionFacts:
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
         self.client_ids, self._client_id_codes = DistinctCodes(), DictionaryColumn[str](0, "")
         self.used = DistinctCodes()
-        self.texts = {name: DictionaryColumn[str | None](n, None) for name in _TEXTS}
+        self.texts: dict[str, DictionaryColumn[str | None]] = {}
         self._texts: dict[str, pa.Array] = {}
-        self.numbers = {name: np.full(n, _NO_NUMBER, np.int64) for name in _NUMBERS}
+        self.numbers: dict[str, NDArray[np.int64]] = {}
         self._network = network_columns(self.raw, network_times) if network_times is not None else {}
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id, client_side and decoded_by by connection number."""
         columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "client_side"]
-        decoded_by = pc.if_else(self.raw["is_decrypted"], TLS_KEYS, PLAIN)
+        decoded_by = pc.if_else(self.raw["is_decrypted"], TLS_KEYS, pc.if_else(self.by_lengths, TLS_LENGTHS, PLAIN))
         return self.raw.select(columns).append_column("node_id", self.node_ids).append_column("decoded_by", decoded_by)
 
     def note_requests(self, rows: pa.Table) -> None:
@@ -124,7 +141,7 @@ class ConnectionFacts:
         self._note_client_ids(rows.select(["conn", "client_id", "ts_ns"]).filter(pc.is_valid(rows["client_id"])))
         versions = rows["api_version"].to_numpy()[asked].astype(np.int64) - _LEAST_VERSION
         self.used.add(conn[asked], rows["api_key"].to_numpy()[asked].astype(np.int64) << _VERSION_BITS | versions)
-        for name in ("software_name", "software_version", "sasl_mechanism"):
+        for name in _REQUESTED:
             given = rows.select(["conn", "ts_ns", name]).filter(pc.is_valid(rows[name]))
             self._note_texts(name, given, given["ts_ns"].to_numpy())
 
@@ -132,8 +149,10 @@ class ConnectionFacts:
         """Takes a batch of what connections showed once (scan.connection_notes.NOTES_SCHEMA)."""
         for name in pc.unique(notes["what"]).to_pylist():
             given = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
-            if name in self.numbers:
+            if name in _NUMBERS:
                 values = given["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
+                if name not in self.numbers:
+                    self.numbers[name] = np.full(self.raw.num_rows, _NO_NUMBER, np.int64)
                 self.numbers[name][given["conn"].to_numpy()] = values
             else:
                 self._note_texts(name, given.rename_columns(["conn", name]), None)
@@ -148,7 +167,10 @@ class ConnectionFacts:
         """The first text counts: by time where that is known, else in the order given."""
         conn = given["conn"].to_numpy()
         first = firsts(conn, ts_ns)
-        put_texts(self.texts[name], conn[first], given[name].take(pa.array(first)))
+        if len(first) and name not in self.texts:
+            self.texts[name] = DictionaryColumn(self.raw.num_rows, None)
+        if len(first):
+            put_texts(self.texts[name], conn[first], given[name].take(pa.array(first)))
 
     def text_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What some connections said of themselves."""
@@ -168,8 +190,12 @@ class ConnectionFacts:
         if name not in self._texts:
             coded = self._client_id_codes if name == "client_ids" else self.texts[name]
             values = pa.array(coded.values, pa.string())
-            self._texts[name] = pc.split_pattern(values, ",") if name == "api_versions_offered" else values
+            self._texts[name] = pc.split_pattern(values, LIST_SEPARATOR) if name in _LISTS else values
         return self._texts[name]
+
+    def claim_columns(self, rows: slice) -> dict[str, pa.Array]:
+        """The columns of CLAIMED of some connections; null where the lengths of TLS records do not show them."""
+        return {name: self._claims[name][rows] for name in CLAIMED.names}
 
     def view_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What the views of several capture points show of some connections; nothing where there are no points."""
@@ -181,7 +207,7 @@ class ConnectionFacts:
         protocol = _named(self.raw["protocol"][rows], _NO_NODE)
         return {
             "node_id": self.node_ids[rows],
-            "node_id_why": pc.if_else(self._has_node[rows], self._node_why[rows].dictionary_decode(), protocol),
+            "node_id_why": pc.if_else(self.has_node[rows], self._node_why[rows].dictionary_decode(), protocol),
             "advertised_host": self._advertised_host.take(given),
             "advertised_port": self._advertised_port.take(given),
         }
@@ -224,21 +250,44 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table, cluster: str
         "n_errors": pa.array(facts.n_errors[part]),
     }
     columns |= facts.text_columns(part) | facts.node_columns(part) | _role_columns(roles, part)
-    columns |= facts.view_columns(part) | _alert_columns(columns)
-    for name in ("syn", "synack", "first", "last", "close"):
-        columns[f"{name}_ts"] = microseconds(flat(columns[f"{name}_ns"]))
+    columns |= facts.claim_columns(part) | facts.view_columns(part) | _alert_columns(columns, n)
+    columns["tls_failure"] = tls_failures(columns, facts.has_node[part])
+    columns["principal"] = _principals(columns, n, facts.by_lengths[part])
+    for name in _TIMES:
+        if name in columns:
+            columns[f"{name.removesuffix('_ns')}_ts"] = microseconds(flat(columns[name]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
 
 
-def _alert_columns(columns: dict[str, pa.ChunkedArray | pa.Array]) -> dict[str, pa.Array]:
-    """The TLS alerts of the two ends of some connections: those of the sides, which columns has, by which is the
-    client."""
+def _alert_columns(columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> dict[str, pa.Array]:
+    """The TLS alerts of the two ends of n connections: those of the sides, which columns has, by which is the client;
+    for want of such, that there was one that is encrypted."""
     is_second = pc.equal(columns["client_side"], 1)
-    first, second = columns["tls_alert_0"], columns["tls_alert_1"]
+    nothing = pa.nulls(n, pa.string())
+    first, second = columns.get("tls_alert_0", nothing), columns.get("tls_alert_1", nothing)
+    hidden = columns.get("tls_hidden_alert", nothing)
+    of_client, of_server = (
+        pc.if_else(pc.equal(hidden, side).fill_null(False), ENCRYPTED_ALERT, None) for side in ("client", "server")
+    )
     return {
-        "tls_client_alert": pc.if_else(is_second, second, first),
-        "tls_server_alert": pc.if_else(is_second, first, second),
+        "tls_client_alert": pc.coalesce(pc.if_else(is_second, second, first), of_client),
+        "tls_server_alert": pc.coalesce(pc.if_else(is_second, first, second), of_server),
     }
+
+
+def _principals(columns: dict[str, pa.ChunkedArray | pa.Array], n: int, by_lengths: pa.Array) -> pa.Array:
+    """The users of n connections: of SASL; else the subject of the client's certificate, if the server took it and
+    answered. Of a connection that is decrypted it is known that there was no SASL, of others it is not. by_lengths:
+    whether requests are known by the lengths of TLS records."""
+    nothing = pa.nulls(n, pa.string())
+    principal, subject = columns.get("principal", nothing), columns.get("tls_client_subject", nothing)
+    is_answered = pc.or_(
+        pc.and_(columns["is_decrypted"], pc.greater(columns["n_responses"], 0)),
+        pc.and_(by_lengths, pc.not_equal(columns["first_response_bytes"], 0)),
+    )
+    without_sasl = pc.is_null(columns.get("sasl_mechanism", nothing))
+    is_taken = pc.and_(pc.and_(is_answered, without_sasl), pc.is_null(columns["tls_server_alert"]))
+    return pc.coalesce(principal, pc.if_else(is_taken, subject, None))
 
 
 def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: int) -> pa.Array:

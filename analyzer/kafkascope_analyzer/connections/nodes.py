@@ -22,6 +22,8 @@ _FEWEST_ANSWERS = 3
 connection, API and topic-partition).
 """
 
+_ONLY = "the only node at its address"
+
 
 @dataclass(slots=True)
 class Answers:
@@ -99,7 +101,7 @@ def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
     for endpoint in sorted(evidence.servers - set(found)):
         nodes = on_address.get(endpoint[0], set())
         if len(nodes) == 1 and endpoint not in evidence.confirmed:
-            found[endpoint] = Node(next(iter(nodes)), "the only node at its address")
+            found[endpoint] = Node(next(iter(nodes)), _ONLY)
     return found
 
 
@@ -132,13 +134,17 @@ def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advert
 
 def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:
     """An endpoint whose answers speak for one node; without id where they speak for several. None where each of two
-    nodes may have given all of them.
+    nodes may have given all of them. Where another broker, and no further one, fetches as a replica from the address,
+    it is that: what it led before the capture named a leader may have moved to the one that the answers speak for.
     """
     answers = evidence.confirmed.get(endpoint) or evidence.fetched.get(endpoint)
     if not answers:
         return None
     node_id, *others = answers.best()
     if answers.fitting(node_id) >= _AGREEMENT * answers.reported.total():
+        own = evidence.replicas.get(endpoint[0], set())
+        if not others and len(own) == 1 and node_id not in own:
+            return Node(next(iter(own)), _ONLY)
         return None if others else Node(node_id, "answers for what this node leads or coordinates")
     several = frozenset(node for node, n in answers.reported.items() if n >= _FEWEST_ANSWERS)
     if len(several) < 2 or not evidence.confirmed.get(endpoint):

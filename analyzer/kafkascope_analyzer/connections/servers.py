@@ -64,7 +64,7 @@ class Seen:
             self.payload_bytes[pair] += int(payload)
         handshake = segments.flags & (_SYN | _ACK)
         for flags, side in ((_SYN, 1), (_SYN | _ACK, 0)):
-            for k in np.unique(flow[handshake == flags]).tolist():
+            for k in np.flatnonzero(np.bincount(flow[handshake == flags])).tolist():
                 self.handshakes[ends[k][side]] += 1
         for i in _samples(segments, flow):
             look = _look(data, int(segments.offset[i]), int(segments.captured[i]), versions)

@@ -5,14 +5,18 @@ The writer checks against these declarations, Spark reads with them, the referen
 unit in the name; no uint64, no timestamp[ns], no Arrow uuid.
 """
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 16
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 STRINGS = pa.list_(pa.string())
+ROW, COLUMNS = b"kafkascope.row", b"kafkascope.columns"
+"""The keys in a file's footer under which stand what a row of the table is, and the sentence of each column (JSON)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,11 @@ class Table:
         return pa.schema([c.field for c in self.columns])
 
     @property
+    def described_schema(self) -> pa.Schema:
+        """The Arrow schema of its files: the schema, and what a row and each column is as metadata."""
+        return self.schema.with_metadata(sentences(self.row, self.columns))
+
+    @property
     def stored_as(self) -> str:
         """Its name in the manifest, and its directory: `requests`, `stories/clients`."""
         return f"{self.folder}/{self.name}" if self.folder else self.name
@@ -64,6 +73,11 @@ class Table:
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""
         return next_or_key_error(self.columns, name)
+
+
+def sentences(row: str, columns: Sequence[Column]) -> dict[bytes, bytes]:
+    """What a row and each column of a table is, as the metadata of its files."""
+    return {ROW: row.encode(), COLUMNS: json.dumps({column.name: column.doc for column in columns}).encode()}
 
 
 def next_or_key_error(columns: tuple[Column, ...], name: str) -> Column:

@@ -29,7 +29,6 @@ from kafkascope_analyzer.dataset.manifest_reader import MOST_BYTES, read_manifes
 from kafkascope_analyzer.dataset.parquet_files import (
     BATCH_ROWS,
     RESTORE,
-    WRITE_OPTIONS,
     DatasetFile,
     arrow_dataset,
     batches_of,
@@ -38,12 +37,15 @@ from kafkascope_analyzer.dataset.parquet_files import (
     footer_crc32,
     is_damage,
     open_parquet,
+    write_parquet,
 )
 from kafkascope_analyzer.dataset.place_lock import exclusive
+from kafkascope_analyzer.dataset.restriction import Restriction
+from kafkascope_analyzer.dataset.selection import Selection
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.tables import CLUSTERS, CONNECTIONS, INGEST_TABLES
-from kafkascope_analyzer.dataset.tables.columns import CONN
+from kafkascope_analyzer.dataset.tables import CLUSTERS, INGEST_TABLES
+from kafkascope_analyzer.dataset.tables.events import constants_in
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 _GLOB = re.compile(r"([\\*?\[\]{}])")
@@ -57,18 +59,16 @@ class Dataset:
     """A dataset and its manifest as it was when it was opened.
 
     Tables are named as in the manifest: `requests`, `messages/Metadata/response`, `stories/clients`. `str(dataset)` is
-    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened. cluster: the
-    only one whose rows are read; None: all (see `of_cluster`).
+    the place as the user wrote it. unfinished_run: the run that is writing it; None where it was opened. only: the rows
+    that are read (see `of_cluster` and `concerning`).
     """
 
     storage: Storage
     manifest: Manifest
     unfinished_run: str | None = None
-    cluster: str | None = None
+    only: Selection = field(default_factory=Selection)
     _checked: set[str] = field(default_factory=set, repr=False)
     """The files that were compared with their entries in the manifest."""
-    _of_cluster: list[pa.Array] = field(default_factory=list, repr=False)
-    """The connections of `cluster`, once they are known."""
 
     @classmethod
     def open(cls, uri: str | Path) -> "Dataset":
@@ -114,12 +114,14 @@ class Dataset:
         """The URI by which Spark opens the dataset, or a file of it (s3 is s3a there)."""
         return self.storage.spark_uri(relative)
 
-    def spark_uris(self, name: str) -> tuple[str, ...]:
+    def spark_uris(self, name: str, folder: str | None = None) -> tuple[str, ...]:
         """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
-        dataset lacks the table or it has no files. Raises DamagedDatasetError, UsageError.
+        dataset lacks the table or it has no files. folder: only files in one of that name. Raises DamagedDatasetError,
+        UsageError.
         """
         self.check(name)
-        return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in self.files(name))
+        paths = (path for path in self.files(name) if folder is None or folder in path.split("/"))
+        return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in paths)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -146,31 +148,48 @@ class Dataset:
         return tuple(sorted({name for batch in batches for name in batch.column(0).to_pylist()}))
 
     @property
+    def cluster(self) -> str | None:
+        """The only cluster whose rows are read; None: all are."""
+        return self.only.cluster
+
+    @property
+    def restriction(self) -> Restriction | None:
+        """The restriction to clients, nodes, groups, topics and a time; None where all rows are read."""
+        return self.only.restriction
+
+    @property
     def whole(self) -> "Dataset":
-        """The dataset with the rows of all its clusters."""
-        return replace(self, cluster=None)
+        """The dataset with all of its rows."""
+        return replace(self, only=Selection())
+
+    @property
+    def unrestricted(self) -> "Dataset":
+        """The dataset with all rows of its cluster."""
+        return self if self.restriction is None else replace(self, only=self.only.unrestricted)
 
     def of_cluster(self, cluster: str) -> "Dataset":
         """The dataset as if it were one of that cluster alone: rows of others are not read. What no cluster owns, as
         captures and look-ups of names, stays. Tables without a cluster are searched by connection: the ids of the
         cluster's connections are held in memory."""
-        return replace(self, cluster=cluster, _of_cluster=[])
+        return replace(self, only=Selection(cluster))
+
+    def concerning(self, restriction: Restriction) -> "Dataset":
+        """The dataset as if it had only the rows that concern the restriction (see `concerned`)."""
+        return replace(self, only=self.only.concerning(restriction))
+
+    @property
+    def has_whole_connections(self) -> bool:
+        """Whether the rows of each connection are all read, so that what is counted by connection is true."""
+        return self.restriction is None or not self.restriction.divides_connections
+
+    @property
+    def has_whole_clients(self) -> bool:
+        """Whether the rows of each client are all read, so that what is counted by client is true."""
+        return self.restriction is None or not self.restriction.divides_clients
 
     def selection(self, name: str) -> Any:
         """The pyarrow expression for the rows of a table that are read; None for all. Raises UsageError."""
-        import pyarrow.dataset as ds
-
-        column = None if self.cluster is None else selecting_column(name)
-        if column is None:
-            return None
-        of_cluster = self._connections() if column == CONN.name else pa.array([self.cluster])
-        return ds.field(column).isin(of_cluster)
-
-    def _connections(self) -> pa.Array:
-        if not self._of_cluster:
-            only = self.selection(CONNECTIONS.name)
-            self._of_cluster.append(self.whole.read(CONNECTIONS.name, [CONN.name], only)[CONN.name].combine_chunks())
-        return self._of_cluster[0]
+        return self.only.condition(self, name)
 
     def rows(self, name: str) -> int:
         """The number of rows of a table; 0 where the dataset lacks it."""
@@ -218,7 +237,7 @@ class Dataset:
         if not self.files(name):
             return ds.dataset((schema or pa.schema([])).empty_table())
         with self._reading(name):
-            return arrow_dataset(self.storage, self.manifest.files[name], schema)
+            return arrow_dataset(self.storage, self.manifest.files[name], schema, constants_in)
 
     def batches(
         self,
@@ -265,13 +284,17 @@ class Dataset:
 
     def row_groups(self, name: str, file: str, rows: range) -> Iterator[pa.RecordBatch]:
         """The batches of those row groups of a table's file whose first row is one of `rows`: each row of the file is
-        in one of several ranges that follow each other. Raises UsageError where the file cannot be read."""
+        in one of several ranges that follow each other. Columns are those of the file, and those that follow from its
+        folder. Raises UsageError where the file cannot be read."""
         entry = next(entry for entry in self.manifest.files[name] if entry.path == file)
         with open_parquet(self.storage, entry) as opened:
             sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
             firsts = accumulate(sizes[:-1], initial=0)
             chosen = [number for number, first in enumerate(firsts) if first in rows]
-            yield from batches_of(opened, row_groups=chosen)
+            for batch in batches_of(opened, row_groups=chosen):
+                for column, value in constants_in(file).items():
+                    batch = batch.append_column(column, pa.repeat(value, batch.num_rows))
+                yield batch
 
     def write_text(self, relative: str, text: str) -> None:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
@@ -286,10 +309,8 @@ class Dataset:
 
         relative: see `story_file`. The file is no part of the dataset before it is committed. Raises UsageError.
         """
-        import pyarrow.parquet as pq
-
         sink = io.BytesIO()
-        pq.write_table(table, sink, **WRITE_OPTIONS)
+        write_parquet(table, sink)
         data = sink.getvalue()
         self.storage.write_bytes(relative, data)
         return DatasetFile(relative, table.num_rows, len(data), footer_crc32(data))
@@ -304,17 +325,21 @@ class Dataset:
         files: Mapping[str, Sequence[DatasetFile]],
         stall_ms: int = DEFAULT_STALL_MS,
         failed_parts: Sequence[FailedPart] = (),
+        saved_reads: tuple[DatasetFile, ...] = (),
     ) -> "Dataset":
         """The dataset with these files instead of all its stories; nothing is written. files: `stories/<table>` -> its
         files; a table without rows may have none. stall_ms: from which length on a wait is a stall in them;
-        failed_parts: what is missing from them.
+        failed_parts: what is missing from them; saved_reads: as of the manifest.
         """
         others = [name for name in files if not name.startswith(f"{STORIES}/")]
         if others:
             raise ValueError(f"not a story table: {others[0]}")
         kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
-        return replace(self, manifest=replace(manifest, stall_ms=stall_ms, failed_parts=tuple(failed_parts)))
+        failed = tuple(failed_parts)
+        return replace(
+            self, manifest=replace(manifest, stall_ms=stall_ms, failed_parts=failed, saved_reads=saved_reads)
+        )
 
     def check_files(self, name: str) -> None:
         """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone;
@@ -356,15 +381,6 @@ class Dataset:
                     raise
                 self.check_files(name)
                 raise DamagedDatasetError(f"{self.uri_of(name)}: a file of this table is damaged; {RESTORE}") from error
-
-
-def selecting_column(name: str) -> str | None:
-    """The column that tells of which cluster a row of a table is: the cluster, or the connection where the table has
-    none, as messages do; None for a table whose rows no cluster owns."""
-    if name.startswith(f"{STORIES}/"):
-        return CLUSTER.name
-    names = _INGEST_TABLES[name].schema.names if name in _INGEST_TABLES else [CONN.name]
-    return next((column.name for column in (CLUSTER, CONN) if column.name in names), None)
 
 
 def _name_of(table: str | Table) -> str:

@@ -3,9 +3,10 @@ they will read."""
 
 from pathlib import Path
 
-from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 
+MANIFEST = "_dataset.json"
+"""The file that makes a folder a dataset."""
 SUFFIX = ".kscope"
 """The end of a dataset's name."""
 

@@ -87,3 +87,9 @@ def parse_moment(text: str, option: str) -> Moment:
         f"{option} {text}: not a time; write it as 2026-11-21T14:22:07.5Z (UTC without a zone), or as +12.5s from the "
         "first packet on"
     )
+
+
+def moment_text(ns: int) -> str:
+    """Nanoseconds since the epoch as `parse_moment` reads them, all of them: 2026-11-21T14:22:07.123456789Z."""
+    whole, part = divmod(ns, NS_PER_S)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:09}Z"

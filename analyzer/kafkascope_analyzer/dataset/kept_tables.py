@@ -42,4 +42,4 @@ def kept(dataset: Dataset) -> KeptTables:
     """The dataset with its small tables kept from now on."""
     if isinstance(dataset, KeptTables):
         return dataset
-    return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset.cluster, dataset._checked)
+    return KeptTables(dataset.storage, dataset.manifest, dataset.unfinished_run, dataset.only, dataset._checked)

@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.manifest import (
     REPORT_FILE,
     SAVED_SCAN_FOLDER,
     STORIES,
+    VIEWS_FILE,
     Manifest,
 )
 from kafkascope_analyzer.dataset.place_lock import CLAIM, LOCK
@@ -29,7 +30,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _SPILLED = re.compile(r"(_spill-[0-9a-f]{12})/.+")
-_PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\d+)?\.partial")
+_PARTIAL = re.compile(rf"\.?({'|'.join(map(re.escape, (MANIFEST, REPORT_FILE, VIEWS_FILE)))})(\.\d+)?\.partial")
 """A file that was not renamed to its name: storage.write_bytes."""
 _TABLES = "|".join(
     (
@@ -38,7 +39,7 @@ _TABLES = "|".join(
         rf"{MESSAGES}/\w+/(?:request|response)",
     )
 )
-_FOLDERS = r"(?:date=[^/]+/)?(?:bucket=\d+/)?"
+_FOLDERS = r"(?:date=[^/]+/)?(?:kind=\w+/)?(?:bucket=\d+/)?"
 _TABLE_FILE = re.compile(rf"(?:{_TABLES})/{_FOLDERS}\.?part-[^/]*\.parquet(?:\.\d+)?(?:\.partial)?")
 _SAVED_FILE = re.compile(rf"{SAVED_SCAN_FOLDER}/(?:[\d-]+/)?[0-9a-f]{{12}}-[^/]+")
 _TOP_FOLDERS = frozenset({STORIES, MESSAGES, SAVED_SCAN_FOLDER, *(table.name for table in INGEST_TABLES)})

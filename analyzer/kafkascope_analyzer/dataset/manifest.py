@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
+from kafkascope_analyzer.dataset.dataset_uri import MANIFEST as MANIFEST
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile as DatasetFile
 from kafkascope_analyzer.dataset.parquet_files import written_file
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 
-MANIFEST = "_dataset.json"
 REPORT_FILE = "report.json"
 """The report, beside the tables: a rendering of them, which the manifest does not list."""
+VIEWS_FILE = "views.sql"
+"""The tables and views for DuckDB, beside the tables as well."""
 STORIES = "stories"
 MESSAGES = "messages"
 SAVED_SCAN_FOLDER = "saved_scan"
+SAVED_READS_FOLDER = f"{STORIES}/_reads"
 CHECKSUM = "crc32"
 """The key of the manifest's own checksum."""
 
@@ -40,7 +43,8 @@ class Manifest:
     limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
     wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
     here, with the checksum (CRC-32) of each, none where the run was not asked to keep them; failed_parts: parts of the
-    stories that failed; uncovered: the times between the inputs that none of them covers.
+    stories that failed; uncovered: the times between the inputs that none of them covers; saved_reads: the files
+    that say what the stories found in files that a later run may keep.
     """
 
     files: Files
@@ -53,6 +57,7 @@ class Manifest:
     saved_scan: Mapping[str, int] = field(default_factory=dict)
     failed_parts: Sequence[FailedPart] = ()
     uncovered: Uncovered = NOTHING_UNCOVERED
+    saved_reads: tuple[DatasetFile, ...] = ()
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -63,8 +68,9 @@ class Manifest:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files of all tables and of the saved scan, relative to the dataset."""
-        return (*(file.path for listed in self.files.values() for file in listed), *self.saved_scan)
+        """The files of all tables and of what is saved for the next run, relative to the dataset."""
+        listed = (*self.files.values(), self.saved_reads)
+        return (*(file.path for files in listed for file in files), *self.saved_scan)
 
     def with_files(self, files: Files) -> "Manifest":
         """The same manifest with other files."""
@@ -83,6 +89,7 @@ class Manifest:
             "failed_parts": [part.plain() for part in self.failed_parts],
             "saved_scan": dict(self.saved_scan),
             "uncovered": [list(time) for time in self.uncovered.times],
+            "saved_reads": [asdict(file) for file in self.saved_reads],
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps({**content, CHECKSUM: checksum_of(content)}, indent=2) + "\n"

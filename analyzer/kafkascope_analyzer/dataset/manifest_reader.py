@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.failed_parts import FailedPart, part_from
 from kafkascope_analyzer.dataset.manifest import (
     CHECKSUM,
     MANIFEST,
+    SAVED_READS_FOLDER,
     SAVED_SCAN_FOLDER,
     Manifest,
     checksum_of,
@@ -89,6 +90,7 @@ def _manifest(content: Mapping[str, object]) -> Manifest:
         _saved_scan(content),
         _failed_parts(content.get("failed_parts", [])),
         _uncovered(content.get("uncovered", [])),
+        tuple(_file(SAVED_READS_FOLDER, entry) for entry in _list(content.get("saved_reads", []), "saved_reads")),
     )
 
 

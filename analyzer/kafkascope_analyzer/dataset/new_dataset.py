@@ -22,7 +22,15 @@ from typing import Self
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, remove_files
-from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Files, Manifest, joined_files, written_files
+from kafkascope_analyzer.dataset.manifest import (
+    MANIFEST,
+    REPORT_FILE,
+    VIEWS_FILE,
+    Files,
+    Manifest,
+    joined_files,
+    written_files,
+)
 from kafkascope_analyzer.dataset.manifest_reader import read_manifest
 from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
 from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
@@ -116,8 +124,8 @@ class NewDataset:
 
     def commit(self, dataset: Dataset, *, keeps_report: bool = False) -> None:
         """Makes this the dataset of the place, in one write of the manifest; then removes the files that it does not
-        list, and the report that was there, unless its rows are the same (keeps_report). Raises UsageError where
-        another run has changed the place meanwhile, or it cannot be written.
+        list, and the report and the views that were there, unless its rows are the same (keeps_report). Raises
+        UsageError where another run has changed the place meanwhile, or it cannot be written.
         """
         with exclusive(self.storage, self.run_id):
             if not self._mark.is_there or self._manifest_there() != self._former:
@@ -126,7 +134,7 @@ class NewDataset:
             self.storage.write_bytes(MANIFEST, self._wanted, is_new=self._former is None)
             with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
                 if not keeps_report:
-                    self.storage.remove(REPORT_FILE)
+                    remove_files(self.storage, [REPORT_FILE, VIEWS_FILE])
                 remove_leftovers(self.storage, dataset.manifest, self._temporary, [self.run_id])
 
     def _manifest_there(self) -> bytes | None:

@@ -10,10 +10,11 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -185,8 +186,14 @@ def _parquet_format() -> Any:
     return ds.ParquetFileFormat(default_fragment_scan_options=options)
 
 
-def arrow_dataset(storage: Storage, files: Sequence[DatasetFile], schema: pa.Schema | None) -> Any:
-    """Files, one or more, as a pyarrow dataset. Where a filter on `ts` or `ts_ns` lets through no row of the times of a
+Constants = Callable[[str], Mapping[str, pa.Scalar]]
+"""Gives the values of the columns that a file does not have, because all of its rows have the same, by its path."""
+
+
+def arrow_dataset(
+    storage: Storage, files: Sequence[DatasetFile], schema: pa.Schema | None, constants: Constants
+) -> Any:
+    """Files, one or more, as a pyarrow dataset. Where a filter on `ts`, `ts_ns` or a constant lets through no row of a
     file, the file is not opened. schema: that of the first file where it is None. Raises OSError, pyarrow's exceptions.
     """
     import pyarrow.dataset as ds
@@ -194,23 +201,30 @@ def arrow_dataset(storage: Storage, files: Sequence[DatasetFile], schema: pa.Sch
     paths = [storage.inside(file.path) for file in files]
     form, system = _parquet_format(), storage.filesystem
     schema = schema or form.inspect(paths[0], system)
-    times = [_times_of(schema, file) for file in files]
-    fragments = [form.make_fragment(path, system, each) for path, each in zip(paths, times, strict=True)]
+    known = [_known_of(schema, file, constants(file.path)) for file in files]
+    fragments = [form.make_fragment(path, system, each) for path, each in zip(paths, known, strict=True)]
     return ds.FileSystemDataset(fragments, schema, form, system)
 
 
-def _times_of(schema: pa.Schema, file: DatasetFile) -> Any:
-    """What is true of the times of all rows of a file, as a pyarrow expression."""
+def _known_of(schema: pa.Schema, file: DatasetFile, constants: Mapping[str, pa.Scalar]) -> Any:
+    """What is true of all rows of a file, as a pyarrow expression; None where nothing is known."""
     import pyarrow.dataset as ds
 
+    known = [ds.field(name) == value for name, value in constants.items()]
+    for name, (first, last) in _times_of(schema, file).items():
+        known += [ds.field(name) >= first, ds.field(name) <= last]
+    return reduce(and_, known) if known else None
+
+
+def _times_of(schema: pa.Schema, file: DatasetFile) -> Mapping[str, tuple[Any, Any]]:
+    """The first and the last time of the rows of a file, by column."""
     if file.times is None:
-        return None
+        return {}
     first, last = file.times
-    known = (ds.field("ts_ns") >= first) & (ds.field("ts_ns") <= last)
     if "ts" not in schema.names:
-        return known
+        return {"ts_ns": (first, last)}
     first_us, last_us = (pa.scalar(time // 1000, pa.int64()).cast(schema.field("ts").type) for time in file.times)
-    return known & (ds.field("ts") >= first_us) & (ds.field("ts") <= last_us)
+    return {"ts_ns": (first, last), "ts": (first_us, last_us)}
 
 
 def batches_of(
@@ -236,3 +250,12 @@ def check_pages(storage: Storage, file: DatasetFile) -> None:
 
 WRITE_OPTIONS = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
 """Options of every writer of a table: pyarrow.parquet.ParquetWriter's."""
+
+
+def write_parquet(table: pa.Table, where: Any) -> None:
+    """Writes a table as one file, with the metadata of its schema. where: a path, or what bytes can be written to."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(where, table.schema, **WRITE_OPTIONS) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(table.schema.metadata or {})

@@ -10,10 +10,13 @@ added or subtracted, two offsets too, and milliseconds turned into nanoseconds, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _INT32 = 2**31 - 1
 _EXACT = 2**53
@@ -43,7 +46,7 @@ class Range:
             return None
         return np.asarray(np.less(values, self.least) | np.greater(values, self.greatest))
 
-    def within(self, kind: pa.DataType) -> "Range":
+    def within(self, kind: "pa.DataType") -> "Range":
         """The part of it that an integer type can hold."""
         limit = 2 ** (kind.bit_width - 1)
         return Range(self.what, max(self.least, -limit), min(self.greatest, limit - 1))
@@ -161,9 +164,11 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
     LEAST_BYTES: ("least_min_bytes",),
     APART_MS: ("p50", "p99", "max"),
     COUNT: (
+        "arrived_bytes",
         "attempt",
         "bytes",
         "capture_id",
+        "claimed_requests",
         "client_bytes",
         "client_segments",
         "cut_at_byte",
@@ -173,11 +178,11 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "kept_batches",
         "kept_records",
         "key_length",
+        "late_ms",
         "least_bytes",
         "max_in_flight",
         "missing_bytes",
         "most_bytes",
-        "arrived_bytes",
         "n",
         "out_of_order",
         "packets",
@@ -198,11 +203,13 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "snaplen",
         "start_no",
         "stream_offset",
+        "times_usual",
+        "tls_bytes",
+        "tls_client_key_bits",
+        "tls_server_key_bits",
         "total_partitions",
         "total_record_bytes",
         "total_records",
-        "times_usual",
-        "tls_bytes",
         "transaction_no",
         "undecoded_bytes",
         "unread_bytes",
@@ -243,7 +250,7 @@ def field_range(name: str, path: str = "") -> Range | None:
     return None if _PAGES & set(path.replace("[]", "").split(".")) else _OF_FIELD.get(name)
 
 
-def column_range(name: str, kind: pa.DataType) -> Range:
+def column_range(name: str, kind: "pa.DataType") -> Range:
     """The range of an integer column of a table, or of a field of its structs. Raises KeyError: nobody has decided."""
     found = _OF_COLUMN.get(name) or _OF_FIELD.get(name)
     if found is None and name.startswith("n_"):

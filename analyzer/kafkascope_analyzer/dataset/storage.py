@@ -236,11 +236,6 @@ class Storage:
         with self.failures(relative, verb="written"):
             shutil.move(local, Path(self.path) / relative)
 
-    def fetch(self, relative: str, local: Path) -> None:
-        """Copies a file from here into a local one, part by part. Raises UsageError."""
-        with self.open_file(relative) as source, self.failures(relative), local.open("wb") as target:
-            shutil.copyfileobj(source, target, PUT_BYTES)
-
     def remove(self, relative: str) -> None:
         """Removes a file if it is there. Raises UsageError."""
         with suppress(FileNotFoundError), self.failures(relative, missing=True, verb="removed"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _DAY_NS = 86_400_000_000_000
@@ -47,10 +48,12 @@ def without_day(path: str) -> str:
 def rows_by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """The rows (with ts_ns) of each day, with the name of its folder."""
     times = rows["ts_ns"]
-    days: NDArray[np.int64] = times.fill_null(0).to_numpy() // _DAY_NS
-    if not times.null_count and len(days) and days.min() == days.max():
-        yield _folder_of(int(days[0])), rows
+    ends = pc.min_max(times)
+    first, last = ends["min"].as_py(), ends["max"].as_py()
+    if not times.null_count and first is not None and first // _DAY_NS == last // _DAY_NS:
+        yield _folder_of(first // _DAY_NS), rows
         return
+    days: NDArray[np.int64] = times.fill_null(0).to_numpy() // _DAY_NS
     known = np.asarray(times.is_valid())
     for day in np.unique(days[known]).tolist():
         yield _folder_of(day), rows.filter(pa.array(known & (days == day)))

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafkascope_analyzer.dataset.parquet_files import MADE_OF, TIMES, WRITE_OPTIONS
+from kafkascope_analyzer.dataset.parquet_files import MADE_OF, TIMES, WRITE_OPTIONS, write_parquet
 from kafkascope_analyzer.dataset.table_place import UNDATED, TablePlace, rows_by_day
 
 ROW_GROUP_ROWS = 250_000
@@ -27,8 +27,9 @@ MOST_DAYS = 4096
 _STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
 """Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
 _FEW_VALUES = ("n_batches", "n_records")
-_BATCH_ROWS = 16_384
-"""Rows encoded at a time."""
+_BATCH_ROWS = 65_536
+"""Rows encoded at a time: what pyarrow does for each batch and column costs more than a twentieth with a quarter of
+them."""
 _LONG_PAGES = (
     {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 )
@@ -49,7 +50,8 @@ _WHOLE_GROUPS = RowGroup()
 
 class TableWriter:
     """The files of a table that one bucket has: one for each day of the rows' own times (ts_ns), or one where the table
-    has none. Rows are gathered into row groups. A file appears with its first row. made_of: as of DatasetFile.
+    has none. Rows are gathered into row groups. A file appears with its first row. Each has the metadata of the schema.
+    made_of: as of DatasetFile.
 
     Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
     """
@@ -64,7 +66,7 @@ class TableWriter:
         made_of: Sequence[str] = (),
     ) -> None:
         self._place, self._schema, self._group = place, schema, group
-        self._options = _FileOptions(sort_by, group, list(made_of))
+        self._options = _FileOptions(sort_by, group, list(made_of), schema.metadata or {})
         self._is_by_day = place.by_day and "ts_ns" in schema.names
         self._files: dict[str, _DayFile] = {}
         self._n_begun = Counter[str]()
@@ -134,6 +136,9 @@ class _FileOptions:
     sort_by: tuple[str, ...]
     group: RowGroup
     made_of: list[str]
+    about: Mapping[bytes, bytes]
+    """The metadata of the schema. Where files are joined, it has what one of them says of itself too (MADE_OF, TIMES),
+    which the new one does not take over."""
 
 
 class _DayFile:
@@ -187,8 +192,10 @@ class _DayFile:
         """Writes what is pending and ends the file."""
         self.flush()
         if self._writer is not None:
-            notes = {MADE_OF: self._options.made_of, TIMES: self._times}
-            self._writer.add_key_value_metadata({key: json.dumps(note).encode() for key, note in notes.items() if note})
+            own = {MADE_OF: self._options.made_of, TIMES: self._times}
+            notes = {key: note for key, note in self._options.about.items() if key not in own}
+            notes |= {key: json.dumps(note).encode() for key, note in own.items() if note}
+            self._writer.add_key_value_metadata(notes)
         self.abort()
 
     def abort(self) -> None:
@@ -223,7 +230,7 @@ def write_empty(place: TablePlace, schema: pa.Schema) -> None:
     """Writes a file without rows, so that a table that nothing fell into can still be read."""
     path = place.file("")
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(schema.empty_table(), path, **WRITE_OPTIONS)
+    write_parquet(schema.empty_table(), path)
 
 
 def _differences(got: pa.Schema, want: pa.Schema) -> str:

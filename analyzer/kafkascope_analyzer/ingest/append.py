@@ -6,30 +6,33 @@ pass runs over everything that was spilled, because what is learned from later c
 topic's name) may concern earlier rows. The dataset is then what one ingest of all captures gives.
 
 Where that is not possible, all captures are read again: one of the new ones begins before a known one, or is a known
-one that has grown, or the dataset holds no state of this version.
+one that has grown, or the dataset holds no state of this version (tool_version).
 """
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
+from stat import S_IMODE
+from typing import BinaryIO
 
 import zstandard
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import Content, content_of
-from kafkascope_analyzer.dataset.manifest import MESSAGES, SAVED_SCAN_FOLDER, Manifest
+from kafkascope_analyzer.dataset.manifest import MESSAGES, SAVED_SCAN_FOLDER, DatasetFile, Manifest
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, NewDataset
 from kafkascope_analyzer.dataset.parquet_files import RESTORE
-from kafkascope_analyzer.dataset.storage import PUT_BYTES, Storage
+from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.tool_version import tool_version
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
 from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
+from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.tables.finished_files import OPEN_PART, EarlierFiles
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import settled_files
@@ -55,7 +58,7 @@ class SavedScans:
             list(pool.map(lambda file: self._fetch(file, spill), chosen))
 
     def fetch_reading(self, spill: Path) -> ReadSoFar:
-        """Fetches what was read so far, and loads it."""
+        """Fetches what is of no bucket: the counts of flow, and what was read so far, which is loaded."""
         for file in self.files:
             if _bucket_of(file) is None:
                 self._fetch(file, spill)
@@ -64,42 +67,50 @@ class SavedScans:
 
     def settled(self) -> dict[str, str]:
         """The files that no later run changes, by their paths in the folder of spills once they are unpacked."""
-        return {_place_of(file): file for file in self.files if not file.endswith(f"{SAVED_SCAN}.zst")}
+        return {_place_of(file): file for file in self.files if file.endswith(".arrow.zst")}
 
     def _fetch(self, file: str, spill: Path) -> None:
-        folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
-        (spill / folder).mkdir(parents=True, exist_ok=True)
-        packed = spill / folder / name.partition("-")[2]
+        place = spill / _place_of(file)
+        place.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self.storage.fetch(file, packed)
-            if _crc32(packed) != self.files[file]:
-                raise UsageError("it is not what was written")
-            with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
+            with self.storage.open_file(file) as opened, self.storage.failures(file), place.open("wb") as target:
+                source = _Checked(opened)
                 zstandard.ZstdDecompressor().copy_stream(source, target)
+            if source.crc32 != self.files[file]:
+                raise UsageError("it is not what was written")
         except (UsageError, zstandard.ZstdError) as error:
             if not self.storage.is_local and error.__cause__ is not None:
                 raise
             raise DamagedDatasetError(f"{self.storage.uri_of(file)}: the file is damaged or gone; {RESTORE}") from error
-        packed.unlink()
+
+
+@dataclass(slots=True)
+class _Checked:
+    """A file that is read, or written, from its begin to its end, and the checksum of what was so far."""
+
+    file: BinaryIO
+    crc32: int = 0
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        part = self.file.read(size)
+        self.crc32 = zlib.crc32(part, self.crc32)
+        return part
+
+    def write(self, part: bytes) -> int:
+        """Writes the next bytes."""
+        self.crc32 = zlib.crc32(part, self.crc32)
+        return self.file.write(part)
 
 
 def _place_of(file: str) -> str:
     """The path in the folder of spills to which a saved file is unpacked: `0/requests.0.arrow`."""
-    folder, _, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
-    return f"{folder}/{name.partition('-')[2].removesuffix('.zst')}"
-
-
-def _crc32(file: Path) -> int:
-    """The checksum of a file."""
-    found = 0
-    with file.open("rb") as source:
-        while part := source.read(PUT_BYTES):
-            found = zlib.crc32(part, found)
-    return found
+    folder, slash, name = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
+    return f"{folder}{slash}{name.partition('-')[2].removesuffix('.zst')}"
 
 
 def _bucket_of(file: str) -> int | None:
-    """The bucket whose scan a file belongs to; None for the file of what was read."""
+    """The bucket whose scan a file belongs to; None for a file that is of all."""
     folder = file.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")[0]
     return int(folder.partition("-")[0]) if folder else None
 
@@ -109,13 +120,14 @@ class Plan:
     """What a run reads, and what it takes over from the dataset that is there.
 
     n_buckets, saved: the saved scans that it goes on with, None where it begins anew; earlier: files of tables that may
-    stay as they are, None where captures are not appended.
+    stay as they are, None where captures are not appended; saved_reads: what stories have found in such files.
     """
 
     to_read: Inputs
     n_buckets: int | None = None
     earlier: EarlierFiles | None = None
     saved: SavedScans | None = None
+    saved_reads: tuple[DatasetFile, ...] = ()
 
 
 def former_dataset(storage: Storage) -> Dataset | None:
@@ -152,7 +164,8 @@ def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: Ingest
         return _anew(new, _all_captures(former, ordered))
     saved = SavedScans(former.storage, former.manifest.saved_scan)
     to_read = ToRead(ordered, saved.fetch_reading(new.spill))
-    return Plan(to_read, int(former.manifest.options["buckets"]), _earlier_files(former), saved)
+    earlier, saved_reads = _earlier_files(former), former.manifest.saved_reads
+    return Plan(to_read, int(former.manifest.options["buckets"]), earlier, saved, saved_reads)
 
 
 def _anew(new: NewDataset, places: Sequence[CapturePlace]) -> Plan:
@@ -162,7 +175,7 @@ def _anew(new: NewDataset, places: Sequence[CapturePlace]) -> Plan:
 
 def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
     """Whether these captures follow those of a dataset that holds a state which this version understands."""
-    if not manifest.saved_scan or manifest.tool_version != version("kafkascope"):
+    if not manifest.saved_scan or manifest.tool_version != tool_version():
         return False
     begun = [entry["first_ns"] for entry in manifest.inputs if entry.get("first_ns") is not None]
     paths = {entry.get("path") for entry in manifest.inputs}
@@ -205,7 +218,8 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
     assert isinstance(plan.to_read, ToRead)  # capture points are not appended
     save_state(new.spill / _SAVED_READING, plan.to_read.before)
     earlier = {} if plan.saved is None else plan.saved.settled()
-    files = {"": [new.spill / _SAVED_READING]}
+    of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW)]
+    files = {"": [file for file in of_all if file.exists()]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
         files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]
 
@@ -214,13 +228,14 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
         if plan.saved is not None and known is not None:
             return known, plan.saved.files[known]
         packed = file.with_name(f"{file.name}.zst")
-        with file.open("rb") as source, packed.open("wb") as target:
+        packed.touch(mode=S_IMODE(file.stat().st_mode))  # a state is its owner's alone
+        with file.open("rb") as source, packed.open("wb") as opened:
+            target = _Checked(opened)
             zstandard.ZstdCompressor().copy_stream(source, target)
         path = f"{SAVED_SCAN_FOLDER}/{folder}{new.run_id}-{packed.name}"
-        crc32 = _crc32(packed)
-        new.storage.put(packed, path)
-        packed.unlink()
-        return path, crc32
+        new.storage.move_here(packed, path)
+        packed.unlink(missing_ok=True)
+        return path, target.crc32
 
     for folder in files if new.storage.is_local else ():
         (new.folder / SAVED_SCAN_FOLDER / folder).mkdir(parents=True, exist_ok=True)

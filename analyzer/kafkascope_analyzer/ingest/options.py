@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope_analyzer.connections.hosts import Entry
+from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 
@@ -24,4 +25,4 @@ class IngestOptions:
     temporary: Path | None = None
     append: bool = False
     capture_points: str | None = None
-    key_logs: tuple[Path, ...] = ()
+    key_logs: tuple[CapturePlace, ...] = ()

@@ -8,7 +8,6 @@ work is done, an engine says (workers.engine). The dataset is seen at its place 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from kafkascope_analyzer.dataset.tables import CAPTURES, CLUSTERS, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.tool_version import tool_version
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
 from kafkascope_analyzer.read.open_reading import Inputs
@@ -34,6 +34,7 @@ from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.unpacked_size import unpacked_bytes
 from kafkascope_analyzer.resolve.cluster.clusters_table import clusters_table
+from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.learned import Learned, learn
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles
@@ -116,7 +117,7 @@ def write_tables(
             run = _Run(new, at_work.n_buckets, options, limits, plan.earlier)
             manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
         if options.append:
-            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan))
+            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan), saved_reads=plan.saved_reads)
         return new.put_tables(manifest, joined_files([put_files, plan.earlier.messages if plan.earlier else {}]))
     except (OSError, NotWrittenError) as error:  # what concerns a capture is a CaptureError by now
         why = NotWrittenError.of(error) if isinstance(error, OSError) else error
@@ -173,7 +174,7 @@ def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tu
     rows |= {table.name: _write(run, table, content) for table, content in tables}
     for table in INGEST_TABLES:
         if not rows.get(table.name):
-            write_empty(run.undivided(table.name), table.schema)
+            write_empty(run.undivided(table.name), table.described_schema)
     return _manifest(run, scanned, learned), finished.put_files
 
 
@@ -186,7 +187,7 @@ def _manifest(run: _Run, scanned: Scanned, learned: Learned) -> Manifest:
         [manifest_entry(capture) for capture in scanned.captures],
         {"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         {name: n for name, n in sorted(hit.items()) if n},
-        version("kafkascope"),
+        tool_version(),
         uncovered=learned.uncovered,
     )
 
@@ -201,11 +202,12 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
     """Learns what the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     spans = [span for capture in scanned.captures for span in capture.spans]
-    return learn(spills, _names(run, scanned.captures), spans, scanned.network_times)
+    saved_flow = run.new.spill / SAVED_FLOW if run.options.append else None
+    return learn(spills, _names(run, scanned.captures), spans, scanned.network_times, saved_flow)
 
 
 def _write(run: _Run, table: Table, content: pa.Table) -> int:
     """Writes a table that is not divided into buckets. Returns its rows."""
-    with TableWriter(run.undivided(table.name), table.schema) as writer:
+    with TableWriter(run.undivided(table.name), table.described_schema) as writer:
         writer.write(content)
     return writer.n_rows

@@ -15,7 +15,6 @@ from typing import Any, Protocol, cast
 
 from kafkascope_analyzer.dataset.object_stores import reason
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
-from kafkascope_analyzer.read.http_file import HttpFile, without_secrets
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 NOT_THERE = "no such file or directory"
@@ -191,14 +190,20 @@ class WebCapture(CapturePlace):
     url: str = field(repr=False)
 
     def __str__(self) -> str:
+        from kafkascope_analyzer.read.http_file import without_secrets
+
         return without_secrets(self.url)
 
     def open(self) -> AbstractContextManager[ReadableFile]:
         """The file by ranges; from its beginning on where the server gives none."""
+        from kafkascope_analyzer.read.http_file import HttpFile
+
         return HttpFile(self.url)
 
     def size_bytes(self) -> int:
         """The size that the server says; 0 where it says none."""
+        from kafkascope_analyzer.read.http_file import HttpFile
+
         with HttpFile(self.url) as file:
             return file.size_bytes or 0
 

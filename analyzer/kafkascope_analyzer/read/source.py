@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.ranges import TIME_NS
+from kafkascope_analyzer.read.file_with_head import FileWithHead
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile, place_of
 from kafkascope_analyzer.read.points.clock import PointClock
 from kafkascope_analyzer.read.time_leaps import Spans, count_leaps, joined_spans, spans_of
@@ -176,49 +177,6 @@ def _of_known(choose: Callable[[int, int], int], one: int | None, other: int | N
     return choose(one, other)
 
 
-class _Input:
-    """A file from its first byte on, after a look at its head."""
-
-    def __init__(self, file: ReadableFile) -> None:
-        self._file = file
-        self.n_read = 0
-        self._head = b""
-        self._head = self._read_fully(HEAD_BYTES)
-
-    def head(self) -> bytes:
-        """The first HEAD_BYTES, or the whole file where it is shorter. They are still to be read."""
-        return self._head
-
-    def read(self, size: int = -1) -> bytes:
-        """As a file's."""
-        if self._head:
-            given, self._head = self._head[:size] if size >= 0 else self._head, self._head[size:] if size >= 0 else b""
-        else:
-            given = self._file.read(size)
-            self.n_read += len(given)
-        return given
-
-    def readinto(self, target: memoryview) -> int:
-        """As a file's."""
-        if self._head:
-            n = min(len(target), len(self._head))
-            target[:n], self._head = self._head[:n], self._head[n:]
-            return n
-        n = self._file.readinto(target) or 0
-        self.n_read += n
-        return n
-
-    def _read_fully(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = self._file.read(size - len(data))
-            if not more:
-                break
-            data += more
-        self.n_read += len(data)
-        return data
-
-
 class CaptureFile:
     """One capture. Iterate `blocks`; `info` is complete when they are through.
 
@@ -259,7 +217,7 @@ class CaptureFile:
             raise CaptureError(error.strerror or str(error), name=str(self._place)) from error
 
     def _blocks_of(self, file: ReadableFile) -> Iterator[Block]:
-        packed = _Input(file)
+        packed = FileWithHead(file, HEAD_BYTES)
         self.info.compression = compression_of(packed.head())
         buffers = self._buffers or OneBuffer(max(self._block_bytes, HEAD_BYTES))
         window = Window(decompressed(packed, self.info.compression), buffers)
@@ -348,7 +306,7 @@ def begins_as_capture(place: CapturePlace) -> bool:
 def first_bytes(place: CapturePlace, n_bytes: int) -> bytes:
     """The first bytes of a file, once it is unpacked; fewer where it is shorter or damaged. Raises OSError."""
     with place.open() as file:
-        packed = _Input(file)
+        packed = FileWithHead(file, HEAD_BYTES)
         window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(n_bytes))
         return window.buf[: window.filled].tobytes()
 

@@ -5,9 +5,12 @@ report.json does not depend on where the dataset is.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
+
+from kafkascope_analyzer.dataset.durations import moment_text
+from kafkascope_analyzer.dataset.restriction import Restriction
 
 SOME_DATASET = "OUT.kscope"
 KAFKA_PORT = 9092
@@ -34,14 +37,29 @@ def open_in_wireshark(file: str, ports: Iterable[int | None] = ()) -> str:
     return " ".join([f"wireshark {file}", *(f"-d tcp.port=={port},kafka" for port in others)])
 
 
-def explain_command(identity: str) -> str:
-    """The command that explains what has this id."""
-    return f"kafkascope explain {SOME_DATASET} {shlex.quote(identity)}"
+def explain_command(identity: str, restriction: Restriction | None = None) -> str:
+    """The command that explains what has this id, within the same restriction."""
+    return " ".join(["kafkascope explain", SOME_DATASET, shlex.quote(identity), *_options(restriction)])
 
 
-def report_command(*options: str) -> str:
-    """The command that prints the report, with these options."""
-    return " ".join(["kafkascope report", SOME_DATASET, *options])
+def report_command(restriction: Restriction | None, *options: str) -> str:
+    """The command that prints the report, within the same restriction, with these options."""
+    return " ".join(["kafkascope report", SOME_DATASET, *_options(restriction), *options])
+
+
+def _options(restriction: Restriction | None) -> Iterator[str]:
+    """The options that restrict a command, quoted for a shell."""
+    if restriction is None:
+        return
+    kinds = (
+        ("--client", restriction.clients),
+        ("--node", restriction.nodes),
+        ("--group", restriction.groups),
+        ("--topic", restriction.topics),
+    )
+    yield from (f"{option} {shlex.quote(str(name))}" for option, names in kinds for name in names)
+    times = (("--from", restriction.from_ns), ("--to", restriction.to_ns))
+    yield from (f"{option} {moment_text(ns)}" for option, ns in times if ns is not None)
 
 
 def at_place(model: T, place: str) -> T:

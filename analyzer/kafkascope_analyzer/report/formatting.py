@@ -103,7 +103,7 @@ ADDRESS_SQL = "(case when contains({ip}, ':') then '[' || {ip} || ']' else {ip} 
 
 
 _OUTCOMES = {"gave_up": "given up", "client_ended": "client ended first"}
-_STARTS = {"gave_up": "ended before it was ready", "done": "asked for metadata and left"}
+_STARTS = {"gave_up": "ended before it was ready", "done": "got its answers and left"}
 
 
 def outcome_text(outcome: str | None) -> str:

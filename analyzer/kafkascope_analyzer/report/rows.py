@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K")
 
-__all__ = ["column_names", "grouped", "read", "select", "select_each"]
+__all__ = ["answers", "column_names", "grouped", "read", "select", "select_each"]
 
 
 def select(database: "Database", query: str, kind: type[T]) -> list[T]:
@@ -26,6 +26,14 @@ def select_each(database: "Database", query: str, kind: type[T]) -> Iterator[T]:
     names, found = database.query(query)
     for row in found:
         yield kind(**{name: converters[name](value) for name, value in zip(names, row, strict=True)})
+
+
+def answers(database: "Database", name: str, kind: type[T]) -> list[T]:
+    """The rows that answer a saved question; none where the dataset lacks a table that it reads. Raises UsageError."""
+    from kafkascope_analyzer.sql.saved import question
+
+    asked = question(name)
+    return select(database, asked.text, kind) if database.can_answer(asked) else []
 
 
 def column_names(kind: type[Any]) -> str:

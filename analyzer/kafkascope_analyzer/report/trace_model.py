@@ -13,16 +13,32 @@ from typing import TypeVar
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
+from kafkascope_analyzer.report.cluster_trace_model import ClusterTraceModel
 from kafkascope_analyzer.report.model.capture import of_cluster
 from kafkascope_analyzer.report.rows import column_names, select_each
 from kafkascope_analyzer.sql.database import Database
-from kafkascope_spark.stories.tables import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_spark.stories.tables import (
+    BROKER_STATES,
+    CLIENTS,
+    INCIDENTS,
+    PARTITION_FLOW,
+    REBALANCES,
+    RECOVERIES,
+    RECOVERY_STEP_ROWS,
+    STALLS,
+    STARTUP_STEP_ROWS,
+    STARTUPS,
+    TRANSACTIONS,
+)
 
 T = TypeVar("T")
 MEMORY = "256MB"
 REQUESTS_AT_A_TIME = 100_000
 """Requests, about, of a stretch of time that is sorted at once."""
-_TABLES = [CAPTURES, CLIENTS, CONNECTIONS, RECOVERIES, RECOVERY_STEP_ROWS, REQUESTS, STARTUPS, STARTUP_STEP_ROWS]
+_TABLES = [
+    *(CAPTURES, CLIENTS, CONNECTIONS, RECOVERIES, RECOVERY_STEP_ROWS, REQUESTS, STARTUPS, STARTUP_STEP_ROWS),
+    *(BROKER_STATES, INCIDENTS, PARTITION_FLOW, REBALANCES, STALLS, TRANSACTIONS),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +210,8 @@ class TraceModel:
         self.of_cluster = of_cluster(database.dataset)
         """the one cluster that the trace is of; None where it is of all that was captured"""
         self.begin_ns: int = next(database.query("select min(first_ns) from captures")[1])[0] or 0
+        self.cluster = ClusterTraceModel(database, self.begin_ns)
+        """what is of no one client"""
 
     def clients(self) -> Iterator[TraceClient]:
         """The clients, by the time they were first seen."""

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.tables import EVENTS
-from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.dataset.contract import CLUSTER
+from kafkascope_analyzer.dataset.writer_set import WriterSet
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.cluster_column import coded
+from kafkascope_analyzer.resolve.connections.closed_window_events import ClosedWindowEvents
 from kafkascope_analyzer.resolve.connections.events import ConnectionEvents
 from kafkascope_analyzer.resolve.connections.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.connections.silence_events import SilenceEvents
@@ -29,6 +30,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     UsageEvents,
     LoopEvents,
     SilenceEvents,
+    ClosedWindowEvents,
     RequestEvents,
     ErrorEvents,
     PartitionEvents,
@@ -46,10 +48,10 @@ class BucketEvents:
     """The events of one bucket. Tables of rows have the contract's columns, and conn (the number of the connection in
     the bucket) and number (that of the request on it) beside them."""
 
-    def __init__(self, context: BucketContext, cluster: str, writer: TableWriter) -> None:
-        """cluster: the one that everything is of."""
+    def __init__(self, context: BucketContext, cluster: str, writers: WriterSet[str]) -> None:
+        """cluster: the one that everything is of; writers: of the kinds."""
         self._sources = [make(context) for make in SOURCES]
-        self._cluster, self._writer = cluster, writer
+        self._cluster, self._writers = cluster, writers
 
     def take_errors(self, rows: pa.Table) -> None:
         """Takes a batch of `errors`."""
@@ -58,6 +60,10 @@ class BucketEvents:
     def take_requests(self, rows: pa.Table) -> None:
         """Takes a batch of `requests`; all batches of `errors` came before."""
         self._write(events for source in self._sources for events in source.take_requests(rows))
+
+    def take_claimed(self, rows: pa.Table) -> None:
+        """Takes a batch of `requests` of encrypted connections, with the API that each seems to be of."""
+        self._write(events for source in self._sources for events in source.take_claimed(rows))
 
     def want_partitions(self, api_key: int, direction: str) -> bool:
         """Whether any source needs the partitions of a message. All batches of `requests` came before."""
@@ -74,9 +80,11 @@ class BucketEvents:
 
     def _write(self, tables: Iterable[pa.Table]) -> None:
         for table in tables:
-            self._writer.write(of_cluster(table, self._cluster))
+            write_events(self._writers, table, self._cluster)
 
 
-def of_cluster(events: pa.Table, cluster: str) -> pa.Table:
-    """Rows of event_source.event_table as rows of `events`."""
-    return events.add_column(0, EVENTS.schema.field("cluster").with_type(CODED_TEXT), coded(cluster, events.num_rows))
+def write_events(writers: WriterSet[str], events: pa.Table, cluster: str) -> None:
+    """Writes rows of event_source.event_table, which are of that cluster."""
+    kind = events.column_names[-1]
+    column = CLUSTER.field.with_type(CODED_TEXT)
+    writers.write(kind, events.add_column(0, column, coded(cluster, events.num_rows)))

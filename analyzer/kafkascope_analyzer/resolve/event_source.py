@@ -6,11 +6,12 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.contract import CLUSTER
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
-from kafkascope_analyzer.dataset.tables.events import OF_ONE_CLUSTER, RANKS
+from kafkascope_analyzer.dataset.tables.events import file_schema
+from kafkascope_analyzer.dataset.timestamps import microseconds
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
@@ -19,11 +20,11 @@ MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
 
 
 class EventSource:
-    """Makes events of one or several kinds. It sees rows in this order: errors, requests, partitions, the end; all
-    rows of a connection are in one bucket. Rows have two columns beside the contract's: conn, the number of the
-    connection in the bucket, and number, that of the request on its connection (below zero for a response without a
-    request). Memory: what its own kinds need, never all rows. A source overrides the methods for the rows that it
-    needs; of others it makes no events."""
+    """Makes events of one or several kinds. It sees rows in this order: errors, requests, those that are claimed,
+    partitions, the end; all rows of a connection are in one bucket. Rows have two columns beside the contract's: conn,
+    the number of the connection in the bucket, and number, that of the request on its connection (below zero for a
+    response without a request). Memory: what its own kinds need, never all rows. A source overrides the methods for the
+    rows that it needs; of others it makes no events."""
 
     KINDS: ClassVar[tuple[type[Event], ...]]
     """The kinds of events that it makes."""
@@ -35,6 +36,11 @@ class EventSource:
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `requests`; with status_code, the place of the status in
         REQUEST_STATUSES."""
+        return iter(())
+
+    def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Events from a batch of rows of `requests` of encrypted connections, with status_code, and with the API that
+        each seems to be of. All that their messages say is null: what needs it cannot use them."""
         return iter(())
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
@@ -64,7 +70,7 @@ class EventPlace:
 
 
 def event_table(event: type[Event], place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
-    """Rows of `events` of one kind, but for the cluster (OF_ONE_CLUSTER). event: the class of the kind; body: the
+    """Rows of a file of events of one kind (file_schema), but for the cluster. event: the class of the kind; body: the
     columns of its struct, perhaps among others; those that are missing are null."""
     n = len(place.ts_ns)
     zero = pa.array(np.zeros(n, np.int64))
@@ -72,18 +78,15 @@ def event_table(event: type[Event], place: EventPlace, body: Mapping[str, Column
     fields = list(kind.struct)
     parts = [flat(body[f.name]).cast(f.type) if f.name in body else pa.nulls(n, f.type) for f in fields]
     columns = {
-        "key_kind": pa.repeat(kind.key_kind, n),
         "key": flat(place.key),
         "client_ip": flat(place.client_ip),
-        "section": pa.repeat(pa.scalar(kind.section, pa.int8()), n),
-        "ts": pc.divide(flat(place.ts_ns), 1000),
+        "ts": microseconds(flat(place.ts_ns)),
         "ts_ns": flat(place.ts_ns),
-        "rank": pa.repeat(pa.scalar(RANKS[kind.name], pa.int8()), n),
         "packet_no": zero if place.packet_no is None else flat(place.packet_no).fill_null(0),
         "conn_id": flat(place.conn_id),
         "seq": zero if place.seq is None else flat(place.seq).fill_null(0),
-        "kind": pa.repeat(kind.name, n),
         kind.name: pa.StructArray.from_arrays(parts, fields=fields),
     }
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in OF_ONE_CLUSTER]
-    return pa.Table.from_arrays(arrays, schema=OF_ONE_CLUSTER)
+    schema = pa.schema([field for field in file_schema(kind.name) if field.name != CLUSTER.name])
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(n, f.type) for f in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -19,6 +19,7 @@ from kafkascope_analyzer.resolve.cluster.learn import learn_cluster, note_answer
 from kafkascope_analyzer.resolve.cluster.membership import ClusterName, Membership, find_clusters
 from kafkascope_analyzer.resolve.cluster.split_spill import split_spill
 from kafkascope_analyzer.resolve.find_uncovered import uncovered_of_spills
+from kafkascope_analyzer.resolve.flow.checkpoint import forget_flow
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
 
 
@@ -69,20 +70,25 @@ def learn(
     names: HostNames,
     files: Sequence[tuple[int, int]] = (),
     network_times: pa.Table | None = None,
+    saved_flow: Path | None = None,
 ) -> Learned:
     """Learns from what all buckets have spilled.
 
     names: of hosts, as the user and the files give them; DNS answers are added. files: first and last packet of each
     file, or of each of its spans between which its times leap. network_times: network_times.NETWORK_TIMES where there
-    were several capture points.
+    were several capture points. saved_flow: the file of the counts of flow (flow.checkpoint) of a run to which captures
+    are appended; they are kept while there is one cluster.
     """
     note_answers(spills, names)
     uncovered = uncovered_of_spills(files, spills)
     membership = find_clusters(spills, names)
+    if len(membership.clusters) != 1:
+        forget_flow(saved_flow, spills)
+        saved_flow = None
     found = []
     for named, parts in zip(membership.clusters, _divided(membership), strict=True):
         cluster = learn_cluster(list(parts.values()), names)
-        shared = gather_shared_facts(list(parts.values()), cluster, uncovered)
+        shared = gather_shared_facts(list(parts.values()), cluster, uncovered, saved_flow)
         found.append(ClusterFacts(named, parts, cluster, replace(shared, network_times=network_times)))
     return Learned(membership, found, uncovered)
 

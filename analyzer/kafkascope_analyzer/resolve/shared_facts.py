@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_analyzer.resolve.cluster.claims import gather_claims
 from kafkascope_analyzer.resolve.connections.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.cut_at_uncovered import without_unknown_idle
+from kafkascope_analyzer.resolve.flow.claimed_waits import claimed_waits
 from kafkascope_analyzer.resolve.flow.facts import gather_flow
 from kafkascope_analyzer.resolve.flow.fetch_facts import FetchRunEnds
 from kafkascope_analyzer.resolve.flow.produce_facts import produce_waits, producer_clocks
@@ -50,7 +52,8 @@ class SharedFacts:
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
-    (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
+    (fetch_facts.RUNS, produce_facts.WAITS; of encrypted producers by claimed_waits). servers: how servers looked to the
+    hosts that talked to them. claims: what encrypted connections seem to do (claims.CLAIMS).
     slice_ns: length of the slices of time in which the flow through topic-partitions is counted.
     n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
     uncovered: the times between the files that none of them covers.
@@ -65,6 +68,7 @@ class SharedFacts:
     fetch_runs: pa.Table
     produce_waits: pa.Table
     servers: ServerRows
+    claims: pa.Table
     slice_ns: int
     n_flow_left_out: int
     uncovered: Uncovered = NOTHING_UNCOVERED
@@ -72,10 +76,13 @@ class SharedFacts:
 
 
 def gather_shared_facts(
-    spills: Sequence[Path], cluster: Cluster, uncovered: Uncovered = NOTHING_UNCOVERED
+    spills: Sequence[Path],
+    cluster: Cluster,
+    uncovered: Uncovered = NOTHING_UNCOVERED,
+    saved_flow: Path | None = None,
 ) -> SharedFacts:
     """Reads what the buckets spilled, which is of one cluster. cluster: gives topics their names; uncovered: the times
-    that no file covers."""
+    that no file covers; saved_flow: as of gather_flow."""
     found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
     connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
     connections = {spill: without_unknown_idle(rows, uncovered) for spill, rows in connections.items()}
@@ -86,7 +93,10 @@ def gather_shared_facts(
     unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
     clocks = producer_clocks(connections)
     lag, runs = LagPoints(connections, cluster.topics), FetchRunEnds(connections, cluster.topics)
-    flow = gather_flow(connections, cluster.topics, clocks, [lag, runs])
+    flow = gather_flow(connections, cluster.topics, clocks, [lag, runs], saved_flow)
+    claims = gather_claims(connections, cluster.encrypted)
+    waits = [produce_waits(flow.candidates, connections, clocks), claimed_waits(connections, claims)]
+    offsets = pa.array(clocks.least_ns, mask=~clocks.is_usable)
     return SharedFacts(
         near_closes(connections.values()),
         _request_failures(connections),
@@ -94,8 +104,9 @@ def gather_shared_facts(
         gather_transaction_facts(spills, cluster.topics),
         lag.points(),
         runs.runs(),
-        produce_waits(flow.candidates, connections, clocks),
-        gather_server_rows(connections, cluster, uncovered, pa.array(clocks.least_ns, mask=~clocks.is_usable)),
+        pa.concat_tables(waits),
+        gather_server_rows(connections, cluster, uncovered, offsets, claims),
+        claims,
         flow.slice_ns,
         flow.n_left_out,
         uncovered,

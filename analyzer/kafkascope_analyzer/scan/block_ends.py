@@ -2,17 +2,14 @@
 
 import pyarrow as pa
 
+from kafkascope_analyzer.scan.batches import BATCHES
 from kafkascope_analyzer.scan.partitions import spill_name
-from kafkascope_parsers.api_keys import FETCH, PRODUCE
+from kafkascope_parsers.api_keys import FETCH
 
 BLOCK_ENDS = "facts.block_ends"
 """Spilled table: how many rows of SERVED had been spilled at the end of each block of the capture."""
-SENT, ACCEPTED, FETCHED = (
-    spill_name(PRODUCE, "request"),
-    spill_name(PRODUCE, "response"),
-    spill_name(FETCH, "response"),
-)
-SERVED = (SENT, ACCEPTED, FETCHED)
+FETCHED = spill_name(FETCH, "response")
+SERVED = (BATCHES, FETCHED)
 
 
 def block_end(n_rows: dict[str, int]) -> pa.Table:

@@ -15,19 +15,31 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
-from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
+from kafkascope_analyzer.dataset.limits_hit import (
+    CONNECTIONS,
+    STREAM_BUFFER,
+    TLS_CANDIDATES,
+    TLS_HANDSHAKES,
+    TLS_WAITING,
+    WAITING_QUESTIONS,
+    WAITING_REQUESTS,
+)
 from kafkascope_analyzer.dataset.tables import DNS, OUT_OF_RANGE
 from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.scan.batches import BATCHES, ProducedBatches
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
 from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS, NO_ID, ClusterIds
 from kafkascope_analyzer.scan.connection_notes import ConnectionNotes
-from kafkascope_analyzer.scan.connection_state import connection_table
+from kafkascope_analyzer.scan.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.scan.dns import DnsExchanges
+from kafkascope_analyzer.scan.exchanges import BY_LENGTHS
 from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.scan.liveness_spans import spill_spans
 from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
+from kafkascope_analyzer.scan.named_in_parts import NAMED, named_in_part
+from kafkascope_analyzer.scan.offsets_in_parts import OFFSETS, offsets_in_part
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.record_batches import RANGED_HEADERS, record_sets, spill_record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -47,8 +59,9 @@ from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock, overhead_rows
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
-from kafkascope_parsers.tcp import Streams, TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 from kafkascope_parsers.tcp.state import E_LIMIT
+from kafkascope_parsers.tcp.streams import Streams
 from kafkascope_parsers.tls import KeyLog
 
 _CONNECTION_ROWS = 1 << 15
@@ -75,6 +88,7 @@ _STATE = (
     "_cluster_ids",
     "_servers",
     "_consumers",
+    "_batches",
     "_clocks",
     "dns",
     "ledger",
@@ -128,7 +142,7 @@ class BucketScan:
         self._notes, self._cluster_ids = ConnectionNotes(), ClusterIds()
         self._servers: dict[tuple[int, int, int], int] = {}
         """Numbers of servers that said something about a cluster whose id was not known yet."""
-        self._consumers, self._clocks = FetchRuns(), ClockSamples()
+        self._consumers, self._batches, self._clocks = FetchRuns(), ProducedBatches(), ClockSamples()
         self.dns = DnsExchanges()
         self.ledger = Ledger()
         self._undecoded = Growing(np.int64)
@@ -151,7 +165,7 @@ class BucketScan:
         self._take(streams, self._exchanges.finish(streams, self, self.tcp.connections["close_ts_ns"] > 0))
         sides = self.tcp.sides
         self.tcp.connections["close_kind"] = self.tcp.close_kinds()
-        self._spill_undecoded(overhead_rows(self.tcp.connections, self._exchanges.tls_overhead))
+        self._spill_undecoded(overhead_rows(self.tcp.connections, self._exchanges.tls.overhead))
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.give_up()
@@ -175,14 +189,22 @@ class BucketScan:
             self.conn_ids[part],
             self._undecoded.rows[part],
         )
-        rows = rows.append_column("is_decrypted", pa.array(self._exchanges.is_decrypted[part]))
-        overhead = self._exchanges.tls_overhead.reshape(-1, 2).sum(1)[part]
+        rows = rows.append_column("is_decrypted", pa.array(self._exchanges.tls.is_decrypted[part]))
+        overhead = self._exchanges.tls.overhead.reshape(-1, 2).sum(1)[part]
         rows = rows.append_column("tls_bytes", pa.array(overhead))
+        evidence = self._exchanges.length_evidence.slice(part.start, rows.num_rows)
+        for name in evidence.column_names:
+            rows = rows.append_column(name, evidence[name])
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
     def begin_end(self, messages: MessageWriters) -> None:
-        """Ends all files. What `finish` writes goes into files of its own, and messages into those of `messages`."""
+        """Ends all files, and notes what they name and how far they reach. What `finish` writes goes into files of its
+        own, and messages into those of `messages`."""
         self._messages.close()
+        self._spill.close()
+        for named in named_in_part(self._spill.directory, self._spill.part):
+            self._spill.gather(NAMED, named)
+        self._gather_facts(OFFSETS, offsets_in_part(self._spill.directory, self._spill.part))
         self._spill.begin_end()
         self._n_messages += Counter(self._messages.rows())
         self._messages = messages
@@ -195,7 +217,7 @@ class BucketScan:
         """Goes on where the scan with this state stopped."""
         for name in _STATE:
             setattr(self, name, state[name])
-        self._exchanges.unlock(self._key_log)
+        self._exchanges.tls.unlock(self._key_log)
         self._spill.n_rows = state["n_rows"]
         self.conn_ids = id_texts(self._ids.rows)
 
@@ -210,6 +232,9 @@ class BucketScan:
             STREAM_BUFFER: self._n_stream_buffer,
             WAITING_REQUESTS: int(self._exchanges.connections["n_given_up"].sum()),
             WAITING_QUESTIONS: self.dns.n_given_up,
+            TLS_HANDSHAKES: self._exchanges.n_handshakes_given_up,
+            TLS_WAITING: self._exchanges.tls.n_not_tried,
+            TLS_CANDIDATES: self._exchanges.tls.n_partly_tried,
         }
 
     def requests(self, requests: Requests) -> pa.Table:
@@ -251,16 +276,15 @@ class BucketScan:
     def _take(self, streams: Streams, block: SettledBlock) -> None:
         """Takes what came of a block's streams."""
         self.tcp.keep_rest(streams, block.consumed)
+        self._spill_batches(self._batches.settle(block.settled))
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
         self.ledger.decoded_bytes += block.decoded_bytes
         self._spill_undecoded(block.undecoded)
         self._spill.gather("requests", block.settled)
         self._spill_facts(REQUEST_PICKERS, block.settled)
         self._clocks.note_clients(block.settled)
-        at = block.orphans.schema.get_field_index("capture_id")
-        self._spill.gather(
-            "requests", block.orphans.set_column(at, "capture_id", self._captures(block.orphans.num_rows))
-        )
+        self._spill.gather("requests", self._with_captures(block.orphans))
+        self._spill.gather(BY_LENGTHS, self._with_captures(block.by_lengths))
         self._notes.greetings(block.greetings)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.write(DNS.name, self.dns.take_rows())
@@ -272,6 +296,11 @@ class BucketScan:
     def _spill_undecoded(self, undecoded: pa.Table) -> None:
         self._spill.gather("undecoded", undecoded.append_column("capture_id", self._captures(undecoded.num_rows)))
         np.add.at(self._undecoded.rows, undecoded["conn"].to_numpy(), undecoded["bytes"].to_numpy())
+
+    def _with_captures(self, exchanges: pa.Table) -> pa.Table:
+        """Exchanges of which no handler gave the file, with that at hand."""
+        at = exchanges.schema.get_field_index("capture_id")
+        return exchanges.set_column(at, exchanges.schema.field(at), self._captures(exchanges.num_rows))
 
     def _captures(self, n: int) -> pa.Array:
         """The number of the file at hand, for n rows."""
@@ -285,7 +314,8 @@ class BucketScan:
             addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
             self._ids.add(connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"]))
             self.conn_ids = id_texts(self._ids.rows)
-            self._exchanges.open_connections(fresh["opened_by_syn"] != 0)
+            by_port = server_side_by_port(sides["port"])
+            self._exchanges.open_connections(fresh["opened_by_syn"] != 0, by_port)
             self._undecoded.add(np.zeros(len(fresh), np.int64))
             self._cluster_ids.open_connections(len(fresh))
             self._first_capture.add(np.full(len(fresh), self._capture_id, np.int32))
@@ -343,6 +373,12 @@ class BucketScan:
         """Spills how producers and consumers were served."""
         self._clocks.take(rows, api_key, direction)
         self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
+        self._spill_batches(self._batches.take(rows, api_key, direction))
+
+    def _spill_batches(self, batches: pa.Table | None) -> None:
+        """Spills batches of producers at once: they are read block by block."""
+        if batches is not None:
+            self._spill.write(BATCHES, batches)
 
     def _spill_facts(self, pickers: Mapping[str, Picker], rows: pa.Table) -> None:
         """Spills what the connections of other buckets need of some rows."""

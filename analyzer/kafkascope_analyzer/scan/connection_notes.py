@@ -1,4 +1,5 @@
-"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS hellos and alerts.
+"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS handshakes and
+alerts.
 
 Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection counts, but for the session's lifetime,
 whose last does. State is a few words per SASL connection.
@@ -10,19 +11,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.alike_rows import distinct_rows
+from kafkascope_analyzer.dataset.tables.connections import LIST_SEPARATOR
 from kafkascope_analyzer.scan.logins import Logins
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_analyzer.scan.request_facts import nodes_of
+from kafkascope_analyzer.scan.tls_notes import certificate_notes, handshake_notes
 from kafkascope_parsers.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kafkascope_parsers.exchanges import Greeting, Messages, TlsAlert, TlsHello, ZooKeeperClose, ZooKeeperSession
+from kafkascope_parsers.exchanges import (
+    Greeting,
+    Messages,
+    TlsAlert,
+    TlsCertificates,
+    TlsHandshake,
+    ZooKeeperClose,
+    ZooKeeperSession,
+)
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
 from kafkascope_parsers.versions import ApiVersionRange
 
 NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
-"""what: the column of `connections` it is for, of an alert with the side that sent it; text: its value, lists joined by
-commas, numbers in decimal."""
+"""what: the column of `connections` it is for, of an alert with the side that sent it; text: its value, numbers
+and flags in decimal, lists joined by LIST_SEPARATOR."""
 
 Note = tuple[int, str, str]
 
@@ -68,9 +80,10 @@ class ConnectionNotes:
         elif messages.message.api_key == SASL_AUTHENTICATE:
             lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
             has_error = (columns.values(code) != 0).tolist()
-            answered = zip(messages.connections.tolist(), messages.numbers.tolist(), has_error, strict=True)
-            for conn, number, refused in answered:
-                self._note_user(conn, self._logins.answer(conn, number, has_error=refused))
+            n_bytes = columns.lengths(_node(columns, "auth_bytes")).tolist()
+            answered = zip(messages.connections.tolist(), messages.numbers.tolist(), has_error, n_bytes, strict=True)
+            for conn, number, refused, size in answered:
+                self._note_user(conn, self._logins.answer(conn, number, has_error=refused, n_bytes=size))
             good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
             for row in np.flatnonzero(good).tolist():
                 text = str(int(columns.values(lifetime)[row]))
@@ -80,10 +93,10 @@ class ConnectionNotes:
         """Takes what connections show outside of requests and responses."""
         for greeting in greetings:
             conn = greeting.connection
-            if isinstance(greeting, TlsHello):
-                hello = greeting.hello
-                texts = {"tls_version": hello.version, "tls_sni": hello.sni, "tls_alpn": hello.alpn}
-                self._found += [(conn, what, text) for what, text in texts.items() if text is not None]
+            if isinstance(greeting, TlsHandshake):
+                self._found += [(conn, what, text) for what, text in handshake_notes(greeting.facts).items()]
+            elif isinstance(greeting, TlsCertificates):
+                self._found += [(conn, what, text) for what, text in certificate_notes(greeting).items()]
             elif isinstance(greeting, TlsAlert):
                 self._found.append((conn, f"tls_alert_{greeting.side}", greeting.name))
             elif isinstance(greeting, ZooKeeperSession):
@@ -113,7 +126,7 @@ class ConnectionNotes:
         good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)
         conns = messages.connections
         for rows, lists in _by_length(triples, ends, good):
-            offers, which = _distinct_rows(lists)
+            offers, which = _distinct_lists(lists)
             texts = pa.array([self._offer(offer) for offer in offers], pa.string())
             what = pa.repeat("api_versions_offered", len(rows))
             coded = pa.DictionaryArray.from_arrays(pa.array(which), texts)
@@ -125,7 +138,7 @@ class ConnectionNotes:
             named = sorted((k, ApiVersionRange(low, high).text_of(api_name(k))) for k, low, high in triples.tolist())
             if len(self._offers) > _MOST_OFFERS:
                 self._offers.clear()
-            self._offers[raw] = ",".join(text for _, text in named)
+            self._offers[raw] = LIST_SEPARATOR.join(text for _, text in named)
         return self._offers[raw]
 
 
@@ -141,14 +154,12 @@ def _by_length(
         yield alike, values[ends[alike][:, np.newaxis] + np.arange(length)]
 
 
-def _distinct_rows(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+def _distinct_lists(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
     """Each list once, and which of them each row has."""
     if not lists[0].size:
         return lists[:1], np.zeros(len(lists), np.int32)
-    whole = lists.reshape(len(lists), -1)
-    keys = whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).reshape(-1)
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    return lists[first], which.astype(np.int32)
+    rows, which = distinct_rows(lists.reshape(len(lists), -1))
+    return rows.reshape(-1, *lists.shape[1:]), which
 
 
 _MOST_OFFERS = 64

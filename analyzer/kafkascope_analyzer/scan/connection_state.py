@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import address_text, community_ids
 from kafkascope_parsers.framing.layout import BY_PORT, KAFKA
-from kafkascope_parsers.tcp import CLOSE_KINDS
 from kafkascope_parsers.tcp.flows import Ends, flow_hashes
+from kafkascope_parsers.tcp.state import CLOSE_KINDS
 
 _NS_PER_MS = 1_000_000
 _BY_SIDE = frozenset({"fin_0", "fin_1", "rst_0", "rst_1"})

@@ -20,7 +20,7 @@ from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link import Datagram
 from kafkascope_parsers.link.dns import DnsMessage, read_dns, split_stream
 from kafkascope_parsers.link.layers import DNS_PORT
-from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tcp.streams import Streams
 
 WAITING_LIMIT = 10_000
 STREAM_LIMIT = 1 << 16

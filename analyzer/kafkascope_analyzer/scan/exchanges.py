@@ -26,6 +26,7 @@ OF_RESPONSES = pa.schema(
         ("answer_member_id", pa.string()),
         ("answer_producer_id", pa.int64()),
         ("answer_producer_epoch", pa.int16()),
+        ("answer_fetch_session_id", pa.int32()),
         ("answer_n_partitions", pa.int32()),
         ("answer_n_records", pa.int64()),
         ("answer_record_bytes", pa.int64()),
@@ -34,3 +35,6 @@ OF_RESPONSES = pa.schema(
 """What the tables need of a response's message."""
 SETTLED_SCHEMA = settled_schema(OF_REQUESTS, OF_RESPONSES)
 """Columns of a settled exchange: `status` indexes REQUEST_STATUSES."""
+
+BY_LENGTHS = "by_lengths"
+"""Spilled table: exchanges of TLS connections that are not decrypted, in the same columns."""

@@ -19,6 +19,9 @@ FETCH_RUNS = "facts.fetch_runs"
 """Spilled table: connection, topic-partition and fields of RUN."""
 _FETCHES = frozenset({FETCH, SHARE_FETCH})
 _CONN_SHIFT = 40
+_NUMBERS = ("ts_ns", "number", "last_offset", "n_records")
+_COLUMNS = ["conn", *_NUMBERS, "first_offset", "first_timestamp_ms", "topic", "topic_id", "partition"]
+"""Columns of partitions that are needed."""
 _RUN_FIELDS = [name for name in RUN.names or () if name != "least_delay_ns"]
 
 
@@ -35,7 +38,7 @@ class FetchRuns:
         if api_key not in _FETCHES or direction != "response":
             return None
         has_records = rows["last_offset"].is_valid()
-        chosen = rows.filter(pc.and_(has_records, pc.invert(rows["from_replica"])))
+        chosen = rows.select(_COLUMNS).filter(pc.and_(has_records, pc.invert(rows["from_replica"])))
         places = self._partitions.of(chosen) if chosen.num_rows else np.empty(0, np.int64)
         chosen, places = chosen.filter(pa.array(places != NO_PLACE)), places[places != NO_PLACE]
         if not len(places):
@@ -49,7 +52,7 @@ class FetchRuns:
         """The runs that go on until the end."""
         runs = self._runs.rows
         slots = np.flatnonzero(runs["n"] > 0)
-        return self._table(runs[slots], slots)
+        return self._table(runs.take(slots), slots)
 
     def _slots_of(self, conn: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
         keys = conn << _CONN_SHIFT | places
@@ -71,7 +74,7 @@ class FetchRuns:
 def _fetched(rows: pa.Table) -> NDArray[np.void]:
     """The rows as FETCHED."""
     fetched = np.empty(rows.num_rows, FETCHED)
-    for name in ("ts_ns", "number", "last_offset", "n_records"):
+    for name in _NUMBERS:
         fetched[name] = int_column(rows, name, 0)
     fetched["first_offset"] = int_column(rows, "first_offset", -1)
     fetched["timestamp_ms"] = int_column(rows, "first_timestamp_ms", -1)

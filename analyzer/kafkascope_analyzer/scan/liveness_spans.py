@@ -10,15 +10,15 @@ from kafkascope_parsers.tcp.spans import WAIT
 RUNS, WAITS = "facts.runs", "facts.waits"
 """Spilled tables: runs of what the sides of connections sent, and waits of one side for the other."""
 RUN_COLUMNS = ("first_ns", "first_packet", "last_ns", "last_packet")
-_WAIT_COLUMNS = (*RUN_COLUMNS, "until_ns", "until_packet", "ended_by")
+_WAIT_COLUMNS = (*RUN_COLUMNS, "until_ns", "until_packet", "ended_by", "n_quick")
 
 
 def spill_spans(spill: Spill, spans: NDArray[np.void]) -> None:
     """Spills rows of tcp.spans.SPAN: with conn, the number of the connection in the bucket, side (of the sender, or of
     who waits) and layer."""
     waits = spans["kind"] >= WAIT
-    spill.gather(RUNS, _rows(spans[~waits], RUN_COLUMNS))
-    spill.gather(WAITS, _rows(spans[waits], _WAIT_COLUMNS))
+    spill.gather(RUNS, _rows(spans.compress(~waits), RUN_COLUMNS))
+    spill.gather(WAITS, _rows(spans.compress(waits), _WAIT_COLUMNS))
 
 
 def _rows(spans: NDArray[np.void], names: tuple[str, ...]) -> pa.Table:

@@ -7,7 +7,7 @@ user. Until then names of users wait here, a few words for each open login.
 
 from dataclasses import dataclass
 
-from kafkascope_parsers.framing.principals import answers_needed, is_success, principal_of
+from kafkascope_parsers.framing.principals import answers_needed, is_refusal, is_success, principal_of
 
 MOST_OPEN = 1 << 16
 """Tokens that wait for their answers: one for each connection that logs in at the time."""
@@ -51,10 +51,13 @@ class Logins:
             if len(self._by_request) > MOST_OPEN:
                 del self._by_request[next(iter(self._by_request))]
 
-    def answer(self, connection: int, number: int, *, has_error: bool) -> str | None:
-        """Takes the answer to a SaslAuthenticate request; gives the user where it ends a login that succeeded."""
+    def answer(self, connection: int, number: int, *, has_error: bool, n_bytes: int) -> str | None:
+        """Takes the answer to a SaslAuthenticate request; gives the user where it ends a login that succeeded. n_bytes:
+        of the broker's token in it."""
         login = self._by_request.pop((connection, number), None)
-        return None if login is None else self._answered(connection, login, refused=has_error)
+        if login is None:
+            return None
+        return self._answered(connection, login, refused=has_error or is_refusal(login.mechanism, n_bytes))
 
     def answer_token(self, connection: int, token: bytes | None) -> str | None:
         """Takes a broker's token without a request, None for one that is not whole; gives the user where it ends a

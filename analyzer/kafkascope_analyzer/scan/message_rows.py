@@ -169,6 +169,7 @@ class ResponseRows:
             "answer_member_id": facts["member_id"],
             "answer_producer_id": facts["producer_id"],
             "answer_producer_epoch": facts["producer_epoch"],
+            "answer_fetch_session_id": facts["fetch_session_id"],
         }
         return pa.table([columns[f.name] for f in OF_RESPONSES], OF_RESPONSES)
 
@@ -239,8 +240,8 @@ def _partition_table(
     """Partition rows with connection and time of their frames; columns that this place lacks are null."""
     n = len(part.row)
     heads = {
-        "conn": pa.array((frames["direction"] >> 1)[part.row]),
-        "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])[part.row]),
+        "conn": pa.array(frames["direction"][part.row] >> 1),
+        "ts_ns": pa.array(frames["ts_ns"][part.row]),
         **{name: pa.array(values) for name, values in request._asdict().items()},
     }
     schema = part_schema(message)
@@ -265,11 +266,11 @@ def with_frames(
     """Rows with the connection, request number, time and API of their frames instead of `row`."""
     table = table.drop_columns(["row"]).append_column("number", pa.array(np.ascontiguousarray(numbers)))
     for name, values in (
-        ("conn", frames["direction"] >> 1),
-        ("ts_ns", frames["ts_ns"]),
-        ("api_key", frames["api_key"]),
+        ("conn", frames["direction"][rows] >> 1),
+        ("ts_ns", frames["ts_ns"][rows]),
+        ("api_key", frames["api_key"][rows]),
     ):
-        table = table.append_column(name, pa.array(np.ascontiguousarray(values)[rows]))
+        table = table.append_column(name, pa.array(values))
     if direction is not None:
         table = table.append_column("direction", pa.array([direction]).take(pa.array(np.zeros(len(rows), np.int64))))
     return table

@@ -53,6 +53,7 @@ RESPONSE_INTS = (
     Fact("throttle_ms", ("throttle_time_ms",)),
     Fact("producer_id", ("producer_id",), none=(-1,)),
     Fact("producer_epoch", ("producer_epoch",), none=(-1,)),
+    Fact("fetch_session_id", ("session_id",)),
 )
 RESPONSE_TEXTS = (Fact("member_id", ("member_id",)),)
 
@@ -114,11 +115,5 @@ def _first_of_each_row(columns: Columns, node: Node) -> tuple[NDArray[np.int64],
 
 def _named(codes: pa.Array, names: tuple[str, ...]) -> pa.Array:
     """Codes as names; null for a code that has none."""
-    numbers = codes.to_numpy(zero_copy_only=False)
-    known = (
-        np.asarray(codes.is_valid())
-        & (np.nan_to_num(numbers, nan=-1) >= 0)
-        & (np.nan_to_num(numbers, nan=-1) < len(names))
-    )
-    index = np.where(known, np.nan_to_num(numbers, nan=0), 0).astype(np.int64)
-    return pa.array(names).take(pa.array(index, mask=~known))
+    numbers = codes.fill_null(-1).to_numpy()
+    return pa.array(names).take(pa.array(numbers, mask=(numbers < 0) | (numbers >= len(names))))

@@ -49,6 +49,7 @@ _OTHERS = frozenset(
 
 def save_state(file: Path, state: object) -> None:
     """Writes a state; only the owner can read the file. Raises OSError."""
+    file.unlink(missing_ok=True)  # one that was there has rights of its own
     file.touch(mode=0o600)
     with file.open("wb") as out:
         pickle.dump(state, out, protocol=5)

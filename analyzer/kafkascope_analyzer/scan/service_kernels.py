@@ -4,12 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
+from kafkascope_analyzer.scan.places import spread
 from kafkascope_parsers.kernels import inlined, kernel
 
 MILLISECOND = 1_000_000
 LEAST_PAUSE_NS = LEAST_STALL_MS * MILLISECOND
 """Shorter pauses and waits are no events."""
 UNKNOWN_DELAY = np.iinfo(np.int64).max
+NO_MATCH = -1
+"""Of match_requests: no request is that of a response."""
 FETCHED = np.dtype(
     [
         ("ts_ns", np.int64),
@@ -133,3 +136,25 @@ def measure_clocks(
         while place < len(edges) and above > edges[place]:
             place += 1
         clock[1 + place] += 1
+
+
+@kernel
+def match_requests(sent, answered, table, matches):  # type: ignore[no-untyped-def]
+    """Finds the request of each response: matches[i] is the row of `sent` that has both numbers of answered[i], or
+    NO_MATCH. sent, answered: int64[n, 2], connection with request, and topic-partition; table: a power of two, twice as
+    long as `sent` or more, all NO_MATCH."""
+    mask = len(table) - 1
+    for i in range(len(sent)):
+        at = spread(sent[i, 0], sent[i, 1]) & mask
+        while table[at] != NO_MATCH:
+            at = (at + 1) & mask
+        table[at] = i
+    for i in range(len(answered)):
+        at = spread(answered[i, 0], answered[i, 1]) & mask
+        matches[i] = NO_MATCH
+        while table[at] != NO_MATCH:
+            k = table[at]
+            if sent[k, 0] == answered[i, 0] and sent[k, 1] == answered[i, 1]:
+                matches[i] = k
+                break
+            at = (at + 1) & mask

@@ -5,7 +5,7 @@ when it ends, and what is spilled between the passes, is a part of its own, the 
 further captures are appended.
 """
 
-import re
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -20,13 +20,13 @@ GATHERED_BYTES = 16 << 20
 
 
 class Spill:
-    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the first one to
-    write, where the directory holds earlier ones."""
+    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the one that is
+    written; the first is given where the directory holds earlier ones."""
 
     def __init__(self, directory: Path, part: int = 0) -> None:
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._part = part
+        self.part = part
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            file = str(_file(self.directory, name, self._part))
+            file = str(_file(self.directory, name, self.part))
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._writers[name] = pa.ipc.new_stream(file, table.schema, options=options)
         self._writers[name].write_table(table)
@@ -74,7 +74,7 @@ class Spill:
     def begin_part(self, part: int) -> None:
         """Ends all files; what follows is of that part."""
         self.close()
-        self._part = part
+        self.part = part
 
 
 def _file(directory: Path, name: str, part: int) -> Path:
@@ -96,12 +96,10 @@ def spilled_batches(
 ) -> Iterator[pa.Table]:
     """The rows as of `read_spill`, in the batches in which they were written."""
     for path in _files(directory, name) if part is None else _file_if_there(directory, name, part):
-        with pa.OSFile(str(path)) as source:
-            options = _only(source, columns)
         with (
-            pa.OSFile(str(path)) as source,
-            pa.ipc.open_stream(source, options=options) as reader,
-        ):  # mapped pages would count as resident
+            pa.OSFile(str(path)) as source,  # mapped pages would count as resident
+            pa.ipc.open_stream(source, options=_options(source, columns)) as reader,
+        ):
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
@@ -127,9 +125,12 @@ def _one_table(batches: list[pa.Table]) -> pa.Table:
 
 
 def _files(directory: Path, name: str) -> list[Path]:
-    """The files of a table, in the order written."""
-    pattern = re.compile(re.escape(name) + r"\.\d{6}\.arrow")
-    return sorted(path for path in directory.glob(f"{name}.*.arrow") if pattern.fullmatch(path.name))
+    """The files of a table, in the order written. (There are some thousand in all, and this is called for each table
+    that is read, more often than once.)"""
+    begin, end = len(name) + 1, len(_file(directory, name, END).name)
+    files = os.listdir(directory) if directory.exists() else ()
+    named = (each for each in files if len(each) == end and each.startswith(name))
+    return [directory / each for each in sorted(named) if each[begin:].removesuffix(".arrow").isdecimal()]
 
 
 def _file_if_there(directory: Path, name: str, part: int) -> list[Path]:
@@ -137,12 +138,23 @@ def _file_if_there(directory: Path, name: str, part: int) -> list[Path]:
     return [path] if path.exists() else []
 
 
-def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
-    """Options that read those columns, in the file's order."""
+def _options(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
+    """Options that read those columns, in the file's order. Arrow's threads would take more time than the columns of a
+    batch take."""
     if columns is None:
-        return pa.ipc.IpcReadOptions()
+        return pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(source) as reader:
-        return pa.ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in columns])
+        fields = [reader.schema.get_field_index(name) for name in columns]
+    source.seek(0)
+    return pa.ipc.IpcReadOptions(use_threads=False, included_fields=fields)
+
+
+def spilled_columns(directory: Path, name: str, part: int) -> list[str]:
+    """The columns of a spilled table in one part; none where it has no rows there."""
+    for path in _file_if_there(directory, name, part):
+        with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as reader:
+            return list(reader.schema.names)
+    return []
 
 
 def is_spilled(directory: Path, name: str) -> bool:
@@ -163,6 +175,12 @@ def spilled_tables(directory: Path) -> list[str]:
 def settled_files(directory: Path) -> list[Path]:
     """The files of all parts but the one that the scan's end has spilled."""
     return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != END)
+
+
+def remove_spilled(directory: Path, names: Collection[str]) -> None:
+    """Removes the files of some tables."""
+    for path in [path for name in names for path in _files(directory, name)]:
+        path.unlink()
 
 
 def next_part(directory: Path) -> int:

@@ -60,6 +60,11 @@ def request_numbers(rows: pa.Table) -> NDArray[np.int64]:
     return np.asarray((int_column(rows, "conn", 0) << _NUMBER_BITS) | int_column(rows, "number", 0))
 
 
+def number_parts(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The connections and the requests of request_numbers."""
+    return numbers >> _NUMBER_BITS, numbers & MOST_NUMBER
+
+
 def is_one_of(numbers: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each number is among the known ones, which are sorted."""
     if not len(known):

@@ -5,6 +5,7 @@ Tables keep their names, those of the stories too (`clients`, not `stories/clien
 statement can read or write anywhere (a COPY may hide in a SELECT).
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,10 +17,13 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MESSAGES
+from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.table_rows import has_table
-from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_analyzer.sql.interrupted_query import interruptible
-from kafkascope_analyzer.sql.saved import views
+from kafkascope_analyzer.sql.interruptible import InterruptibleCalls
+from kafkascope_analyzer.sql.reference_tables import REFERENCE_TABLES, reference_tables
+from kafkascope_analyzer.sql.saved import SavedSql, below, macros, reads_messages, saved_in, views
+from kafkascope_analyzer.sql.tables import TABLES, available, message_view, table_and_view_names
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 from kafkascope_spark.stories.tables import STORY_TABLES
 
@@ -32,7 +36,6 @@ _ROUNDED = ("TIMESTAMP_NS", "INTERVAL")
 """Types of DuckDB that hold more than Python's datetime and timedelta."""
 _NOT_IN_PARQUET = ("INTERVAL",)
 """Types of DuckDB for which pyarrow's Parquet has none."""
-_TABLES = tuple(table.name for table in (*INGEST_TABLES, *STORY_TABLES))
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -46,6 +49,7 @@ class Database:
     """A dataset as a database. Raises UsageError where a table cannot be read.
 
     tables: those that are opened; one that the dataset lacks is empty. None: all that it has, and its messages.
+    owners: whom clients, groups and principals belong to (`read_owners`).
     scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
     it, or use it in a `with`.
     """
@@ -55,34 +59,67 @@ class Database:
         dataset: Dataset,
         *,
         tables: list[Table] | None = None,
+        owners: pa.Table | None = None,
         scratch: Path | None = None,
         memory_limit: str | None = None,
     ) -> None:
         self.dataset = dataset
         self._tables: dict[str, str] = {}
+        self._views: list[str] = []
+        """The views and macros whose tables are there."""
+        self._made: set[str] = set()
+        """Those of them that DuckDB knows: those over messages are made when a query names them."""
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
-        with interruptible():
-            self._make_views(tables)
+        self._calls = InterruptibleCalls(self._connection)
+        try:
+            self._calls.run(self._make_views, tables, owners)
+        except BaseException:
+            self.close()
+            raise
 
-    def _make_views(self, tables: list[Table] | None) -> None:
-        """Makes the tables and the views over them known to DuckDB; tables: as of the class."""
-        self._register((*INGEST_TABLES, *STORY_TABLES) if tables is None else tables, messages=tables is None)
+    def _make_views(self, tables: list[Table] | None, owners: pa.Table | None) -> None:
+        """Makes the tables and the views over them known to DuckDB; tables, owners: as of the class."""
+        for name, table in reference_tables(owners).items():
+            self._connection.register(name, table)
+        self._register(TABLES if tables is None else tables, self.dataset.messages if tables is None else ())
         for table in tables or ():
             if not self.has(table.name):
                 self._connection.register(table.name, table.schema.empty_table())
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
         for name in self.dataset.messages if tables is None else ():
-            self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
-        there = set(self._tables)
-        for view in views():
-            if all(name in there for name in (*_TABLES, *(v.name for v in views())) if view.names(name)):
-                self._connection.execute(f"create view {view.name} as {view.text}")
-                there.add(view.name)
+            self._connection.execute(f'create view messages."{message_view(name)}" as select * from "{name}"')
+        self._views = [saved.name for saved in available({*self._tables, *(table.name for table in REFERENCE_TABLES)})]
+        self._make_saved(saved for saved in (*views(), *macros()) if not reads_messages(saved))
         self._connection.execute("set lock_configuration=true")
+
+    def _make_saved(self, wanted: Iterable[SavedSql]) -> None:
+        """Makes those views and macros whose tables are there. Messages that the dataset lacks have no rows."""
+        for saved in wanted:
+            if saved.name in self._views and saved.name not in self._made:
+                for message in saved.messages:
+                    self._make_message(message)
+                self._connection.execute(f"create {saved.definition}")
+                self._made.add(saved.name)
+
+    def _make_message(self, view: str) -> None:
+        """Makes `messages.<view>`, where it was not made with the tables: a view may read a message that nobody opened,
+        or that the dataset lacks. That one has no rows, and the columns that it would have."""
+        stored = next((name for name in self.dataset.messages if message_view(name) == view), None)
+        if stored in self._tables:
+            return
+        if stored is not None:
+            self._register((), (stored,))
+            self._connection.execute(f'create view messages."{view}" as select * from "{stored}"')
+            return
+        from kafkascope_analyzer.sql.empty_messages import empty_message
+
+        name = f"no {view}"
+        self._connection.register(name, empty_message(view))
+        self._connection.execute(f'create view if not exists messages."{view}" as select * from "{name}"')
 
     def __enter__(self) -> "Database":
         return self
@@ -92,14 +129,19 @@ class Database:
 
     def close(self) -> None:
         """Closes the connection and frees its memory."""
+        self._calls.close()
         self._connection.close()
 
-    def _register(self, tables: Iterable[Table], *, messages: bool) -> None:
+    def interrupt(self) -> None:
+        """Stops the query that another thread is asking: it raises UsageError there."""
+        self._connection.interrupt()
+
+    def _register(self, tables: Iterable[Table], messages: Iterable[str]) -> None:
         """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
         an object store takes tens of milliseconds to answer.
         """
         there: dict[str, Table | str] = {t.name: t for t in tables if has_table(self.dataset, t)}
-        there |= {name: name for name in self.dataset.messages} if messages else {}
+        there |= {name: name for name in messages}
         with ThreadPoolExecutor(MOST_OPENED) as pool:
             opened = pool.map(partial(self.dataset.arrow, checked=False), there.values())
             for name, table in zip(there, opened, strict=True):
@@ -109,6 +151,31 @@ class Database:
     def has(self, table: str) -> bool:
         """Whether the dataset has the table."""
         return table in self._tables
+
+    def can_answer(self, question: SavedSql) -> bool:
+        """Whether the dataset has all tables that a saved question reads, itself or by a view."""
+        there = {*self._tables, *self._views, *(table.name for table in REFERENCE_TABLES)}
+        return all(name in there for name in table_and_view_names() if question.names(name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tables, messages and views, as a query writes them."""
+        return (*(_named(table) for table in self._tables), *(v.name for v in views() if v.name in self._views))
+
+    def stored_as(self, name: str) -> str | None:
+        """The table of the dataset that a query calls so; None for a view."""
+        return next((stored for table, stored in self._tables.items() if _named(table) == name), None)
+
+    def check_name(self, name: str) -> None:
+        """Raises UsageError where a query cannot name it as a table, messages or view; the error names one that is
+        alike."""
+        if name in self.names:
+            return
+        story = self._missing_story(name)
+        if story:
+            raise UsageError(self._lacks_story(story))
+        near = did_you_mean(name, self.names)
+        raise UsageError(f"{self.dataset} has no table {name}{near}; `kafkascope tables` lists tables and columns")
 
     def query(self, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """The columns' names and the rows of one SELECT, which may also be written DESCRIBE, SUMMARIZE, SHOW or FROM.
@@ -121,17 +188,25 @@ class Database:
             self._execute(exact)
         return names, self._rows(statement)
 
+    def relation(self, statement: str) -> duckdb.DuckDBPyRelation:
+        """One SELECT as a relation of DuckDB, which reads the tables when its rows are asked for. Raises UsageError."""
+        parsed = self._calls.run(self._select, statement)
+        try:
+            return self._calls.run(self._connection.sql, parsed)
+        except duckdb.Error as error:
+            raise self._failure(error, statement) from error
+
     def arrow(self, statement: str) -> Iterator[pa.RecordBatch | pa.Schema]:
         """The schema, then the batches of one SELECT in Arrow's types. Raises UsageError, also while they are read."""
-        parsed = self._select(statement)
+        relation = self.relation(statement)
         try:
-            relation = self._connection.sql(parsed)
             exact = _exact(statement, relation.columns, list(map(str, relation.types)), _NOT_IN_PARQUET)
-            relation = relation if exact is None else self._connection.sql(exact)
+            relation = relation if exact is None else self._calls.run(self._connection.sql, exact)
             as_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # before DuckDB 2
-            with interruptible(), as_reader(ROWS_AT_A_TIME) as reader:
+            with self._calls.run(as_reader, ROWS_AT_A_TIME) as reader:
                 yield reader.schema
-                yield from reader
+                while (batch := self._calls.run(next, reader, None)) is not None:
+                    yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._failure(error, statement) from error
 
@@ -146,6 +221,7 @@ class Database:
             raise UsageError(f"the query has to be {what}: a dataset is only read")
         for table in self._named_in(statement):
             self.dataset.check(table)
+        self._make_saved(saved for saved in saved_in(statement) if reads_messages(saved))
         return parsed[0]
 
     def _named_in(self, statement: str) -> list[str]:
@@ -159,10 +235,9 @@ class Database:
 
     def _execute(self, statement: str) -> tuple[list[str], list[str]]:
         """Begins one SELECT; gives the names and the types of its columns. Raises UsageError."""
-        parsed = self._select(statement)
+        parsed = self._calls.run(self._select, statement)
         try:
-            with interruptible():
-                self._connection.execute(parsed)
+            self._calls.run(self._connection.execute, parsed)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._failure(error, statement) from error
         columns = self._connection.description or []
@@ -171,8 +246,7 @@ class Database:
     def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         while True:
             try:
-                with interruptible():
-                    rows = self._connection.fetchmany(ROWS_AT_A_TIME)
+                rows = self._calls.run(self._connection.fetchmany, ROWS_AT_A_TIME)
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise self._failure(error, statement) from error
             if not rows:
@@ -183,6 +257,8 @@ class Database:
         """The error to raise: one that names the damaged file where a table that the query names has one."""
         if isinstance(error, duckdb.OutOfMemoryException):
             return UsageError("the query needs more memory than there is: raise the limit (ulimit -v), or ask for less")
+        if isinstance(error, duckdb.InterruptException):
+            return UsageError("the query took too long and was stopped: ask for less")
         if not isinstance(error, _WRONG_QUERY):
             try:
                 for table in self._named_in(statement):
@@ -194,26 +270,37 @@ class Database:
     def _sentence(self, error: Exception) -> str:
         """DuckDB's first line, and where to look: a table that the dataset lacks, or the list of tables."""
         first, _, rest = str(error).partition("\n")
-        story = next((t.name for t in STORY_TABLES if f"Table with name {t.name} does not exist" in first), None)
+        missing = re.search(r"(?:Table|Table Function) with name (\w+) does not exist", first)
+        story = missing and self._missing_story(missing[1])
         if story:
-            return f"{self.dataset} has no table stories/{story}: `kafkascope stories {self.dataset}` makes it"
+            return self._lacks_story(story)
         hint = " ".join(rest.partition("LINE 1:")[0].split())
         message = f"{first.rstrip('.!')}" + (f" ({hint})" if hint else "")
         return f"the query failed: {message}; `kafkascope tables` lists tables and columns"
 
+    def _lacks_story(self, story: str) -> str:
+        return f"{self.dataset} has no table stories/{story}: `kafkascope stories {self.dataset}` makes it"
 
-def _view_of(name: str) -> str:
-    """`Metadata_response` of `messages/Metadata/response`."""
-    _, api, direction = name.split("/")
-    return f"{api}_{direction}"
+    def _missing_story(self, name: str) -> str | None:
+        """The table of the stories that the dataset lacks: that of the name, or one that the view of the name reads."""
+        read = below(name)
+        needed = (t.name for t in STORY_TABLES if t.name == name or any(saved.names(t.name) for saved in read))
+        return next((table for table in needed if not self.has(table)), None)
+
+
+def _named(table: str) -> str:
+    """How a query names a table of the dataset."""
+    return f"{MESSAGES}.{message_view(table)}" if table.startswith(f"{MESSAGES}/") else table
 
 
 def _views_over(table: str) -> Iterator[str]:
     """The names by which a query may read the table besides its own."""
-    if table.startswith("messages/"):
-        yield _view_of(table)
-    over = [view for view in views() if view.names(table)]
-    yield from (view.name for view in views() if view in over or any(view.names(other.name) for other in over))
+    own = message_view(table) if table.startswith(f"{MESSAGES}/") else table
+    if own != table:
+        yield own
+    for saved in (*views(), *macros()):
+        if any(each.names(own) for each in below(saved.name)):
+            yield saved.name
 
 
 def _exact(statement: str, names: list[str], types: list[str], inexact: tuple[str, ...]) -> str | None:

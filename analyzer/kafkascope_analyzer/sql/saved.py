@@ -1,6 +1,7 @@
-"""Saved SQL: questions that `kafkascope sql --run NAME` asks, and views that every query can use.
+"""Saved SQL: questions that `kafkascope sql --run NAME` asks, and views and macros that every query can use.
 
-Each is a file, `questions/NAME.sql` or `views/NAME.sql`; its first line is a comment that describes it.
+Each is a file, `questions/NAME.sql`, `views/NAME.sql` or `macros/NAME.sql`; its first line is a comment that describes
+it. That of a macro begins with its parameters, as in `-- what_if_linger(linger_ms): ...`.
 """
 
 import re
@@ -24,12 +25,23 @@ class SavedSql:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the SELECT: the names of the tables and columns that it reads, and SQL's own."""
-        return frozenset(re.findall(r"\w+", self.text.partition("\n")[2]))
+        """The words of the SELECT without its comments: names of tables and columns that it reads, and SQL's own."""
+        return frozenset(re.findall(r"\w+", re.sub(r"--.*", "", self.text)))
 
     def names(self, table: str) -> bool:
         """Whether the SELECT names the table."""
         return table in self.words
+
+    @cached_property
+    def messages(self) -> tuple[str, ...]:
+        """The messages that the SELECT reads, as in `Fetch_request`."""
+        return tuple(sorted(set(re.findall(r"\bmessages\.(\w+)", self.text))))
+
+    @property
+    def definition(self) -> str:
+        """The statement that makes a view or a macro of it."""
+        called = re.match(rf"-- ({self.name}\(.*?\)):", self.text)
+        return f"macro {called[1]} as table {self.text}" if called else f"view {self.name} as {self.text}"
 
 
 @cache
@@ -41,7 +53,42 @@ def questions() -> tuple[SavedSql, ...]:
 @cache
 def views() -> tuple[SavedSql, ...]:
     """The views in the order in which they can be created: one may read those before it."""
-    return _read("views")
+    found = {view.name: view for view in _read("views")}
+    ordered: dict[str, SavedSql] = {}
+    while len(ordered) < len(found):
+        ordered |= {
+            name: view
+            for name, view in found.items()
+            if name not in ordered and not any(view.names(other) for other in found.keys() - ordered.keys() - {name})
+        }
+    return tuple(ordered.values())
+
+
+@cache
+def macros() -> tuple[SavedSql, ...]:
+    """The macros by name: views with parameters."""
+    return _read("macros")
+
+
+def below(name: str) -> list[SavedSql]:
+    """The view or macro of that name, and the views that it reads, those first."""
+    found: set[str] = {name}
+    for saved in reversed((*views(), *macros())):
+        if saved.name in found:
+            found |= {view.name for view in views() if saved.names(view.name)}
+    return [saved for saved in (*views(), *macros()) if saved.name in found]
+
+
+def reads_messages(saved: SavedSql) -> bool:
+    """Whether it reads messages, itself or through a view."""
+    return any(each.messages for each in below(saved.name))
+
+
+def saved_in(statement: str) -> list[SavedSql]:
+    """The views and macros that a statement may name, each after those that it reads."""
+    text = statement.lower()
+    named = {each.name for saved in (*views(), *macros()) if saved.name in text for each in below(saved.name)}
+    return [saved for saved in (*views(), *macros()) if saved.name in named]
 
 
 def question(name: str) -> SavedSql:

@@ -28,7 +28,6 @@ from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.workers.engine import NotWrittenError, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
-from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
@@ -100,7 +99,6 @@ class Workers:
         self._current = -1
         self._pipes: list[Connection] = []
         self._processes = []
-        prepare_kernels()
         gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         for job in jobs:
             ours, theirs = context.Pipe()

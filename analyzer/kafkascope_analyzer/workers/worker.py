@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
 from kafkascope_analyzer.read.key_logs import read_key_logs
+from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
@@ -17,7 +17,7 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import Spill, next_part
 from kafkascope_parsers.capture import TLS_KEY_LOG
-from kafkascope_parsers.tls import ResumedSessions
+from kafkascope_parsers.tls import KeyLog, ResumedSessions, session_messages
 
 SAVED_SCAN = "scan.state"
 """The file of a scan's state in its spill."""
@@ -34,7 +34,7 @@ class ScanJob:
     n_buckets: int
     detail: RecordDetail = RecordDetail.COUNTS
     keeps_state: bool = False
-    key_logs: tuple[Path, ...] = ()
+    key_logs: tuple[CapturePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,10 @@ class BucketScans:
     """The scans of a job: one for each series of files that its inputs turn out to be. They share the secrets of the
     key logs, which are read here, so that no secret is handed from process to process."""
 
-    def __init__(self, job: ScanJob) -> None:
+    def __init__(self, job: ScanJob, key_log: KeyLog | None = None) -> None:
+        """key_log: the secrets of the job's key logs, where the caller has read them."""
         self._job = job
-        self._key_log = read_key_logs(job.key_logs)
+        self._key_log = read_key_logs(job.key_logs) if key_log is None else key_log
         self._resumed = ResumedSessions(self._key_log)
         self._scans: list[tuple[Bucket, BucketScan]] = []
         self._scan(0)
@@ -68,7 +69,9 @@ class BucketScans:
         for secrets in block.secrets:
             if secrets.kind == TLS_KEY_LOG:
                 self._key_log.add(secrets.data)
-        self._resumed.note(block.buf, block.segments)
+        if self._key_log.has_masters:
+            for _, message in session_messages(block.buf, block.segments):
+                self._resumed.take(message)
         if self._job.number == 0:  # names are of no bucket: one of them keeps them
             scan.dns.datagrams(block.datagrams, block.capture_id)
         scan.push(block.buf, block.segments, block.capture_id)

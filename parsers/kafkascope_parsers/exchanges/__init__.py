@@ -3,17 +3,20 @@
 reader         `Exchanges.push(streams, handler)`: frames, pairs and decodes a block, and settles what it can
 messages       the frames of one direction of a block, decoded batch by batch
 open_requests  requests that wait for their responses, and the exchanges that are settled
+by_lengths     exchanges of TLS connections that are not decrypted
 undecoded      bytes that are in no decoded message, with the reason
 hidden_values  the secrets that connections have shown, which texts of brokers may repeat
-greetings      what connections show outside of Kafka's frames: TLS hellos and alerts, ZooKeeper sessions, raw SASL
+greetings      what connections show outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, raw SASL
                tokens
 """
 
+from kafkascope_parsers.exchanges.by_lengths import RESPONSE_RECORDS
 from kafkascope_parsers.exchanges.greetings import (
     Greeting,
     RawToken,
     TlsAlert,
-    TlsHello,
+    TlsCertificates,
+    TlsHandshake,
     ZooKeeperClose,
     ZooKeeperSession,
 )
@@ -30,6 +33,7 @@ from kafkascope_parsers.exchanges.undecoded import UNDECODED_SCHEMA, overhead_ro
 __all__ = [
     "REQUEST_COLUMNS",
     "RESPONSE_COLUMNS",
+    "RESPONSE_RECORDS",
     "STATUSES",
     "UNDECODED_SCHEMA",
     "Exchanges",
@@ -41,7 +45,8 @@ __all__ = [
     "Responses",
     "SettledBlock",
     "TlsAlert",
-    "TlsHello",
+    "TlsCertificates",
+    "TlsHandshake",
     "ZooKeeperClose",
     "ZooKeeperSession",
     "overhead_rows",

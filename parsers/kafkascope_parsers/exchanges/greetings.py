@@ -1,4 +1,4 @@
-"""What connections show outside of Kafka's frames: TLS hellos and alerts, ZooKeeper sessions, SASL tokens
+"""What connections show outside of Kafka's frames: TLS handshakes and alerts, ZooKeeper sessions, SASL tokens
 without a header.
 
 These are rare, a few a connection, and so they are objects.
@@ -18,9 +18,9 @@ from kafkascope_parsers.framing.zookeeper import (
     ends_session,
     read_connect_response,
 )
-from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tcp.streams import Streams
 from kafkascope_parsers.tls.alerts import NOT_FATAL, alert_name, plain_alerts
-from kafkascope_parsers.tls.hello import HELLO_LIMIT, Hello, read_hello
+from kafkascope_parsers.tls.handshake import HandshakeFacts
 from kafkascope_parsers.tls.plain_text import Alert
 
 _SIZE_BYTES = 4
@@ -29,11 +29,20 @@ _MOST_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class TlsHello:
-    """The hello of one side of a TLS connection."""
+class TlsHandshake:
+    """What the handshake of a TLS connection showed."""
 
     connection: int
-    hello: Hello
+    facts: HandshakeFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TlsCertificates:
+    """The certificates (DER) that a side sent in a handshake that was decrypted, its own first."""
+
+    connection: int
+    is_client: bool
+    chain: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +80,13 @@ class RawToken:
     is_answer: bool
 
 
-Greeting = TlsHello | TlsAlert | ZooKeeperSession | ZooKeeperClose | RawToken
+Greeting = TlsHandshake | TlsCertificates | TlsAlert | ZooKeeperSession | ZooKeeperClose | RawToken
 
 
 def stream_greetings(streams: Streams, connections: NDArray[np.void]) -> Iterator[Greeting]:
     """The greetings in a block's streams of other protocols. connections: framing's CONNECTION rows."""
     protocol = connections["protocol"][streams.direction >> 1]
     yield from _sessions(streams, np.flatnonzero(protocol == ZOOKEEPER), connections)
-    for run in np.flatnonzero((streams.stream_offset == 0) & (protocol == TLS)).tolist():
-        start = int(streams.start[run])
-        hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
-        if hello is not None:
-            yield TlsHello(int(streams.direction[run]) >> 1, hello)
     if (protocol == TLS).any():
         yield from tls_alerts(plain_alerts(streams, np.flatnonzero(protocol == TLS)))
 

@@ -120,7 +120,7 @@ class FrameDecoder:
                 self._note(columns, rows, members)
                 if len(rows):
                     columns = self._with_reports(columns, frames["direction"][rows] >> 1)
-                    yield Messages(columns, rows, frames[rows], self._numbers[rows])
+                    yield Messages(columns, rows, frames.take(rows), self._numbers[rows])
 
     def _with_reports(self, columns: Columns, connections: NDArray[np.int64]) -> Columns:
         """The columns, with what is known of texts that may repeat a secret. connections: number of each row's."""
@@ -153,7 +153,7 @@ class FrameDecoder:
 
     def _note_cut_secrets(self) -> None:
         """Takes the connections whose requests with secrets are not whole."""
-        cut = self._frames[self._frames["wholeness"] != WHOLE]
+        cut = self._frames.compress(self._frames["wholeness"] != WHOLE)
         cut = cut[np.isin(cut["api_key"], SECRET_API_KEYS)]
         self._hidden_values.note_unknown((cut["direction"] >> 1).tolist())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tcp.streams import Streams
 
 STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 """What became of a request, by `status`. orphan_response: a response whose request is not in the capture; not_captured:

@@ -13,7 +13,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_parsers.exchanges.greetings import Greeting, TlsHello, raw_tokens, stream_greetings, tls_alerts
+from kafkascope_parsers.exchanges.by_lengths import length_evidence, length_rows
+from kafkascope_parsers.exchanges.greetings import (
+    Greeting,
+    TlsCertificates,
+    TlsHandshake,
+    raw_tokens,
+    stream_greetings,
+    tls_alerts,
+)
 from kafkascope_parsers.exchanges.hidden_values import HiddenValues
 from kafkascope_parsers.exchanges.messages import FrameDecoder, Messages, Requests, Responses
 from kafkascope_parsers.exchanges.open_requests import (
@@ -25,12 +33,16 @@ from kafkascope_parsers.exchanges.open_requests import (
 )
 from kafkascope_parsers.exchanges.undecoded import failure_rows, stretch_rows, undecrypted_rows
 from kafkascope_parsers.framing.framer import Framer, Frames
-from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WAITING_LIMIT_IN_ALL
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, TLS, WAITING_LIMIT_IN_ALL
 from kafkascope_parsers.machine.decode import BATCH_BYTES
 from kafkascope_parsers.machine.gather import gather_strings
 from kafkascope_parsers.schema import API_VERSION_RANGE
-from kafkascope_parsers.tcp import Streams
-from kafkascope_parsers.tls import KeyLog, TlsStreams
+from kafkascope_parsers.tcp.streams import Streams
+from kafkascope_parsers.tls import Handshakes, KeyLog, TlsStreams
+from kafkascope_parsers.tls.handshake import HandshakeFacts
+from kafkascope_parsers.tls.hello import Hello
+from kafkascope_parsers.tls.lengths import LengthExchanges
+from kafkascope_parsers.tls.streams import Opened
 
 
 class MessageHandler(Protocol):
@@ -54,6 +66,7 @@ class SettledBlock:
     orphans        responses whose request is not in the capture, in the same columns
     undecoded      bytes that are in no decoded message (undecoded.UNDECODED_SCHEMA)
     decoded_bytes  those that are; each byte that was consumed is counted in one of the two
+    by_lengths     exchanges of TLS connections that are not decrypted, by their records' lengths, in the same columns
     greetings      what connections show outside of Kafka's frames
     consumed       int64 per run of the streams: how far it was read (TcpStreams.keep_rest)
     """
@@ -62,6 +75,7 @@ class SettledBlock:
     orphans: pa.Table
     undecoded: pa.Table
     decoded_bytes: int
+    by_lengths: pa.Table
     greetings: tuple[Greeting, ...]
     consumed: NDArray[np.int64]
 
@@ -70,7 +84,8 @@ class Exchanges:
     """All exchanges of some connections: `push` every block, then `finish`.
 
     waiting_limit: requests that wait for their responses, of all connections; batch_bytes: columns that are made at a
-    time; key_log: secrets by which TLS connections are decrypted. A state that is saved has none of them.
+    time; key_log: secrets by which TLS connections are decrypted. A state that is saved has none of them, and
+    `tls.unlock` gives them anew.
     """
 
     def __init__(
@@ -80,11 +95,13 @@ class Exchanges:
         batch_bytes: int = BATCH_BYTES,
         key_log: KeyLog | None = None,
     ) -> None:
-        self._tls = TlsStreams(KeyLog() if key_log is None else key_log)
+        self.tls = TlsStreams(KeyLog() if key_log is None else key_log)
+        self._handshakes = Handshakes()
         self._framer = Framer(API_VERSION_RANGE, waiting_limit)
         self._batch_bytes = batch_bytes
         self._open = OpenRequests()
         self._hidden_values = HiddenValues()
+        self._lengths = LengthExchanges()
 
     @property
     def connections(self) -> NDArray[np.void]:
@@ -92,24 +109,22 @@ class Exchanges:
         return self._framer.connections
 
     @property
-    def is_decrypted(self) -> NDArray[np.bool_]:
-        """By connection, whether it is TLS that is decrypted."""
-        return self._tls.is_decrypted
+    def n_handshakes_given_up(self) -> int:
+        """TLS handshakes that were not followed to their end, as there were too many at a time."""
+        return self._handshakes.n_given_up
 
     @property
-    def tls_overhead(self) -> NDArray[np.int64]:
-        """By direction, the bytes of decrypted TLS records that are no content, and of its handshake."""
-        return self._tls.overhead
+    def length_evidence(self) -> pa.Table:
+        """By connection, what record lengths show of a TLS connection that is not decrypted (EVIDENCE_SCHEMA)."""
+        return length_evidence(self._lengths, len(self.connections))
 
-    def unlock(self, key_log: KeyLog) -> None:
-        """Gives the secrets anew, after the state was saved."""
-        self._tls.unlock(key_log)
-
-    def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
+    def open_connections(self, by_syn: NDArray[np.bool_], server_side: NDArray[np.int8]) -> None:
         """Takes up new connections before the block that has their first bytes. by_syn: per connection from the first
-        one not known yet, whether its first SYN was seen.
+        one not known yet, whether its first SYN was seen; server_side: by its ports, for where it was not.
         """
-        self._tls.open_connections(by_syn)
+        self._lengths.open_connections(np.where(by_syn, 0, 1 - server_side).astype(np.int8))
+        self.tls.open_connections(by_syn)
+        self._handshakes.open_connections(len(by_syn))
         self._framer.open_connections(by_syn)
 
     def push(self, streams: Streams, handler: MessageHandler) -> SettledBlock:
@@ -124,7 +139,8 @@ class Exchanges:
 
     def _push(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_] | None) -> SettledBlock:
         final = is_closed is not None
-        opened = self._tls.push(streams, is_closed=is_closed)
+        handshakes = [TlsHandshake(*found) for found in self._handshakes.push(streams, final=final)]
+        opened = self.tls.push(streams, is_closed=is_closed)
         undecrypted = undecrypted_rows(streams, opened.undecrypted)
         streams = opened.streams
         requests, of_requests = self._read_requests(streams, handler, final)
@@ -141,16 +157,33 @@ class Exchanges:
         self._framer.keep_rows(new_row)
         orphans = np.flatnonzero(cut.frames["row"] < 0)
         answers = raw_tokens(streams.data, cut.stretches, is_answer=True)
-        hellos = (TlsHello(number, hello) for number, hello in opened.hellos)
         undecoded = _undecoded(streams, (requests, responses), self.connections, is_closed)
         return SettledBlock(
             settled,
             orphan_rows(cut.frames[orphans], columns.take(pa.array(orphans)), settled.schema),
-            pa.concat_tables([undecrypted, self._tls.with_places(undecoded)]),
+            pa.concat_tables([undecrypted, self.tls.with_places(undecoded)]),
             requests.decoded_bytes() + responses.decoded_bytes(),
-            (*hellos, *tls_alerts(opened.alerts), *stream_greetings(streams, self.connections), *tokens, *answers),
-            self._tls.consumed(cut.consumed),
+            self._read_lengths(streams._replace(end=cut.consumed), settled.schema, final=final),
+            (
+                *handshakes,
+                *_of_opened(opened),
+                *stream_greetings(streams, self.connections),
+                *tokens,
+                *answers,
+            ),
+            self.tls.consumed(cut.consumed),
         )
+
+    def _read_lengths(self, streams: Streams, schema: pa.Schema, *, final: bool) -> pa.Table:
+        """The exchanges of TLS connections that are not decrypted, in the columns of settled ones. streams: as far as
+        they were read."""
+        for number, facts in self._handshakes.seen:
+            self._lengths.handshake(number, facts)
+        encrypted = self.connections["protocol"][streams.direction >> 1] == TLS
+        found = [self._lengths.push(streams, np.flatnonzero(encrypted))]
+        if final:
+            found.append(self._lengths.finish())
+        return length_rows(np.concatenate(found), schema)
 
     def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:
         """Cuts the requests of a block and has them decoded; gives the handler's columns of them too."""
@@ -197,6 +230,15 @@ def _undecoded(
         tables.append(stretch_rows(streams.data, part.cut.stretches, connections, is_closed))
         tables.append(failure_rows(streams, part.cut.frames, part.decoder))
     return pa.concat_tables(tables)
+
+
+def _of_opened(opened: Opened) -> Iterator[Greeting]:
+    """What decrypted records show outside of Kafka's frames."""
+    for number, version in opened.versions:
+        yield TlsHandshake(number, HandshakeFacts(server=Hello(False, version)))
+    for found in opened.certificates:
+        yield TlsCertificates(*found)
+    yield from tls_alerts(opened.alerts)
 
 
 def _decode_rest(messages: Iterator[Messages]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.exchanges.messages import FrameDecoder
 from kafkascope_parsers.framing.layout import HTTP, REASON_CLOSED, REASON_END, REASON_TLS, REASONS
 from kafkascope_parsers.framing.proof import begins_http, begins_tls
-from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tcp.streams import Streams
 from kafkascope_parsers.tls.plain_text import Undecrypted
 
 UNDECODED_SCHEMA = pa.schema(

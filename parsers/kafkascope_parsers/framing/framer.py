@@ -159,4 +159,4 @@ def _room(streams: Streams, consumed: NDArray[np.int64]) -> Cut:
 
 
 def _written(cut: Cut) -> Frames:
-    return Frames(cut.frames[: cut.n[0]].copy(), cut.stretches[: cut.n[1]].copy(), cut.consumed)
+    return Frames(cut.frames[: cut.n[0]], cut.stretches[: cut.n[1]], cut.consumed)

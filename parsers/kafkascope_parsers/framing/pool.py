@@ -20,6 +20,7 @@ from kafkascope_parsers.framing.layout import (
     WAITING_LIMIT,
 )
 from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.row_copies import copy_rows
 
 NONE = -1
 
@@ -43,7 +44,7 @@ def with_room(nodes: NDArray[np.void], free: NDArray[np.int64], n: int) -> NDArr
     """The pool, grown so that n more requests fit whatever is free now; new nodes join the free list."""
     old = len(nodes)
     grown = np.zeros(old + n, WAITING)
-    grown[:old] = nodes
+    copy_rows(grown, nodes)
     grown["next"][old:] = np.arange(old + 1, old + n + 1)
     if n:
         grown["next"][-1] = free[0]

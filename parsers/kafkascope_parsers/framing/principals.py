@@ -2,7 +2,8 @@
 
 PLAIN: authorization id, NUL, user, NUL, password (RFC 4616). SCRAM: the first message names the user, with `,` and `=`
 escaped (RFC 5802); with Kafka's extension tokenauth the name is a delegation token's id, so it is nobody's (KIP-48).
-OAUTHBEARER and GSSAPI hide it in what must not be read.
+OAUTHBEARER: a token that is a JWT names its subject, the claim `sub`, which is the principal unless the broker has
+another sasl.oauthbearer.sub.claim.name (RFC 7628, RFC 7519). GSSAPI encrypts it.
 
 Only a token that is exactly well formed shows a name, as Kafka's own servers read it (PlainSaslServer, ScramMessages):
 UTF-8, no part missing or too many, an authorization id only where it is the user. In any other one the part that stands
@@ -10,9 +11,18 @@ where the name should be may be the password. The same goes for a token that the
 how many answers without an error show that it did not.
 """
 
+import json
 import re
+from base64 import urlsafe_b64decode
 
 LONGEST_NAME = 255
+LONGEST_CLAIMS = 1 << 14
+"""Characters of the claims of a JWT that are read: usual ones have some hundred."""
+_JWT = r"[A-Za-z0-9_-]+"
+_BEARER = re.compile(
+    rf"n,(?:a=(?P<authorization_id>{_JWT}|[^,\x00\x01]+))?,\x01(?:[A-Za-z]+=[^\x00\x01]*\x01)*?"
+    rf"auth=[Bb]earer {_JWT}\.(?P<claims>{_JWT})\.[A-Za-z0-9_-]*\x01(?:[A-Za-z]+=[^\x00\x01]*\x01)*\x01?"
+)
 _NAME = r"(?:[^=,\x00]|=2C|=3D)+"
 _SCRAM_FIRST = re.compile(
     rf"n,(?:a=(?P<authorization_id>{_NAME}))?,n=(?P<user>{_NAME}),r=[\x21-\x2b\x2d-\x7e]+(?P<extensions>(?:,[^,]+=[^,]*)*)"
@@ -21,9 +31,15 @@ _SCRAM_FIRST = re.compile(
 
 def answers_needed(mechanism: str) -> int:
     """How many tokens of the broker end a login that succeeds; 0 for a mechanism whose tokens show no name."""
-    if mechanism == "PLAIN":
+    if mechanism in ("PLAIN", "OAUTHBEARER"):
         return 1
     return 2 if mechanism.startswith("SCRAM-") else 0
+
+
+def is_refusal(mechanism: str, n_bytes: int) -> bool:
+    """Whether an answer without an error refuses all the same: with OAUTHBEARER a token of the broker is an error
+    (RFC 7628, section 3.2.2). n_bytes: of its token."""
+    return mechanism == "OAUTHBEARER" and n_bytes > 0
 
 
 def is_success(mechanism: str, token: bytes) -> bool:
@@ -39,6 +55,8 @@ def principal_of(mechanism: str, token: bytes) -> str | None:
         return None
     if mechanism == "PLAIN":
         return _plain(text)
+    if mechanism == "OAUTHBEARER":
+        return _bearer(text)
     return _scram(text) if mechanism.startswith("SCRAM-") else None
 
 
@@ -57,6 +75,21 @@ def _scram(token: str) -> str | None:
     if "tokenauth=true" in match["extensions"].split(","):
         return None
     return _name(match["user"].replace("=2C", ",").replace("=3D", "="))
+
+
+def _bearer(token: str) -> str | None:
+    """The subject of a JWT; nothing else of it is read, and its signature is not looked at."""
+    match = _BEARER.fullmatch(token)
+    if match is None or len(match["claims"]) > LONGEST_CLAIMS:
+        return None
+    try:
+        claims = json.loads(urlsafe_b64decode(match["claims"] + "=" * (-len(match["claims"]) % 4)))
+    except (ValueError, RecursionError):
+        return None
+    subject = claims.get("sub") if isinstance(claims, dict) else None
+    if not isinstance(subject, str) or match["authorization_id"] not in (None, subject):
+        return None
+    return _name(subject)
 
 
 def _name(text: str) -> str | None:

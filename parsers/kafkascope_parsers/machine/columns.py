@@ -156,18 +156,18 @@ class Columns:
         if level not in self._rows:
             array = self.message.level_arrays[level]
             outer = self.parent(node)
-            self._rows[level] = outer if array is None else self.row(array)[outer]
+            self._rows[level] = outer if array is None or not array.level else self.row(array)[outer]
         return self._rows[level]
 
     def outer(self, node: Node, level: int) -> NDArray[np.int64]:
         """Per instance of the node's level: index of the instance that it lies in on a level around it, or on the same.
-        ValueError where that level does not enclose the node.
+        ValueError where that level does not enclose the node. Do not write to it.
         """
-        index = np.arange(self.size(node), dtype=np.int64)
+        index: NDArray[np.int64] | None = None
         while node.level != level:
             array = self.message.level_arrays[node.level]
             if array is None:
                 raise ValueError(f"{self.message.name}: level {level} does not enclose {node.path}")
-            index = self.parent(node)[index]
+            index = self.parent(node) if index is None else self.parent(node)[index]
             node = array
-        return index
+        return np.arange(self.size(node), dtype=np.int64) if index is None else index

@@ -34,6 +34,8 @@ several times."""
 FRAME_BYTES = 256 << 20
 """Columns of one frame. Kafka's largest real Metadata response (100,000 partitions) needs 7 MB; a hostile 100 MiB
 frame could ask for 10 GB."""
+_ERROR_AT = 4
+"""Where in a response the error code begins that `_refused` looks at: behind its header."""
 _MAX_BUFFER = 1 << 31
 """Arrow's 32-bit string offsets, and the largest Kafka frame."""
 _NO_LIMIT = np.iinfo(np.int64).max
@@ -72,14 +74,16 @@ def decode_messages(
         raise ValueError("a frame is outside the buffer, or the buffer is 2 GiB or larger")
     frames, used = _frames(message, buf, starts, ends, versions)
     if message.fallback_version is not None:
-        used = _with_fallback(message, frames, used)
-    for version, former in message.former_layouts:
-        used = _with_former_layout(message, frames, used, version, former)
-    frames = _as_versions(message, frames, used)
+        _decode_as(message, frames, used, _refused(frames), message.fallback_version)
+        frames = _as_versions(message, frames, used)
     tally = new_tally(message, frames)
     begin, limits, whole = 0, Limits(options.batch_bytes, FRAME_BYTES), frames.ends
     while begin < len(starts):
         stop = _checked(message, frames, tally, begin, limits)
+        while (changed := used != (others := _other_versions(message, frames, used, tally, slice(begin, stop)))).any():
+            used, frames = others, _as_versions(message, frames, others)
+            tally.status[changed], tally.null_pc[changed] = OK, -1
+            stop = _checked(message, frames, tally, begin, limits)
         if options.allow_zeros and len(padded := _zero_padded(frames, tally, slice(begin, stop))):
             shorter = frames.ends.copy()
             shorter[padded] = tally.fail_at[padded]
@@ -247,31 +251,38 @@ def _decodes(message: MessageType, frames: Frames, versions: NDArray[np.int64]) 
     return np.asarray(tally.status == OK)
 
 
-def _with_fallback(message: MessageType, frames: Frames, versions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Versions to decode as: the asked one, or the fallback where only that decodes, or where both do and the error
-    is 35.
+def _other_versions(
+    message: MessageType, frames: Frames, used: NDArray[np.int64], tally: Tally, part: slice
+) -> NDArray[np.int64]:
+    """The versions to decode all frames as, after a batch was checked. Another than before is that of a frame that
+    decodes only so: as the fallback, or by a former layout of its version. A frame must be used up to its last byte, so
+    hardly any decodes both ways but those without what changed.
+    """
+    versions, failed = used.copy(), np.flatnonzero(tally.status[part] != OK) + part.start
+    if message.fallback_version is not None:
+        _decode_as(message, frames, versions, failed, message.fallback_version)
+    for version, former in message.former_layouts:
+        _decode_as(message, frames, versions, failed[versions[failed] == version], former)
+    return versions
+
+
+def _refused(frames: Frames) -> NDArray[np.int64]:
+    """The frames with error 35: they are decoded as the fallback where that is possible.
 
     The rule of Kafka's ApiVersionsResponse.parse and NetworkClient. The error code stands right after the 4-byte
     header in every version.
     """
-    buf, starts, ends = frames.buf, frames.starts, frames.ends
-    fallback = np.full(len(versions), message.fallback_version, np.int64)
-    as_asked = _decodes(message, frames, versions)
-    as_fallback = _decodes(message, frames, fallback)
-    at = np.where(ends - starts >= 6, starts + 4, 0)
-    code = (buf[at].astype(np.int64) << 8) | buf[at + 1] if len(buf) > 1 else np.zeros(len(at), np.int64)
-    refused = (ends - starts >= 6) & (code == UNSUPPORTED_VERSION)
-    return np.where(as_fallback & (refused | ~as_asked), fallback, versions)
+    long_enough = np.flatnonzero(frames.ends - frames.starts >= _ERROR_AT + 2)
+    at = frames.starts[long_enough] + _ERROR_AT
+    code = (frames.buf[at].astype(np.int64) << 8) | frames.buf[at + 1]
+    return np.asarray(long_enough[code == UNSUPPORTED_VERSION])
 
 
-def _with_former_layout(
-    message: MessageType, frames: Frames, versions: NDArray[np.int64], version: int, former: int
-) -> NDArray[np.int64]:
-    """Versions to decode as: the number of the former layout where a frame of that version decodes only so. A frame
-    must be used up to its last byte, so hardly any decodes both ways but those without what changed.
-    """
-    if not (versions == version).any():
-        return versions
-    as_asked = _decodes(message, frames, versions)
-    as_former = _decodes(message, frames, np.where(versions == version, former, versions))
-    return np.where((versions == version) & as_former & ~as_asked, former, versions)
+def _decode_as(
+    message: MessageType, frames: Frames, versions: NDArray[np.int64], tried: NDArray[np.int64], version: int
+) -> None:
+    """Writes this version to those of the frames that decode as it. tried: which ones are tried."""
+    if len(tried):
+        starts, ends = read_only(frames.starts[tried]), read_only(frames.ends[tried])
+        one = np.full(len(tried), version, np.int64)
+        versions[tried[_decodes(message, frames._replace(starts=starts, ends=ends), one)]] = version

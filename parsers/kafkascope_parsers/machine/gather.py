@@ -10,6 +10,8 @@ from kafkascope_parsers.kernels import kernel
 
 UUID_LENGTH = 22
 """Characters of a uuid as Kafka prints it: URL-safe base64 of 16 bytes without padding."""
+STEP = 16
+"""Bytes that are copied at a time."""
 T = TypeVar("T", bound=np.generic)
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 
@@ -19,12 +21,12 @@ def _copy(buf, offsets, lengths, ends, out):  # type: ignore[no-untyped-def]
     """Copy buf[offsets[i]:+lengths[i]] to out, value after value; ends[i + 1] is where value i ends. Gives whether
     all of it is ASCII.
 
-    Null (length below 0) copies nothing. `out` has room for 8 bytes more than the values need, so that short values
-    are copied in whole steps; a step never reads beyond the buffer.
+    Null (length below 0) copies nothing. `out` has room for STEP bytes more than the values need, so that values are
+    copied in whole steps, which are single moves of the processor; a step never reads beyond the buffer.
     """
     at = np.int64(0)
     high = np.uint8(0)
-    last = len(buf) - 8
+    last = len(buf) - STEP
     ends[0] = 0
     for i in range(len(offsets)):
         n = np.int64(lengths[i])
@@ -32,18 +34,18 @@ def _copy(buf, offsets, lengths, ends, out):  # type: ignore[no-untyped-def]
             p = offsets[i]
             if p < 0 or n > len(buf) - p:
                 n = np.int64(0)
-            elif n <= 64 and p + n <= last:
-                for k in range(0, n, 8):
-                    for j in range(8):
-                        out[at + k + j] = buf[p + k + j]
-                for k in range(n):
-                    high |= out[at + k]
+            elif p + n <= last:
+                for k in range(0, n, STEP):
+                    source, target = buf[p + k : p + k + STEP], out[at + k : at + k + STEP]
+                    for j in range(STEP):
+                        target[j] = source[j]
             else:
                 for k in range(n):
                     out[at + k] = buf[p + k]
-                    high |= buf[p + k]
             at += n
         ends[i + 1] = at
+    for k in range(at):
+        high |= out[k]
     return high < 0x80
 
 
@@ -81,10 +83,10 @@ def validity(null: NDArray[np.bool_]) -> pa.Buffer | None:
 
 def _gathered(buf: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: NDArray[np.int32]) -> tuple[pa.Array, bool]:
     size = int(np.maximum(lengths, 0).sum(dtype=np.int64))
-    out = np.empty(size + 8, np.uint8)
+    out = np.empty(size + STEP, np.uint8)
     ends = np.empty(len(offsets) + 1, np.int32)
     ascii_only = bool(_copy(read_only(buf), read_only(offsets), read_only(lengths), ends, out))
-    buffers = [validity(lengths < 0), pa.py_buffer(ends), pa.py_buffer(out)]
+    buffers = [validity(lengths < 0), pa.py_buffer(ends), pa.py_buffer(out[:size])]
     return pa.Array.from_buffers(pa.binary(), len(offsets), buffers), ascii_only
 
 

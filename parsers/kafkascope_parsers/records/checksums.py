@@ -6,15 +6,12 @@ Both are reflected CRCs with all bits set at the start and inverted at the end: 
 "slicing by 8"; 1.7 GB/s).
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import binding, ir  # type: ignore[import-untyped]
-from numba import config, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kafkascope_parsers.kernels import inlined, kernel
+from kafkascope_parsers.kernel_instruction import Instruction
+from kafkascope_parsers.kernel_target import target
+from kafkascope_parsers.kernels import COMPILES, inlined, kernel
 
 _CASTAGNOLI, _ISO_3309 = 0x82F63B78, 0xEDB88320
 _U = np.uint64
@@ -35,13 +32,6 @@ def _tables(polynomial: int) -> NDArray[np.uint32]:
 
 
 CASTAGNOLI_TABLES, ISO_3309_TABLES = _tables(_CASTAGNOLI), _tables(_ISO_3309)
-
-
-def _has_instruction() -> bool:
-    """Whether kernels may use SSE 4.2: asked of the processor, as numba does, unless they are made for another one."""
-    if config.DISABLE_JIT or config.CPU_NAME not in (None, binding.get_host_cpu_name()):
-        return False
-    return bool(binding.get_host_cpu_features().get("sse4.2", False))
 
 
 @inlined
@@ -82,23 +72,8 @@ def crc_by_tables(buf, start, end, tables):  # type: ignore[no-untyped-def]
     return np.uint32(crc ^ _ALL)
 
 
-def _instruction(name: str, crc_bits: int, data_bits: int) -> Any:
-    """A function of (crc, data) that is one instruction."""
-    crc_type, data_type = getattr(types, f"uint{crc_bits}"), getattr(types, f"uint{data_bits}")
-
-    @intrinsic
-    def crc32c_step(typing_context, crc, data):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            made = ir.FunctionType(ir.IntType(crc_bits), [ir.IntType(crc_bits), ir.IntType(data_bits)])
-            return builder.call(builder.module.declare_intrinsic(name, fnty=made), args)
-
-        return crc_type(crc_type, data_type), generate
-
-    return crc32c_step
-
-
-_step_8 = _instruction("llvm.x86.sse42.crc32.64.64", 64, 64)
-_step_1 = _instruction("llvm.x86.sse42.crc32.32.8", 32, 8)
+_step_8 = Instruction("llvm.x86.sse42.crc32.64.64", 64, 64)
+_step_1 = Instruction("llvm.x86.sse42.crc32.32.8", 32, 8)
 
 
 @kernel
@@ -115,5 +90,5 @@ def _crc32c_by_instruction(buf, start, end, tables):  # type: ignore[no-untyped-
     return np.uint32(crc ^ _ALL)
 
 
-crc32c = _crc32c_by_instruction if _has_instruction() else crc_by_tables
+crc32c = _crc32c_by_instruction if COMPILES and target().has_crc32c else crc_by_tables
 """CRC-32C of buf[start:end], which must lie inside the buffer; called with CASTAGNOLI_TABLES last."""

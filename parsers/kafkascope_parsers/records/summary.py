@@ -81,6 +81,9 @@ def _read_message(buf, p, row):  # type: ignore[no-untyped-def]
 def _summarize(buf, offsets, lengths, out):  # type: ignore[no-untyped-def]
     for i in range(len(offsets)):
         row = out[i]
+        row["n_records"] = row["record_bytes"] = row["n_batches"] = 0
+        row["first_offset"] = row["last_offset"] = row["producer_id"] = row["codec"] = UNKNOWN
+        row["first_timestamp_ms"] = row["max_timestamp_ms"] = UNKNOWN
         p = offsets[i]
         end = p + max(np.int64(lengths[i]), 0)
         if p < 0 or end > len(buf):
@@ -104,9 +107,7 @@ def summarize_record_sets(
 ) -> NDArray[np.void]:
     """RECORD_SET per records field buf[offsets[i]:+lengths[i]]; no batches, and all else UNKNOWN, for null (length
     -1)."""
-    out = np.zeros(len(offsets), RECORD_SET)
-    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id", "codec"):
-        out[name] = UNKNOWN
+    out = np.empty(len(offsets), RECORD_SET)
     spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
     _summarize(read_only(np.asarray(buf, np.uint8)), *spans, out)
     return out

@@ -11,21 +11,6 @@ liveness     follows it, segment by segment
 first_copies compares retransmissions with what came first
 assemble     copies what was taken into runs
 reader       all of it, block after block
+
+Nothing is imported here: framing needs the columns of streams, and a command that only frames need not load the rest.
 """
-
-from kafkascope_parsers.tcp.reader import TcpStreams
-from kafkascope_parsers.tcp.state import CLOSE_KINDS, CONNECTION, EVENT, EVENT_KINDS, SIDE
-from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, GAP_SNAPLEN, Streams
-
-__all__ = [
-    "CLOSE_KINDS",
-    "CONNECTION",
-    "EVENT",
-    "EVENT_KINDS",
-    "GAP_LOST",
-    "GAP_NONE",
-    "GAP_SNAPLEN",
-    "SIDE",
-    "Streams",
-    "TcpStreams",
-]

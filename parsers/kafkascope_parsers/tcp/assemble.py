@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.row_copies import joined_rows
 from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_TAIL, FROM_WAITING
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, Streams
 
@@ -201,7 +202,7 @@ class Assembler:
         if len(tails):
             slots = sides["slot"]
             chosen = (slots[tails["direction"]] != -1) | (slots[tails["direction"] ^ 1] != -1) | final
-            chunks = np.concatenate([tails[chosen], chunks])
+            chunks = joined_rows([tails.compress(chosen), chunks])
             more = np.empty(len(chunks), np.int64)
             found = np.concatenate([found, more[: mark_directions(chunks, sides, more)]])
         found.sort()
@@ -210,7 +211,7 @@ class Assembler:
         runs = room_for_runs(data, len(chunks))
         n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), runs)
         runs = runs._replace(**{name: getattr(runs, name)[:n] for name in PER_RUN})
-        self._tail_chunks = tails[~chosen]
+        self._tail_chunks = tails.compress(~chosen)
         return runs._replace(gap_after=_gaps_after(runs.direction, sides))
 
     def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
@@ -226,11 +227,12 @@ class Assembler:
             for at, length in zip(kept["at"].tolist(), kept["length"].tolist(), strict=True)
         ]
         kept["at"] = size + np.cumsum(kept["length"], dtype=np.int64) - kept["length"]
-        self._tails = np.concatenate([tails[:size], *held]) if held else tails[:size].copy()
-        self._tail_chunks = np.concatenate([kept, chunks[:n]])
+        self._tails = np.concatenate([tails[:size], *held]) if held else tails[:size]
+        self._tail_chunks = joined_rows([kept, chunks[:n]])
 
     def _room(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Room for n_bytes. One buffer for all blocks: the pages of a new one would cost as much as copying."""
+        """Room for n_bytes. One buffer for all blocks: the pages of a new one cost more than copying. It has room for
+        twice as many, as a block comes with the tails of those before it; pages that are never written cost nothing."""
         if len(self._data) < n_bytes:
-            self._data = np.empty(n_bytes + n_bytes // 8, np.uint8)
+            self._data = np.empty(2 * n_bytes, np.uint8)
         return self._data[:n_bytes]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.row_copies import copy_rows
 from kafkascope_parsers.tcp.spans import LIVENESS
 from kafkascope_parsers.tcp.state import CONNECTION, SIDE, Tables
 
@@ -125,8 +126,9 @@ def grown(t: Tables) -> Tables:
     n = len(t.connections)
     slots = np.full(2 * len(t.slots), -1, np.int64)
     connections, sides = np.zeros(2 * n, CONNECTION), np.zeros(4 * n, SIDE)
-    connections[:n], sides[: 2 * n] = t.connections, t.sides
+    copy_rows(connections, t.connections)
+    copy_rows(sides, t.sides)
     liveness = np.zeros(8 * n, LIVENESS)
-    liveness[: 4 * n] = t.liveness
+    copy_rows(liveness, t.liveness)
     rehash(t.slots, slots, sides[: 2 * int(t.n["connections"][0])])
     return t._replace(slots=slots, connections=connections, sides=sides, liveness=liveness)

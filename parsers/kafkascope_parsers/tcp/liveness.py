@@ -53,21 +53,26 @@ def extend_run(seg: Any, row: Any, place: tuple[int, int], n: Any, spans: NDArra
         span.direction, span.kind = place[0], RUN + place[1]
         span.first_ns, span.first_packet = row.first_ns, row.first_packet
         span.last_ns, span.last_packet = row.last_ns, row.last_packet
-        span.until_ns, span.until_packet, span.ended_by = 0, 0, 0
+        span.until_ns, span.until_packet, span.ended_by, span.n_quick = 0, 0, 0, 0
     row.first_ns, row.first_packet = seg.ts_ns, seg.packet_no
     row.last_ns, row.last_packet = seg.ts_ns, seg.packet_no
 
 
 @kernel
 def end_wait(seg: Any, row: Any, place: tuple[int, int], ended_by: int, n: Any, spans: NDArray[np.void]) -> None:
-    """Ends the wait of the row, which becomes a span if it took long."""
-    if row.asked_packet > 0 and seg.ts_ns - row.asked_ns >= WAIT_NS[place[1]]:
+    """Ends the wait of the row, which becomes a span if it took long, and is counted if not."""
+    if row.asked_packet == 0:
+        return
+    if seg.ts_ns - row.asked_ns < WAIT_NS[place[1]]:
+        row.n_quick += 1
+    else:
         span = spans[n.spans]
         n.spans += 1
         span.direction, span.kind = place[0], WAIT + place[1]
         span.first_ns, span.first_packet = row.asked_ns, row.asked_packet
         span.last_ns, span.last_packet = row.asked_last_ns, row.asked_last_packet
         span.until_ns, span.until_packet, span.ended_by = seg.ts_ns, seg.packet_no, ended_by
+        span.n_quick, row.n_quick = row.n_quick, 0
     row.asked_packet = 0
 
 

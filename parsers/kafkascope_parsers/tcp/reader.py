@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.link.segments import SegmentArrays, Segments
+from kafkascope_parsers.row_copies import copy_rows
 from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.first_copies import keep_first_copies
 from kafkascope_parsers.tcp.flows import grown
@@ -77,7 +78,7 @@ class TcpStreams:
         columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
         n_copies = len(self._copy_rows)
         taken = room_for(len(segments), n_copies)
-        taken.chunks[:n_copies] = self._copy_rows
+        copy_rows(taken.chunks, self._copy_rows)
         n, held = self._tables.n, Payloads(buf, self._waiting, self._copies)
         n["first_chunk"] += n["chunks"] - n_copies
         n["chunks"], n["events"], n["spans"] = n_copies, 0, 0
@@ -86,8 +87,8 @@ class TcpStreams:
             taken = self._with_room(taken)
             at = take_segments(columns, at, self._tables, taken, (held, *self._bucket))
         chunks = taken.chunks[n_copies : self._n("chunks")]
-        self.events = taken.events[: self._n("events")].copy()
-        self.spans = taken.spans[: self._n("spans")].copy()
+        self.events = taken.events[: self._n("events")]
+        self.spans = taken.spans[: self._n("spans")]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=False)
         self._keep(taken, held)
         return streams
@@ -108,7 +109,7 @@ class TcpStreams:
         taken = room_for(self._n("parts_used"), 0)
         work = Work(self._tables.parts, taken.chunks, taken.events, n, held)
         finish_waiting(self._tables.scratch[0], self.sides, work)
-        chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
+        chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")]
         self._copy_rows = self._copy_rows[:0]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
         self.spans = open_spans(self._tables.liveness[: 4 * self._n("connections")])
@@ -136,7 +137,7 @@ class TcpStreams:
             waiting = waiting[: keep_waiting(Work(self._tables.parts, taken.chunks, taken.events, n, held), waiting)]
         else:
             n["parts"], n["free_part"] = 0, -1
-        self._copy_rows, self._copies, self._waiting = rows[:n_rows].copy(), copies[:size], waiting
+        self._copy_rows, self._copies, self._waiting = rows[:n_rows], copies[:size], waiting
 
     def _n(self, name: str) -> int:
         return int(self._tables.n[name][0])

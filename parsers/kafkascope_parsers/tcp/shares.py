@@ -62,6 +62,14 @@ class Divider:
         return Shares(*shares, ends[_ROW], ends[_BYTE])
 
 
+def buckets_of(segments: Segments, rows: NDArray[np.int64], n_buckets: int) -> NDArray[np.int64]:
+    """The bucket of each of some segments, by their rows."""
+    columns = SegmentArrays(*(getattr(segments, name)[rows] for name in SegmentArrays._fields))
+    buckets, used = np.empty(len(rows), np.int64), np.zeros((n_buckets + 1, 3), np.int64)
+    _measure(columns, np.zeros(1, SEGMENT_ROW), n_buckets, buckets, used)
+    return buckets
+
+
 @kernel
 def _measure(
     s: SegmentArrays, scratch: NDArray[np.void], n_buckets: int, buckets: NDArray[np.int64], used: NDArray[np.int64]

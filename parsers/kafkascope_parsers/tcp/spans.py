@@ -40,6 +40,7 @@ LIVENESS = record_type(
         ("asked_packet", np.int64),
         ("asked_last_ns", np.int64),
         ("asked_last_packet", np.int64),
+        ("n_quick", np.int64),
         ("high_seq", np.uint32),
         ("last_ack", np.uint32),
         ("based", np.uint8),
@@ -51,6 +52,7 @@ LIVENESS = record_type(
 
 first_*, last_*   the current run of what it sent; last_packet 0: it has sent nothing
 asked_*, asked_last_*   first and last segment of the current wait for the other side; asked_packet 0: it does not wait
+n_quick   waits that have ended since the last one that became a span
 high_seq, based   the sequence number after the highest one sent, and whether it is known (row of PACKETS)
 last_ack, has_ack, syn   the last acknowledgment number, whether there was one, whether a SYN was sent (row of PACKETS)
 """
@@ -64,6 +66,7 @@ SPAN = record_type(
         ("last_packet", np.int64),
         ("until_ns", np.int64),
         ("until_packet", np.int64),
+        ("n_quick", np.int64),
         ("kind", np.uint8),
         ("ended_by", np.uint8),
     ],
@@ -72,6 +75,7 @@ SPAN = record_type(
 
 first_*, last_*   its first and last packet: of a wait, the first that asks for something and the last so far
 until_*, ended_by   of a wait: the packet that ended it and what that was; 0 where nothing did
+n_quick   of a wait: those before it, back to the last long one, that were too short to become spans
 """
 
 
@@ -85,9 +89,10 @@ def open_spans(liveness: NDArray[np.void]) -> NDArray[np.void]:
     ):
         is_open = liveness[packet] > 0
         spans = np.zeros(int(is_open.sum()), SPAN)
-        chosen = liveness[is_open]
+        chosen = liveness.compress(is_open)
         spans["direction"], spans["kind"] = rows[is_open] >> 1, kind + (rows[is_open] & 1)
         for unit in ("ns", "packet"):
             spans[f"first_{unit}"], spans[f"last_{unit}"] = chosen[f"{first}_{unit}"], chosen[f"{last}_{unit}"]
+        spans["n_quick"] = chosen["n_quick"] if kind == WAIT else 0
         parts.append(spans)
     return np.concatenate(parts)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.link.segments import SEGMENT_ROW
+from kafkascope_parsers.row_copies import copy_rows
 from kafkascope_parsers.tcp.spans import LIVENESS, SPAN, SPANS_PER_SEGMENT
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -33,11 +34,13 @@ EVENT_KINDS = (
     "retransmit_differs",
     "buffer_limit",
     "dsack",
+    "window_open",
 )
 E_SYN, E_SYN_RETRY, E_SYN_ACK, E_REFUSED, E_RST, E_FIN, E_RETRANSMIT, E_ZERO_WINDOW, E_KEEPALIVE, E_GAP = range(10)
-E_DIFFERS, E_LIMIT, E_DSACK = 10, 11, 12
+E_DIFFERS, E_LIMIT, E_DSACK, E_WINDOW_OPEN = 10, 11, 12, 13
 """Indices into EVENT_KINDS. retransmit_differs comes beside a retransmit, buffer_limit before the gap it forces;
-dsack where a receiver reports that a segment came twice."""
+dsack where a receiver reports that a segment came twice; zero_window where a side closes its receive window,
+window_open where it opens it again."""
 
 NO_EVENT = -1
 _FIRST_ROOM = 1024
@@ -286,7 +289,7 @@ def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
     if len(rows) > n:
         return rows
     more = np.zeros(2 * n + 1, rows.dtype)
-    more[: len(rows)] = rows
+    copy_rows(more, rows)
     return more
 
 

@@ -30,6 +30,7 @@ from kafkascope_parsers.tcp.state import (
     CONNECTION_LIMIT,
     E_DSACK,
     E_KEEPALIVE,
+    E_WINDOW_OPEN,
     E_ZERO_WINDOW,
     FAR_LIMIT,
     FIN,
@@ -118,12 +119,13 @@ def note_fin(seg: Any, at: int, before: int, me: Any) -> None:
 
 
 @kernel
-def closes_window(seg: Any, me: Any) -> Any:
-    """Whether the sender closes its window with the segment; the window of a SYN or RST says nothing."""
-    if seg.tcp_flags & (SYN | RST):
-        return False
-    was, me.zero_window = me.zero_window, seg.window == 0
-    return me.zero_window and not was
+def window_event(seg: Any, me: Any) -> Any:
+    """The kind of the event where the sender closes its window with the segment, or opens it again, else NO_EVENT; the
+    window of a SYN or RST says nothing."""
+    if seg.tcp_flags & (SYN | RST) or (seg.window == 0) == me.zero_window:
+        return NO_EVENT
+    me.zero_window = seg.window == 0
+    return E_ZERO_WINDOW if me.zero_window else E_WINDOW_OPEN
 
 
 @kernel
@@ -222,8 +224,9 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             note_event(seg, n, taken.events[n.events], Event(take_syn(seg, c, me, peer, d & 1), d, 0, 0))
         if carries or seg.tcp_flags & (FIN | RST) == FIN:
             set_base(me, seg.seq)
-        if closes_window(seg, me):
-            note_event(seg, n, taken.events[n.events], Event(E_ZERO_WINDOW, d, me.next, 0))
+        window = window_event(seg, me)
+        if window != NO_EVENT:
+            note_event(seg, n, taken.events[n.events], Event(window, d, me.next, 0))
         if seg.tcp_flags & DSACK:
             note_event(seg, n, taken.events[n.events], Event(E_DSACK, d, max(peer.acked, 0), 0))
         at = take_payload(seg, carries, (me, peer), n, d, work)

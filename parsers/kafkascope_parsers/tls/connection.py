@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from kafkascope_parsers.tls.direction import Direction
-from kafkascope_parsers.tls.hello import HELLO_LIMIT, TLS_13, Hello, read_hello
+from kafkascope_parsers.tls.hello import HELLO_LIMIT, TLS_13, Hello, read_hello, version_name
 from kafkascope_parsers.tls.key_log import KeyLog, SessionSecrets
 from kafkascope_parsers.tls.plain_text import PlainText
 from kafkascope_parsers.tls.records import find_header
@@ -48,7 +48,9 @@ class TlsConnection:
         self.state = HELD
         self.why: str | None = None
         self.session: Session | None = None
-        self._hellos: list[Hello] = []
+        self.is_partly_tried = False
+        """Whether the key log has more sessions than are tried."""
+        self._version: str | None = None
         self._number, self._by_syn = number, by_syn
         self._directions: tuple[Direction, Direction] | None = None
         self._n_tried = 0
@@ -66,10 +68,10 @@ class TlsConnection:
         for direction in self._directions or ():
             direction.lock()
 
-    def take_hellos(self) -> list[Hello]:
-        """The hellos by which the connection was opened, once."""
-        hellos, self._hellos = self._hellos, []
-        return hellos
+    def take_version(self) -> str | None:
+        """The version of a connection that was opened without its handshake, once."""
+        version, self._version = self._version, None
+        return version
 
     def look(self, runs: Runs, key_log: KeyLog, *, final: bool) -> None:
         """Looks at the runs of a connection that is held, and opens it or passes it. final: no more will come."""
@@ -102,22 +104,25 @@ class TlsConnection:
         elif secrets is None or not session.has_secrets(secrets):
             self._pass(NO_SECRET)
         else:
-            self._hellos = [hello, answer]
             self._open(session, secrets, client_side, begun=True)
             if hello.early_data and self._directions is not None:
                 self._directions[client_side].may_begin_early()
 
     def _try(self, runs: Runs, candidates: Iterable[tuple[bytes, SessionSecrets]]) -> None:
         """Opens the connection where one of its records, which is tried, shows the session."""
+        tried: list[tuple[bytes, SessionSecrets]] | None = None
         for side in (0, 1):
             for record in _whole_records(runs[side]):
                 if self._n_tried >= RECORDS_TRIED:
                     return
                 self._n_tried += 1
-                tried = list(islice(candidates, CANDIDATE_LIMIT))
+                if tried is None:  # each record is tried with all of them
+                    tried = list(islice(candidates, CANDIDATE_LIMIT + 1))
+                    self.is_partly_tried = len(tried) > CANDIDATE_LIMIT
+                    del tried[CANDIDATE_LIMIT:]
                 found = _session_of(record, tried, (0, 1) if not self._by_syn else (side,))
                 if found is not None:
-                    self._hellos = [Hello(False, "TLSv1.3")]
+                    self._version = version_name(TLS_13)
                     self._open(found.session, found.secrets, side ^ found.side, begun=False)
                     return
 

@@ -10,10 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE
-from kafkascope_parsers.tls.handshake_messages import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, HandshakeMessages
+from kafkascope_parsers.tls.certificates import certificate_list
+from kafkascope_parsers.tls.handshake_messages import (
+    CERTIFICATE,
+    END_OF_EARLY_DATA,
+    FINISHED,
+    KEY_UPDATE,
+    HandshakeMessages,
+)
 from kafkascope_parsers.tls.hello import TLS_13
 from kafkascope_parsers.tls.key_log import SessionSecrets
-from kafkascope_parsers.tls.plain_text import Alert, PlainText, Stretch, Undecrypted
+from kafkascope_parsers.tls.plain_text import Alert, Certificates, PlainText, Stretch, Undecrypted
 from kafkascope_parsers.tls.record_cipher import HEADER_BYTES, NOT_OPENED, Opened, RecordCipher
 from kafkascope_parsers.tls.records import (
     ALERT,
@@ -39,6 +46,8 @@ LOST_UPDATES = 2
 CLOSED_RECORDS = 64
 """Encrypted records of a handshake that are passed over where the key log lacks the handshake's secrets."""
 
+_KEPT = frozenset({CERTIFICATE})
+
 
 class Direction:
     """Decrypts one direction. number: as in tcp.Streams; side: 0 is the client; begun: whether its handshake was seen
@@ -51,7 +60,9 @@ class Direction:
         self._sequence = 0
         self._has_keys = not begun
         """TLS 1.2: whether its ChangeCipherSpec was seen; from then on all records are encrypted."""
-        self._messages = HandshakeMessages()
+        self._messages = HandshakeMessages(_KEPT)
+        self._chain: tuple[bytes, ...] | None = None
+        """Certificates that it sent, until they are given out."""
         self._n_records, self._n_failed, self._n_trials, self._n_closed = 0, 0, 0, 0
         self._hunts = not begun
         self._reason = "gap" if begun else "mid_stream_start"
@@ -137,6 +148,9 @@ class Direction:
             elif kind == ALERT and n_bytes == 2:
                 out.alerts.append(Alert(self._number, out.room[out.filled + 1]))
             at = end
+        if self._chain is not None:
+            out.certificates.append(Certificates(self._number >> 1, self._side == 0, self._chain))
+            self._chain = None
         if n:
             out.stretches.append(Stretch(self._number, self._offset, self._gap_kind, n))
             self._offset, self._gap_kind = self._offset + size, GAP_NONE
@@ -159,7 +173,7 @@ class Direction:
         if opened[0] >= 0:
             self._sequence += 1
             if opened[0] == HANDSHAKE and self._is_13:
-                self._change_keys(self._messages.ended_in(room[: opened[1]]))
+                self._take_messages(room[: opened[1]])
         return opened
 
     def _take_clear(self, record: memoryview, room: memoryview) -> Opened:
@@ -195,14 +209,16 @@ class Direction:
         for number in range(self._epoch.number + 1, APPLICATION + 1):
             yield Epoch(number), 0
 
-    def _change_keys(self, ended: list[int]) -> None:
-        """New keys, where a message that has ended says so."""
-        for kind in ended:
-            if kind == KEY_UPDATE and self._epoch.number == APPLICATION:
+    def _take_messages(self, content: memoryview) -> None:
+        """Takes messages of TLS 1.3: new keys where one says so, and certificates."""
+        for message in self._messages.ended_in(content):
+            if message.kind == CERTIFICATE and message.body is not None:
+                self._chain = tuple(certificate_list(message.body, is_13=True))
+            elif message.kind == KEY_UPDATE and self._epoch.number == APPLICATION:
                 self._enter(Epoch(APPLICATION, self._epoch.generation + 1), 0)
-            elif kind == FINISHED and self._epoch.number == HANDSHAKES:
+            elif message.kind == FINISHED and self._epoch.number == HANDSHAKES:
                 self._enter(Epoch(APPLICATION), 0)
-            elif kind == END_OF_EARLY_DATA and self._epoch.number == EARLY_DATA:
+            elif message.kind == END_OF_EARLY_DATA and self._epoch.number == EARLY_DATA:
                 self._enter(Epoch(HANDSHAKES), 0)
 
     def _enter(self, epoch: Epoch, sequence: int) -> None:
@@ -232,7 +248,7 @@ class Direction:
     def _lose(self, gap_kind: int) -> None:
         """What follows does not follow what was read."""
         self._hunts, self._lost_kind = True, gap_kind
-        self._messages = HandshakeMessages()
+        self._messages = HandshakeMessages(_KEPT)
 
     def _hunt(self, run: Run, at: int, out: PlainText) -> int:
         """Looks for a record that opens and returns its place, or that from which on more bytes are needed."""

@@ -1,20 +1,46 @@
-"""Follows the handshake messages in the records of one side: only which there are, as they say when keys change."""
+"""Follows the handshake messages in the records of one side, however they are cut into records."""
 
-END_OF_EARLY_DATA, FINISHED, KEY_UPDATE = 5, 20, 24
-"""Types of messages after which a side of TLS 1.3 has new keys."""
+from collections.abc import Iterator
+from typing import NamedTuple
+
+CLIENT_HELLO, SERVER_HELLO, END_OF_EARLY_DATA = 1, 2, 5
+CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST = 11, 12, 13
+FINISHED, KEY_UPDATE = 20, 24
+"""Types of messages. After END_OF_EARLY_DATA, FINISHED and KEY_UPDATE a side of TLS 1.3 has new keys."""
+BODY_LIMIT = 102_400
+"""Longest body that is kept: the longest chain of certificates that OpenSSL takes, three times what the JVM does."""
 _HEADER_BYTES = 4
 
 
-class HandshakeMessages:
-    """Finds the ends of messages, however they are cut into records. Keeps a header at most."""
+class Message(NamedTuple):
+    """A message. body: without its header; None where its type is not of interest, or where it is too long."""
 
-    def __init__(self) -> None:
+    kind: int
+    body: bytes | None
+
+
+class HandshakeMessages:
+    """Finds the ends of messages. kept: the types whose bodies are of interest; of others it keeps a header at most."""
+
+    def __init__(self, kept: frozenset[int] = frozenset()) -> None:
+        self._kept = kept
         self._header = b""
+        self._body: bytearray | None = None
         self._left = 0
 
-    def ended_in(self, content: bytes | memoryview) -> list[int]:
-        """The types of the messages that end in the content of the next record."""
-        ended, at = [], 0
+    @property
+    def n_held(self) -> int:
+        """Bytes of a message that are kept until the rest comes."""
+        return len(self._body or b"")
+
+    @property
+    def unfinished(self) -> Message | None:
+        """The message of which more is to come, where it is of interest, with what is there of its body."""
+        return Message(self._header[0], bytes(self._body)) if self._body is not None else None
+
+    def ended_in(self, content: bytes | memoryview) -> Iterator[Message]:
+        """The messages that end in the content of the next record. All of them have to be taken."""
+        at = 0
         while at < len(content):
             if len(self._header) < _HEADER_BYTES:
                 wanted = _HEADER_BYTES - len(self._header)
@@ -23,10 +49,13 @@ class HandshakeMessages:
                 if len(self._header) < _HEADER_BYTES:
                     break
                 self._left = int.from_bytes(self._header[1:], "big")
+                is_kept = self._header[0] in self._kept and self._left <= BODY_LIMIT
+                self._body = bytearray() if is_kept else None
             used = min(self._left, len(content) - at)
+            if self._body is not None:
+                self._body += content[at : at + used]
             at += used
             self._left -= used
             if not self._left:
-                ended.append(self._header[0])
-                self._header = b""
-        return ended
+                yield Message(self._header[0], bytes(self._body) if self._body is not None else None)
+                self._header, self._body = b"", None

@@ -6,17 +6,19 @@ master secret). A hello that is cut short gives what stands before the cut.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from kafkascope_parsers.tls.handshake_messages import CLIENT_HELLO, SERVER_HELLO
 
 HELLO_LIMIT = 1 << 14
 """Bytes looked at: one TLS record. Client hellos with post-quantum key shares have about 2 kB."""
 
-HANDSHAKE_RECORD, CLIENT_HELLO, SERVER_HELLO = 22, 1, 2
+HANDSHAKE_RECORD = 22
 TLS_12, TLS_13 = 0x0303, 0x0304
 HANDSHAKE_HEADER_BYTES = 4
 _RECORD_HEADER, _RANDOM = 5, 34
 _SERVER_NAME, _ALPN, _ENCRYPT_THEN_MAC, _EXTENDED_MASTER, _TICKET = 0, 16, 22, 23, 35
-_EARLY_DATA, _SUPPORTED_VERSIONS = 42, 43
+_SIGNATURE_ALGORITHMS, _PRE_SHARED_KEY, _EARLY_DATA, _SUPPORTED_VERSIONS, _KEY_SHARE = 13, 41, 42, 43, 51
 _VERSIONS = {0x0300: "SSLv3", 0x0301: "TLSv1", 0x0302: "TLSv1.1", TLS_12: "TLSv1.2", TLS_13: "TLSv1.3"}
 _RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random bytes of a ServerHello that is a HelloRetryRequest (RFC 8446, section 4.1.3)."""
@@ -24,9 +26,10 @@ _RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e0
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A hello. version, alpn: what the server chose (None in a client's); sni: the name the client asked for; random:
-    32 bytes, fewer where it is cut; session_id, ticket: of a session that is resumed, or to be resumed; suite: number
-    of the cipher suite that the server chose; is_whole: whether all of it is there.
+    """A hello. version, alpn, suite, group: what the server chose (None in a client's); sni: the name the client asked
+    for; random: 32 bytes, fewer where it is cut; session_id, ticket: of a session that is resumed, or to be resumed;
+    suites, versions, alpns, signature_algorithms: what the client offers, in its order; extensions: numbers of those of
+    either side, in its order; is_whole: whether all of it is there.
     """
 
     is_client: bool
@@ -43,6 +46,18 @@ class Hello:
     extended_master_secret: bool = False
     early_data: bool = False
     is_whole: bool = False
+    legacy_version: int = 0
+    suites: tuple[int, ...] = ()
+    versions: tuple[int, ...] = ()
+    alpns: tuple[bytes, ...] = ()
+    signature_algorithms: tuple[int, ...] = ()
+    extensions: tuple[int, ...] = ()
+    group: int | None = None
+
+    @property
+    def is_resumption(self) -> bool:
+        """Whether a server of TLS 1.3 goes on with a session of before."""
+        return _PRE_SHARED_KEY in self.extensions
 
 
 def read_hello(data: bytes) -> Hello | None:
@@ -57,37 +72,56 @@ def read_hello(data: bytes) -> Hello | None:
 
 def hello_of(body: bytes, *, is_client: bool, is_whole: bool) -> Hello:
     """The hello with that body of its handshake message."""
-    found = dict(_extensions(body, _after_ciphers(body, is_client=is_client)))
-    random, session_id = (
-        body[2:_RANDOM],
-        body[_RANDOM + 1 : _RANDOM + 1 + (body[_RANDOM] if len(body) > _RANDOM else 0)],
-    )
-    if is_client:
-        name = _server_name(found.get(_SERVER_NAME, b""))
-        return Hello(
-            True,
-            sni=name,
-            random=random,
-            session_id=session_id,
-            ticket=found.get(_TICKET, b""),
-            early_data=_EARLY_DATA in found,
-            is_whole=is_whole,
-        )
-    version = int.from_bytes(found.get(_SUPPORTED_VERSIONS, b"")[:2] or body[:2], "big")
-    suite_at = _RANDOM + 1 + len(session_id)
-    return Hello(
-        False,
-        _VERSIONS.get(version),
-        alpn=_protocol(found.get(_ALPN, b"")),
-        random=random,
-        session_id=session_id,
-        suite=int.from_bytes(body[suite_at : suite_at + 2], "big") if len(body) >= suite_at + 2 else None,
-        version_number=version,
-        is_retry=random == _RETRY_RANDOM,
-        encrypt_then_mac=_ENCRYPT_THEN_MAC in found,
-        extended_master_secret=_EXTENDED_MASTER in found,
+    extensions = list(_extensions(body, _after_ciphers(body, is_client=is_client)))
+    hello = Hello(
+        is_client,
+        random=body[2:_RANDOM],
+        session_id=body[_RANDOM + 1 : _RANDOM + 1 + (body[_RANDOM] if len(body) > _RANDOM else 0)],
+        legacy_version=int.from_bytes(body[:2], "big"),
+        extensions=tuple(kind for kind, _ in extensions),
         is_whole=is_whole,
     )
+    return (_of_client if is_client else _of_server)(hello, body, dict(extensions))
+
+
+def _of_client(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
+    """The hello with what a client offers. found: its extensions."""
+    suites_at = _RANDOM + 1 + len(hello.session_id)
+    suites = body[suites_at + 2 : suites_at + 2 + int.from_bytes(body[suites_at : suites_at + 2], "big")]
+    versions = found.get(_SUPPORTED_VERSIONS, b"")
+    return replace(
+        hello,
+        sni=_server_name(found.get(_SERVER_NAME, b"")),
+        ticket=found.get(_TICKET, b""),
+        early_data=_EARLY_DATA in found,
+        suites=_numbers(suites),
+        versions=_numbers(versions[1 : 1 + versions[0]]) if versions else (),
+        alpns=tuple(_protocols(found.get(_ALPN, b""))),
+        signature_algorithms=_numbers(found.get(_SIGNATURE_ALGORITHMS, b"")[2:]),
+    )
+
+
+def _of_server(hello: Hello, body: bytes, found: dict[int, bytes]) -> Hello:
+    """The hello with what a server chose. found: its extensions."""
+    version = int.from_bytes(found.get(_SUPPORTED_VERSIONS, b"")[:2] or body[:2], "big")
+    suite_at = _RANDOM + 1 + len(hello.session_id)
+    share = found.get(_KEY_SHARE, b"")
+    return replace(
+        hello,
+        version=version_name(version),
+        alpn=next((text(name) for name in _protocols(found.get(_ALPN, b""))), None),
+        suite=int.from_bytes(body[suite_at : suite_at + 2], "big") if len(body) >= suite_at + 2 else None,
+        version_number=version,
+        is_retry=hello.random == _RETRY_RANDOM,
+        encrypt_then_mac=_ENCRYPT_THEN_MAC in found,
+        extended_master_secret=_EXTENDED_MASTER in found,
+        group=int.from_bytes(share[:2], "big") if len(share) >= 2 else None,
+    )
+
+
+def version_name(version: int) -> str | None:
+    """The name of a version of TLS; None for a number that is none."""
+    return _VERSIONS.get(version)
 
 
 def handshake_body(data: bytes) -> bytes:
@@ -125,15 +159,23 @@ def _server_name(content: bytes) -> str | None:
     """The host name of a list of names: length, type 0, length, name."""
     if len(content) < 5 or content[2] != 0:
         return None
-    return _text(content[5 : 5 + int.from_bytes(content[3:5], "big")])
+    return text(content[5 : 5 + int.from_bytes(content[3:5], "big")])
 
 
-def _protocol(content: bytes) -> str | None:
-    """The one protocol of a server's list: length, length, name."""
-    return _text(content[3 : 3 + content[2]]) if len(content) > 3 else None
+def _protocols(content: bytes) -> Iterator[bytes]:
+    """The names of a list of protocols: length of the list, and of each name its length and itself."""
+    at = 2
+    while at < len(content):
+        yield content[at + 1 : at + 1 + content[at]]
+        at += 1 + content[at]
 
 
-def _text(raw: bytes) -> str | None:
+def _numbers(raw: bytes) -> tuple[int, ...]:
+    """Numbers of two bytes each."""
+    return tuple(int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw) - 1, 2))
+
+
+def text(raw: bytes) -> str | None:
     """ASCII without control characters, or nothing."""
-    text = raw.decode("ascii", "replace")
-    return text if text and text.isprintable() and text.isascii() else None
+    name = raw.decode("ascii", "replace")
+    return name if name and name.isprintable() and name.isascii() else None

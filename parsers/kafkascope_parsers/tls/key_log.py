@@ -7,7 +7,7 @@ that cannot be read is counted, and its text is shown nowhere: it may hold half 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_parsers.tls.secret import Secret
@@ -25,7 +25,8 @@ HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET
 TRAFFIC = ("CLIENT_TRAFFIC_SECRET_", "SERVER_TRAFFIC_SECRET_")
 """Labels, those of the client first; the number of a generation follows TRAFFIC."""
 
-_RANDOM_BYTES, _MASTER_BYTES = 32, 48
+RANDOM_BYTES = 32
+_MASTER_BYTES = 48
 _HASH_BYTES = (32, 48)
 """Lengths of the secrets of TLS 1.3: those of SHA-256 and SHA-384."""
 _PASSED_OVER = frozenset({b"EXPORTER_SECRET", b"EARLY_EXPORTER_SECRET", b"RSA", b"ECH_SECRET", b"ECH_CONFIG"})
@@ -50,7 +51,9 @@ class KeyLog:
     """The secrets of all key logs. n_malformed: lines that are none of a key log; n_left_out: those of sessions beyond
     SESSION_LIMIT."""
 
-    def __init__(self) -> None:
+    def __init__(self, unwanted: Container[bytes] = frozenset()) -> None:
+        """unwanted: the client randoms of sessions whose secrets are not kept."""
+        self._unwanted = unwanted
         self._sessions: dict[bytes, SessionSecrets] = {}
         self._seen: set[bytes] = set()
         self._resumable: dict[bytes, Secret] = {}
@@ -90,6 +93,12 @@ class KeyLog:
         if master is not None and client_random not in self._sessions:
             self._sessions[client_random] = SessionSecrets({MASTER: master})
 
+    def share(self, client_random: bytes, original: bytes) -> None:
+        """Says that a session of TLS 1.2 resumes the one with the client random `original`, so has its secret."""
+        master = self._master(original)
+        if master is not None and client_random not in self._sessions:
+            self._sessions[client_random] = SessionSecrets({MASTER: master})
+
     def _name(self, name: bytes, master: Secret) -> None:
         if len(self._resumable) >= RESUMABLE_LIMIT:
             del self._resumable[next(iter(self._resumable))]
@@ -124,6 +133,8 @@ class KeyLog:
             self.n_malformed += 1
             return
         label, random, secret = read
+        if random in self._unwanted:
+            return
         if random not in self._sessions and len(self._sessions) >= SESSION_LIMIT:
             self.n_left_out += 1
             return
@@ -149,6 +160,6 @@ def _read_line(words: list[bytes]) -> tuple[str, bytes, Secret] | None:
     except ValueError:  # UnicodeDecodeError is one
         return None
     lengths = (_MASTER_BYTES,) if words[0] == MASTER.encode() else _HASH_BYTES
-    if len(random) != _RANDOM_BYTES or len(secret) not in lengths:
+    if len(random) != RANDOM_BYTES or len(secret) not in lengths:
         return None
     return words[0].decode("ascii"), random, Secret(secret)

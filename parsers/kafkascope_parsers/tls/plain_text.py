@@ -33,6 +33,14 @@ class Alert(NamedTuple):
     description: int
 
 
+class Certificates(NamedTuple):
+    """The certificates (DER) that a side of a connection sent encrypted, its own first; none where it has none."""
+
+    connection: int
+    is_client: bool
+    chain: tuple[bytes, ...]
+
+
 @dataclass(slots=True)
 class PlainText:
     """Of a block. room: where content is written, one record after the other, `filled` bytes so far; sizes: of each
@@ -49,6 +57,7 @@ class PlainText:
     undecrypted: list[Undecrypted] = field(default_factory=list)
     overhead: dict[int, int] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
+    certificates: list[Certificates] = field(default_factory=list)
 
     def add_overhead(self, direction: int, n_bytes: int) -> None:
         """Counts bytes of a direction that are no content."""

@@ -8,21 +8,24 @@ secrets of each session.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.tls.handshake_messages import CLIENT_HELLO, SERVER_HELLO
 from kafkascope_parsers.tls.hello import (
-    CLIENT_HELLO,
     HANDSHAKE_HEADER_BYTES,
     HELLO_LIMIT,
-    SERVER_HELLO,
+    TLS_13,
     handshake_body,
     hello_of,
+    read_hello,
 )
-from kafkascope_parsers.tls.key_log import KeyLog
+from kafkascope_parsers.tls.key_log import RANDOM_BYTES, RESUMABLE_LIMIT
 
 FLOW_LIMIT = 1 << 16
 """Handshakes that are followed at a time; the oldest is given up for the next."""
@@ -35,40 +38,102 @@ Flow = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Address (two halves) and port of the sender, and of the receiver."""
 
 
-class ResumedSessions:
-    """Finds out which sessions are resumed, block after block."""
+class SessionNames(Protocol):
+    """Takes the ids and tickets by which sessions may be resumed, and which session resumes which."""
 
-    def __init__(self, key_log: KeyLog) -> None:
-        self._key_log = key_log
+    def name_session(self, client_random: bytes, name: bytes) -> None:
+        """Says by which name (an id, or the hash of a ticket) the session with this client random may be resumed."""
+
+    def resume(self, client_random: bytes, names: tuple[bytes, ...]) -> None:
+        """Says that a session resumes the one that has one of these names, if any has."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMessage:
+    """The part of a handshake message that identifies a session; it holds no secret. flow: of its sender. random: of a
+    client's hello, 32 bytes; else empty. names: those of what a client resumes, or those by which the server says that
+    it may be resumed."""
+
+    flow: Flow
+    random: bytes
+    names: tuple[bytes, ...]
+
+
+def session_messages(buf: NDArray[np.uint8], segments: Segments) -> Iterator[tuple[int, SessionMessage]]:
+    """What the packets of a block, whose offsets count in buf, say of sessions, and the row of each."""
+    whole = np.flatnonzero(segments.captured >= _SMALLEST_HANDSHAKE)
+    at = segments.offset[whole]
+    for row in whole[(buf[at] == 22) & (buf[at + 1] == 3)].tolist():
+        start = int(segments.offset[row])
+        data = buf[start : start + min(int(segments.captured[row]), HELLO_LIMIT)].tobytes()
+        for random, names in _said(data):
+            if len(random) == RANDOM_BYTES or names:
+                yield row, SessionMessage(_flow(segments, row), random, names)
+
+
+class ResumedSessions:
+    """Finds out which sessions are resumed, message after message. known: takes what is found."""
+
+    def __init__(self, known: SessionNames) -> None:
+        self._known = known
         self._randoms: dict[Flow, bytes] = {}
         """The client random of handshakes, by the flow from the client."""
 
-    def note(self, buf: NDArray[np.uint8], segments: Segments) -> None:
-        """Looks at the packets of a block, whose offsets count in buf."""
-        if not self._key_log.has_masters:
-            return
-        whole = np.flatnonzero(segments.captured >= _SMALLEST_HANDSHAKE)
-        at = segments.offset[whole]
-        for row in whole[(buf[at] == 22) & (buf[at + 1] == 3)].tolist():
-            start = int(segments.offset[row])
-            data = buf[start : start + min(int(segments.captured[row]), HELLO_LIMIT)].tobytes()
-            for kind, body in _whole_messages(handshake_body(data)):
-                self._take(_flow(segments, row), kind, body)
-
-    def _take(self, flow: Flow, kind: int, body: bytes) -> None:
+    def take(self, message: SessionMessage) -> None:
         """Takes a message. A client names what it resumes; a server gives the session an id, or a ticket for it."""
-        if kind == CLIENT_HELLO:
-            hello = hello_of(body, is_client=True, is_whole=True)
-            self._key_log.resume(hello.random, (hello.session_id, sha256(hello.ticket).digest()))
+        if message.random:
+            self._known.resume(message.random, message.names)
             if len(self._randoms) >= FLOW_LIMIT:
                 del self._randoms[next(iter(self._randoms))]
-            self._randoms[flow] = hello.random
+            self._randoms[message.flow] = message.random
             return
-        random = self._randoms.get((flow[1], flow[0]))
-        if random is not None and kind == SERVER_HELLO:
-            self._key_log.name_session(random, hello_of(body, is_client=False, is_whole=True).session_id)
-        elif random is not None and kind == _NEW_SESSION_TICKET and len(body) > _TICKET_AT:
-            self._key_log.name_session(random, sha256(body[_TICKET_AT:]).digest())
+        random = self._randoms.get((message.flow[1], message.flow[0]))
+        if random is not None:
+            for name in message.names:
+                self._known.name_session(random, name)
+
+
+class OriginalSessions:
+    """Which sessions are resumed, by client randoms alone: what a key log learns of its secrets, without a secret."""
+
+    def __init__(self) -> None:
+        self._named: dict[bytes, bytes] = {}
+        self.of: dict[bytes, bytes] = {}
+        """By the client random of a session that resumes another one: that of the one whose master secret it has."""
+
+    def name_session(self, client_random: bytes, name: bytes) -> None:
+        """As of `SessionNames`."""
+        if len(self._named) >= RESUMABLE_LIMIT:
+            del self._named[next(iter(self._named))]
+        self._named[name] = self.of.get(client_random, client_random)
+
+    def resume(self, client_random: bytes, names: tuple[bytes, ...]) -> None:
+        """As of `SessionNames`."""
+        original = next((self._named[name] for name in names if name in self._named), None)
+        if original is not None:
+            self.of[client_random] = original
+
+
+def _said(data: bytes) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
+    """The client random and the names of each message of a packet, where it has any."""
+    hello = read_hello(data)
+    if hello is not None and hello.is_client and not hello.is_whole:
+        yield hello.random, ()
+        return
+    for kind, body in _whole_messages(handshake_body(data)):
+        if kind == CLIENT_HELLO:
+            hello = hello_of(body, is_client=True, is_whole=True)
+            yield hello.random, tuple(name for name in (hello.session_id, _name_of(hello.ticket)) if name)
+        elif kind == SERVER_HELLO:
+            hello = hello_of(body, is_client=False, is_whole=True)
+            yield b"", (hello.session_id,) if hello.session_id and hello.version_number != TLS_13 else ()
+        elif kind == _NEW_SESSION_TICKET and len(body) > _TICKET_AT:
+            yield b"", (_name_of(body[_TICKET_AT:]),)
+
+
+def _name_of(ticket: bytes) -> bytes:
+    """The name that stands for a ticket; none for an empty one."""
+    return sha256(ticket).digest() if ticket else b""
 
 
 def _flow(segments: Segments, row: int) -> Flow:

@@ -20,9 +20,8 @@ from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 from kafkascope_parsers.tls.connection import HELD, OPEN, PASSED, Runs, TlsConnection
-from kafkascope_parsers.tls.hello import Hello
 from kafkascope_parsers.tls.key_log import KeyLog
-from kafkascope_parsers.tls.plain_text import Alert, PlainText, Undecrypted
+from kafkascope_parsers.tls.plain_text import Alert, Certificates, PlainText, Undecrypted
 from kafkascope_parsers.tls.run import Run
 from kafkascope_parsers.tls.splice import Spliced, splice
 
@@ -56,18 +55,21 @@ _OFFSET_BITS = 44
 
 class Opened(NamedTuple):
     """Of a block. streams: for framing; undecrypted: bytes of TCP's streams that were not decrypted, though others of
-    their connection were; hellos: number of a connection that was opened, and a hello of it; alerts: of these."""
+    their connection were; versions: number of a connection that was opened without its handshake, and the version that
+    it speaks; alerts, certificates: of those that are open."""
 
     streams: Streams
     undecrypted: list[Undecrypted]
-    hellos: list[tuple[int, Hello]]
+    versions: list[tuple[int, str]]
     alerts: list[Alert]
+    certificates: list[Certificates]
 
 
 class TlsStreams:
     """The decrypted streams of some connections. `push` every block and then, when framing has read what it gave,
     `consumed`. is_decrypted: by connection, whether it was decrypted; overhead: by direction, bytes of its records
-    that are no content."""
+    that are no content; n_not_tried, n_partly_tried: connections without a handshake that limits kept from all or some
+    sessions of the key log."""
 
     def __init__(self, key_log: KeyLog) -> None:
         self._key_log = key_log
@@ -81,6 +83,7 @@ class TlsStreams:
         self._why: dict[int, str] = {}
         """Of connections that were passed: why they were not decrypted."""
         self._n_held = 0
+        self.n_not_tried, self.n_partly_tried = 0, 0
         self._indices: dict[int, int] = {}
         """The runs of the block at hand, by where they start."""
         self._buffer = np.empty(0, np.uint8)
@@ -128,18 +131,18 @@ class TlsStreams:
         self._tcp, self._tcp_consumed, self._spliced = streams, streams.start.copy(), None
         chosen = np.flatnonzero(self._states.rows[conn] != PASSED)
         if not len(chosen) and (is_closed is None or not self._connections):
-            return Opened(streams, [], [], [])
+            return Opened(streams, [], [], [], [])
         sizes = streams.end[chosen] - streams.start[chosen]
-        out, hellos = PlainText(self._room(int(sizes.sum()))), []
+        out, versions = PlainText(self._room(int(sizes.sum()))), []
         self._n_held = sum(connection.state == HELD for connection in self._connections.values())
         for number, runs in self._runs_of(streams, chosen, is_closed):
-            hellos += self._read(number, runs, out, final=is_closed is not None)
+            versions += self._read(number, runs, out, final=is_closed is not None)
         self._plain = self._assembled(streams, out, final=is_closed is not None)
         for number, n_bytes in out.overhead.items():
             self._overhead.rows[number] += n_bytes
         passed = np.flatnonzero(self._states.rows[conn] == PASSED)
         self._spliced = splice(streams, passed, self._plain)
-        return Opened(self._spliced.streams, out.undecrypted, hellos, out.alerts)
+        return Opened(self._spliced.streams, out.undecrypted, versions, out.alerts, out.certificates)
 
     def why_not(self, number: int) -> str | None:
         """Why a connection was not decrypted, where that is known."""
@@ -206,25 +209,28 @@ class TlsStreams:
         self._indices = dict(zip(streams.start[chosen].tolist(), chosen.tolist(), strict=True))
         return runs.items()
 
-    def _read(self, number: int, runs: Runs, out: PlainText, *, final: bool) -> list[tuple[int, Hello]]:
-        """Reads the runs of a connection. Returns its hellos, where it was opened."""
-        hellos: list[tuple[int, Hello]] = []
+    def _read(self, number: int, runs: Runs, out: PlainText, *, final: bool) -> list[tuple[int, str]]:
+        """Reads the runs of a connection. Returns its version, where it was opened without its handshake."""
+        versions: list[tuple[int, str]] = []
         connection = self._connections.get(number)
         if connection is None:
             if self._n_held >= HELD_LIMIT:
                 self._states.rows[number], self._why[number] = PASSED, _TOO_MANY
-                return hellos
+                self.n_not_tried += 1
+                return versions
             self._n_held += 1
             connection = self._connections[number] = TlsConnection(number, by_syn=bool(self._by_syn.rows[number]))
         if connection.state == HELD:
             connection.look(runs, self._key_log, final=final)
-            hellos = [(number, hello) for hello in connection.take_hellos()]
+            version = connection.take_version()
+            versions = [(number, version)] if version is not None else []
             self._n_held -= connection.state != HELD
             if connection.state == OPEN:
                 self._keyed[number] = None
         self._states.rows[number] = connection.state
         if connection.state == PASSED:
             del self._connections[number]
+            self.n_partly_tried += connection.is_partly_tried
             if connection.why is not None:
                 self._why[number] = connection.why
         elif connection.state == OPEN:
@@ -232,7 +238,7 @@ class TlsStreams:
             for side in (0, 1):
                 for run in runs[side]:
                     self._tcp_consumed[self._indices[run.start]] = connection.read(side, run, out)
-        return hellos
+        return versions
 
     def _unlock(self, number: int) -> None:
         """Makes the keys of a connection, where it has none, and gives up those of another where there are too many."""

@@ -27,7 +27,6 @@ from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.data_source.capture_points import capture_points
 from kafkascope_spark.data_source.read_options import ReadOptions
-from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,6 @@ class CaptureReader(_TableReader):
             return
         from kafkascope_analyzer.ingest.run import ingest
 
-        prepare_kernel_cache()
         with temporary_folder("read") as folder:
             out = folder / "captures.kscope"
             wanted = IngestOptions(jobs=1, detail=self._options.detail, hosts=self._options.hosts)

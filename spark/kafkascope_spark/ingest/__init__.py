@@ -8,6 +8,7 @@ more than decoding does. Tasks call what the processes of one machine call (kafk
 engine        the driver's side: plans, runs the stages, fetches what is learned from
 read_stage    a range of a capture becomes files of blocks
 block_files   these files
+session_buckets  which sessions of TLS are of which bucket, so that its task keeps no other secrets
 scan_stage    the shares of a bucket become message tables and a spill
 finish_stage  a spill becomes the other tables
 report_rows   what a task reports

@@ -34,6 +34,7 @@ from kafkascope_spark.ingest.reachable import check_reachable
 from kafkascope_spark.ingest.read_stage import PointsReport, RangeReport, Stage, points_stage, read_stage
 from kafkascope_spark.ingest.report_rows import REPORT, reports_of
 from kafkascope_spark.ingest.scan_stage import ScanReport, save_blocks, scan_stage
+from kafkascope_spark.ingest.session_buckets import ShownSession, save_sessions
 from kafkascope_spark.ingest.task_files import TaskRun, copy_spill, fetch
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.session import keep_class_archive
@@ -85,7 +86,7 @@ class SparkEngine:
                 raise UsageError(f"{place}: Spark's tasks cannot read standard input or a pipe: give a file")
         mark = Path(new.storage.path) / mark_of(new.run_id) if new.storage.is_local else None
         with spark_failures():
-            n_tasks = check_reachable(session, inputs, mark)
+            n_tasks = check_reachable(session, [*inputs, *options.key_logs], mark)
         n_bytes = sum(map(unpacked_bytes, inputs))
         self.n_buckets = plan.n_buckets or options.jobs or _n_buckets(n_bytes, n_tasks)
         limits = limits_within(options.max_memory)
@@ -98,6 +99,7 @@ class SparkEngine:
             options.temporary,
             options.append,
             plan.saved,
+            options.key_logs,
         )
         self._block_bytes, self._earlier = min(limits.block_bytes, sizes.block_bytes), earlier
         self._range_bytes = sizes.range_bytes or range_bytes_for(n_bytes, n_tasks)
@@ -143,9 +145,10 @@ class SparkEngine:
         return Finished.joined([*finished, *(Finished({}, report.files) for report in self._reports)])
 
     def _with_what_was_learned(self, job: FinishJob, learned: Learned) -> FinishJob:
-        """The job with what learning has spilled."""
+        """The job with what learning has spilled, and without what it has removed."""
         folder, names = job.buckets[0].spill.parent, _folders(job, learned)
-        spill = {file: place for file, place in job.spill.items() if _is_needed(file, names)}
+        left = {file: place for file, place in job.spill.items() if (folder / file).exists()}
+        spill = {file: place for file, place in left.items() if _is_needed(file, names)}
         return replace(job, spill=spill | copy_spill(self._run, folder, names, spill))
 
     def _scan_points(self, points: CapturePoints) -> tuple[list[CaptureInfo], pa.Table]:
@@ -156,7 +159,8 @@ class SparkEngine:
         report: PointsReport = found
         # Points share nothing: each is scanned as a whole, so that blocks of one follow each other.
         ordered = sorted(report.blocks, key=lambda each: (each.series, each.block))
-        self._scan_blocks([(each, BlockSource(each.place, each.capture_id, each.series or 0, 0)) for each in ordered])
+        sources = [(each, BlockSource(each.place, each.capture_id, each.series or 0, 0)) for each in ordered]
+        self._scan_blocks(sources, report.sessions)
         return report.captures, report.network_times
 
     def _scan_ranges(self, inputs: ToRead) -> list[CaptureInfo]:
@@ -170,7 +174,8 @@ class SparkEngine:
             joined = join([each.summary for each in reports], self._earlier)
             blocks = [block for report in reports for block in report.blocks]
             if joined.is_right:
-                self._scan_blocks(_in_order(blocks, joined))
+                sessions = [session for report in reports for session in report.sessions]
+                self._scan_blocks(_in_order(blocks, joined), sessions)
                 inputs.before.captures.extend(joined.captures)
                 if self._run.keeps_state:
                     _save_reading(inputs, joined)
@@ -180,12 +185,14 @@ class SparkEngine:
             ends_ns |= joined.wrong_ends
         raise SparkError("the captures changed while they were read")
 
-    def _scan_blocks(self, blocks: Sequence[tuple[BlockFile, BlockSource]]) -> None:
-        """Runs the second stage, and removes the blocks."""
+    def _scan_blocks(self, blocks: Sequence[tuple[BlockFile, BlockSource]], sessions: Sequence[ShownSession]) -> None:
+        """Runs the second stage, and removes the blocks. sessions: of TLS, in the order of the captures."""
         self._stage("Spark: decoding")
         files = [file for file, _ in blocks]
         saved = save_blocks(self._run, [source for _, source in blocks], files)
-        self._reports = self._reported(self.n_buckets, scan_stage(self._run, saved, self._block_bytes))
+        place = save_sessions(self._run, sessions) if self._run.key_logs else None
+        stage = scan_stage(self._run, saved, place, self._block_bytes)
+        self._reports = self._reported(self.n_buckets, stage)
         remove_blocks(self._run.storage, files)
 
     def _reported(self, n: int, stage: Stage) -> list[Any]:

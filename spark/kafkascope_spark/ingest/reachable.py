@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _ANSWER = "missing string"
 
 
-def check_reachable(session: "SparkSession", captures: Sequence[CapturePlace], mark: Path | None) -> int:
-    """Looks from the executors for the captures that are files, and for the file by which the run marks a dataset that
-    is one (None: it is elsewhere). Returns how many tasks the cluster runs at a time, as Spark sees it.
+def check_reachable(session: "SparkSession", inputs: Sequence[CapturePlace], mark: Path | None) -> int:
+    """Looks from the executors for the captures and key logs that are files, and for the file by which the run marks a
+    dataset that is one (None: it is elsewhere). Returns how many tasks the cluster runs at a time, as Spark sees it.
 
     Raises UsageError, in one sentence, where an executor does not find one of them.
     """
-    files = {str(place.local): place.size_bytes() for place in captures if place.local is not None}
+    files = {str(place.local): place.size_bytes() for place in inputs if place.local is not None}
     answers = (
         session.range(1 << 16).mapInArrow(_missing_files(files, None if mark is None else str(mark)), _ANSWER).toArrow()
     )

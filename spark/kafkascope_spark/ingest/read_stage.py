@@ -14,6 +14,7 @@ from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_spark.ingest.block_files import BlockFile, BlockWriter
 from kafkascope_spark.ingest.report_rows import report_row
+from kafkascope_spark.ingest.session_buckets import ShownSession, shown_sessions
 from kafkascope_spark.ingest.task_files import TaskRun
 from kafkascope_spark.ingest.worker_process import task_at_work
 
@@ -23,19 +24,22 @@ Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class RangeReport:
-    """What was found in a range, and its blocks."""
+    """What was found in a range, its blocks, and the sessions of TLS that it shows, where there are key logs."""
 
     summary: RangeSummary
     blocks: list[BlockFile]
+    sessions: list[ShownSession]
 
 
 @dataclass(frozen=True, slots=True)
 class PointsReport:
-    """What was found in capture points: their captures, network_times.NETWORK_TIMES, and the blocks."""
+    """What was found in capture points: their captures, network_times.NETWORK_TIMES, the blocks, and the sessions of
+    TLS, where there are key logs."""
 
     captures: list[CaptureInfo]
     network_times: pa.Table
     blocks: list[BlockFile]
+    sessions: list[ShownSession]
 
 
 def read_stage(run: TaskRun, ranges: Sequence[CaptureRange], block_bytes: int) -> Stage:
@@ -57,15 +61,21 @@ def points_stage(run: TaskRun, points: CapturePoints, block_bytes: int) -> Stage
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
             for _ in batches:
-                reading, writer = PointsReading(points, OneBuffer(block_bytes)), BlockWriter(run)
-                blocks = [writer.write(block, 0, place, block.series) for place, block in enumerate(reading.blocks())]
-                yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks))
+                reading, writer, blocks = PointsReading(points, OneBuffer(block_bytes)), BlockWriter(run), []
+                sessions: list[ShownSession] = []
+                for place, block in enumerate(reading.blocks()):
+                    blocks.append(writer.write(block, 0, place, block.series))
+                    sessions += shown_sessions(run, block)
+                yield report_row(PointsReport(list(reading.captures), reading.network_times(), blocks, sessions))
 
     return read
 
 
 def _read_range(run: TaskRun, part: CaptureRange, block_bytes: int) -> RangeReport:
     reading, writer = RangeReading(part, block_bytes), BlockWriter(run)
-    blocks = [writer.write(block, part.number, place) for place, block in enumerate(reading.blocks())]
+    blocks, sessions = [], list[ShownSession]()
+    for place, block in enumerate(reading.blocks()):
+        blocks.append(writer.write(block, part.number, place))
+        sessions += shown_sessions(run, block)
     assert reading.summary is not None  # the blocks are through
-    return RangeReport(reading.summary, blocks)
+    return RangeReport(reading.summary, blocks, sessions)

@@ -17,9 +17,11 @@ from kafkascope_analyzer.dataset.manifest import Files
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.workers.worker import SAVED_SCAN, BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
+from kafkascope_parsers.tls import KeyLog
 from kafkascope_spark.ingest.block_files import BlockFile, BlockSource, Spans, read_blocks
 from kafkascope_spark.ingest.read_stage import Stage
 from kafkascope_spark.ingest.report_rows import report_row
+from kafkascope_spark.ingest.session_buckets import key_log_of
 from kafkascope_spark.ingest.task_files import (
     SPILL,
     SPILLED_ROWS,
@@ -67,26 +69,29 @@ def save_blocks(run: TaskRun, sources: Sequence[BlockSource], files: Sequence[Bl
     return Blocks(sources, place)
 
 
-def scan_stage(run: TaskRun, blocks: Blocks, block_bytes: int) -> Stage:
-    """Scans the buckets whose numbers are the rows. Gives report_rows.REPORT, a `ScanReport` a row."""
+def scan_stage(run: TaskRun, blocks: Blocks, sessions: str | None, block_bytes: int) -> Stage:
+    """Scans the buckets whose numbers are the rows. sessions: the file of `save_sessions`, where there are key logs.
+    Gives report_rows.REPORT, a `ScanReport` a row."""
 
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with task_at_work():
             for batch in batches:
                 for bucket in batch.column(0).to_pylist():
-                    yield report_row(_scanned(run, bucket, blocks, block_bytes))
+                    key_log = key_log_of(run, bucket, sessions) if sessions is not None else KeyLog()
+                    yield report_row(_scanned(run, bucket, blocks, (key_log, block_bytes)))
 
     return scan
 
 
-def _scanned(run: TaskRun, bucket: int, blocks: Blocks, block_bytes: int) -> ScanReport:
+def _scanned(run: TaskRun, bucket: int, blocks: Blocks, reading: tuple[KeyLog, int]) -> ScanReport:
+    key_log, block_bytes = reading
     with task_folder(run) as folder:
         part = f"part-0-{run.run_id}.parquet"
         place = f"bucket={bucket}/{part}" if run.n_buckets > 1 else part
         own = Bucket(folder / SPILL / str(bucket), folder / TABLES, place, run.limits)
         if run.saved is not None:
             run.saved.fetch(folder / SPILL, bucket)
-        scans = BucketScans(ScanJob(own, bucket, run.n_buckets, run.detail, run.keeps_state))
+        scans = BucketScans(ScanJob(own, bucket, run.n_buckets, run.detail, run.keeps_state), key_log)
         _push_all(run, scans, bucket, blocks, block_bytes)
         result = scans.finish()
         scans.close()

@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, scratch_folder
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.append import SavedScans
 from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 TABLES, SPILL = "tables", "spill"
@@ -29,7 +30,7 @@ SPILLED_ROWS = "*.arrow"
 class TaskRun:
     """What every task of a run knows. storage: of the dataset; temporary: the folder for temporary files, the system's
     where it is None; keeps_state: whether the state of the scans is saved for later captures; saved: the saved
-    scans that the run goes on with."""
+    scans that the run goes on with; key_logs: places of key logs of TLS, which each task reads itself."""
 
     storage: Storage
     run_id: str
@@ -39,6 +40,7 @@ class TaskRun:
     temporary: Path | None = None
     keeps_state: bool = False
     saved: SavedScans | None = None
+    key_logs: tuple[CapturePlace, ...] = ()
 
 
 @contextmanager

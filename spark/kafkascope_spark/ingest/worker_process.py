@@ -4,8 +4,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
-
 _GC_OBJECTS = 500_000
 """New objects before a collection of the youngest generation: rows live in Arrow and numpy, which the collector does
 not traverse, and loading the kernels creates half a million objects and no garbage."""
@@ -20,7 +18,6 @@ def task_at_work() -> Iterator[None]:
     Spark's daemon collects garbage after each task, 0.3 s for the modules and kernels of an ingest task. So what is
     alive after the first task of a process is frozen: later collections pass over it.
     """
-    prepare_kernel_cache()
     gc.set_threshold(_GC_OBJECTS)
     yield
     if not _settled:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_parsers.errors import SparkError
+from kafkascope_spark.stories.findings.file_reads import FileReads
 from kafkascope_spark.stories.findings.preconditions import Preconditions
 from kafkascope_spark.stories.findings.rule import Detector, Rule
 from kafkascope_spark.task_reports import TaskReport, reports_of
@@ -22,13 +23,14 @@ Detectors = Mapping[str, tuple[Rule, Detector]]
 """Key -> a detector and its rule."""
 
 
-def satisfied_detectors(dataset: Dataset, detectors: Detectors, failed_parts: FailedParts) -> dict[str, bool]:
+def satisfied_detectors(
+    dataset: Dataset, detectors: Detectors, failed_parts: FailedParts, file_reads: FileReads | None = None
+) -> dict[str, bool]:
     """Of each detector, whether the dataset satisfies its precondition; of one whose precondition fails, that it does
-    not."""
-    together = FailedParts()
-    found = together.value(
-        RULE, "preconditions", None, lambda: Preconditions(dataset).satisfied([d for _, d in detectors.values()])
-    )
+    not. file_reads: as of Preconditions."""
+    together, preconditions = FailedParts(), Preconditions(dataset, file_reads=file_reads)
+    every = [detector for _, detector in detectors.values()]
+    found = together.value(RULE, "preconditions", None, lambda: preconditions.satisfied(every))
     if found is None:
         alone = FailedParts()
         found = [alone.value(RULE, rule.name, False, _satisfied(dataset, one)) for rule, one in detectors.values()]

@@ -1,13 +1,12 @@
 """The queries of detectors as DataFrames: one SQL statement for each detector and for each shared query that it needs.
 
 Tables, messages and shared queries are temporary views, each made once and only where a query selects from it: Spark
-analyzes a shared query once, whoever selects from it. One statement for all detectors would be analyzed as a whole,
-again and again: that takes several times as long.
+analyzes a shared query once, whoever selects from it. One text for all detectors would be analyzed as a whole, again
+and again: that takes several times as long.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.contract import Table
@@ -35,12 +34,11 @@ AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
 """All columns of a row."""
 
 
-def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
-    """The facts of all detectors: detector (its key in detectors), client_instance_id, facts (the row of the
+def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "list[DataFrame]":
+    """The facts of each detector: detector (its key in detectors), client_instance_id, facts (the row of the
     detector's query as JSON). Lazy."""
     views = QueryViews(tables, words_of(detectors.values()))
-    each = [views.facts_of(key, detector) for key, detector in detectors.items()]
-    return reduce(lambda one, other: one.union(other), each)
+    return [views.facts_of(key, detector) for key, detector in detectors.items()]
 
 
 class QueryViews:

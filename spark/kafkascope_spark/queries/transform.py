@@ -9,6 +9,7 @@ from kafkascope_spark.queries.failing import satisfied_detectors
 from kafkascope_spark.queries.finding_rows import SCHEMA, finding_writer
 from kafkascope_spark.queries.statement import facts
 from kafkascope_spark.stories.findings.causes import causes_in
+from kafkascope_spark.stories.findings.file_reads import FileReads
 from kafkascope_spark.stories.findings.rule import Detector, Rule
 from kafkascope_spark.stories.findings.sql import literals
 from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
@@ -36,37 +37,44 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
 
 def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame":
     """The facts of these detectors (statement.facts) without those that another rule explains, with the software name
-    of their client, in one partition: a finding may be a consequence of any incident. Lazy."""
-    found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
-    explained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
-    software = tables.columns(CLIENTS, ["client_instance_id", "software_name"])
-    joined = explained.join(software, on="client_instance_id", how="left")
-    return joined.select("detector", "software_name", "facts").coalesce(FINDING_TASKS).repartition(1)
+    of their client, in one partition: a finding may be a consequence of any incident. Lazy.
+
+    One statement: each step of its own, as each union of two, would have Spark go through the plan of all detectors.
+    """
+    each = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
+    frames = {f"facts_{number}": frame for number, frame in enumerate(each)}
+    union = " union all ".join(f"select * from {{{name}}}" for name in frames)
+    explained = _explained({key: rule for key, (rule, _) in detectors.items()})
+    statement = f"""
+        select found.detector, software.software_name, found.facts
+        from (select *, {explained} as is_explained from ({union})) found
+        left join {{software}} software on software.client_instance_id = found.client_instance_id
+        where not found.is_explained"""
+    frames["software"] = tables.columns(CLIENTS, ["client_instance_id", "software_name"])
+    joined = tables.session.sql(statement, args=None, **frames)
+    return joined.coalesce(FINDING_TASKS).repartition(1)
 
 
 def detectors_to_run(
-    tables: "Tables", rules: Iterable[Rule], failed_parts: FailedParts
+    tables: "Tables", rules: Iterable[Rule], failed_parts: FailedParts, file_reads: FileReads | None = None
 ) -> dict[str, tuple[Rule, Detector]]:
     """The detectors whose preconditions the dataset satisfies, with their rules, by a key. failed_parts: takes the
-    rules whose preconditions fail."""
+    rules whose preconditions fail; file_reads: as of Preconditions."""
     every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
-    satisfied = satisfied_detectors(tables.dataset, every, failed_parts)
+    satisfied = satisfied_detectors(tables.dataset, every, failed_parts, file_reads)
     return {key: found for key, found in every.items() if satisfied[key]}
 
 
-def _without_explained(found: "DataFrame", rules: dict[str, Rule]) -> "DataFrame":
-    """The facts without those that another rule's facts about the same client explain (Rule.unless).
+def _explained(rules: Mapping[str, Rule]) -> str:
+    """Spark SQL: whether another rule's facts about the same client explain a detector's (Rule.unless).
 
     rules: the key of each detector, and its rule.
     """
+    conditions = ["false"]
     for rule in {rule.name: rule for rule in rules.values()}.values():
         mine = [key for key, other in rules.items() if other.name == rule.name]
         explaining = [key for key, other in rules.items() if other.name in rule.unless]
-        if not explaining:
-            continue
-        explained = f"max(detector in {literals(explaining)}) over (partition by client_instance_id)"
-        found = found.selectExpr(
-            "*", f"detector in {literals(mine)} and client_instance_id is not null and {explained} as is_explained"
-        )
-        found = found.where("not is_explained").drop("is_explained")
-    return found
+        if explaining:
+            explained = f"max(detector in {literals(explaining)}) over (partition by client_instance_id)"
+            conditions.append(f"(detector in {literals(mine)} and client_instance_id is not null and {explained})")
+    return " or ".join(conditions)

@@ -21,6 +21,7 @@ from kafkascope_spark.stories.flow.machine import Partition
 from kafkascope_spark.stories.groups.stories import Group
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
+from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
@@ -120,6 +121,9 @@ FOR_INCIDENTS: tuple[ForIncidents[Any], ...] = (
     ForIncidents[ZooKeeperSession](ZooKeeperSession, lambda row: row.first_ns, lambda row: row.conn_ids[0]),
     ForIncidents[SilentClient](SilentClient, lambda row: row.from_ns, lambda row: row.client_instance_id),
     ForIncidents[ListenerUse](ListenerUse, lambda row: row.first_ns, lambda row: row.use_id),
+    ForIncidents[FetchedAgain](
+        FetchedAgain, lambda row: row.from_ns, lambda row: f"{row.topic}-{row.partition} {row.reader}"
+    ),
     ForIncidents[LookupRun](LookupRun, lambda row: row.first_ns, lambda row: f"{row.client_ip} {row.server_ip}"),
     ForIncidents[StartupRow](
         StartupRow, lambda row: row.start_ns, lambda row: row.startup_id, lambda row: row.outcome in NOT_READY

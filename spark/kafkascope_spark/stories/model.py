@@ -1,11 +1,25 @@
 """`Connection`: what events say about a TCP connection. Times are integer nanoseconds since the epoch."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics, Silence
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWindow, LoopStatistics, Silence
 
 CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
 """How a connection ended that the client itself closed."""
+
+
+class TlsGivenUp(NamedTuple):
+    """Which side gave TLS up, `client` or `server`, with which alert, and why: `connections.tls_failure`."""
+
+    side: str
+    alert: str
+    reason: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the handshake shows more than the alert says."""
+        return self.reason != self.alert
 
 
 @dataclass(slots=True)
@@ -36,6 +50,14 @@ class Connection:
     """Shortest idle time among what the same server closed within half a second of this one's end."""
     refused_after: int
     """Connections that the server refused within five seconds after."""
+    tls_ja4: str | None = None
+    """The fingerprint of the client's TLS hello."""
+    tls_given_up: "TlsGivenUp | None" = None
+    """Which side gave TLS up, and why."""
+    is_encrypted: bool = False
+    """Whether its requests are known by the lengths of TLS records alone: what they ask for is claimed."""
+    claimed_job: str | None = None
+    """What it seems to do then (CLAIMED_JOBS)."""
     advertised: str | None = None
     """`host:port` under which the server is advertised, where that is known."""
     client_id: str | None = None
@@ -96,6 +118,8 @@ class Connection:
     cadences: list[LoopStatistics] = field(default_factory=list)
     silences: list[Silence] = field(default_factory=list)
     """In order of time."""
+    closed_windows: list[ClosedWindow] = field(default_factory=list)
+    """When its client did not read, in order of time."""
 
     @property
     def port(self) -> str:

@@ -122,6 +122,7 @@ def test_stories_that_are_added_later_are_the_same(analyzed: Analyzed) -> None:
     assert reports[0].read_text() == reports[1].read_text()
 
 
+@pytest.mark.slow
 def test_without_java_the_tables_and_the_report_are_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(here / "no-java"))
     result = run("analyze", CAPTURE)
@@ -138,7 +139,7 @@ def break_the_stories(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(analyze_command, "java_problem", lambda *_: None)
+    monkeypatch.setattr(analyze_command, "spark_problem", lambda *_: None)
     monkeypatch.setattr("kafkascope_spark.session.launch_early", lambda size: None)
     monkeypatch.setattr(early_session, "_open_session", lambda size: None)
     monkeypatch.setattr(analyze_command, "make_stories", fail)
@@ -151,6 +152,7 @@ def test_a_defect_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytes
     assert run("info", "healthy_basic.kscope").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_failure_of_spark_keeps_the_tables_and_their_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_the_stories(monkeypatch, SparkError("Spark failed: its JVM was killed"))
     result = run("analyze", CAPTURE, "-q", "--fail-on", "info")

@@ -49,10 +49,11 @@ def test_a_kernel_that_is_on_disk_is_not_compiled(tmp_path: Path) -> None:
         "from kafkascope_analyzer.cli.compilation_notes import compilation_notes\n"
         "from kafkascope_analyzer.cli.messages import Messages\n"
         "import sys\n"
+        "import numpy\n"
         "sys.stderr.isatty = lambda: len(sys.argv) < 3\n"
         "with compilation_notes(Messages(quiet=len(sys.argv) == 2)):\n"
-        "    from kafkascope_parsers.kernels import prepare_kernels\n"
-        "    prepare_kernels()\n"
+        "    from kafkascope_parsers.capture.columns import uint32_at\n"
+        "    uint32_at(numpy.zeros(4, numpy.uint8), 0, True)\n"
     )
 
     def said(folder: str, *arguments: str) -> str:

@@ -56,6 +56,7 @@ HTTP = conversation(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 200 OK\r\nC
 UDP = [ip(17, bytes(8), struct.pack("!HHHH", 1, 2, 8, 0))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("packets", "why"),
     [

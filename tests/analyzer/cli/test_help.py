@@ -6,9 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli import exits
-from kafkascope_analyzer.cli.app import app
-
-COMMANDS = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
+from kafkascope_analyzer.cli.app import COMMANDS, app
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -54,6 +54,12 @@ def test_of_two_nodes_that_may_have_answered_the_one_reported_before_did():
     assert nodes(evidence(confirmed={A: {1: 6}}, moving={A: {2: 6}})) == {A: 1}
 
 
+def test_a_broker_that_fetches_as_a_replica_from_the_address_is_what_answers_there():
+    """Node 2 led at A before the capture named a leader, and node 1 did when it first named one."""
+    assert nodes(evidence(confirmed={A: {1: 20}}, replicas={A[0]: {2}})) == {A: 2}
+    assert nodes(evidence(confirmed={A: {1: 20}}, replicas={A[0]: {1, 2}})) == {A: 1}
+
+
 def test_two_nodes_that_may_have_given_each_answer_leave_it_open():
     out = evidence(confirmed={A: {1: 3, 2: 3}}, moving={A: {1: 3, 2: 3}})
     assert {end: node for end, node in resolve_nodes(out).items() if end == A} == {}

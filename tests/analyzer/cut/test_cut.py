@@ -135,6 +135,7 @@ def test_a_request_comes_with_its_response_and_the_handshake(files, original, da
     assert "NOT_LEADER_OR_FOLLOWER" in said[chosen["response_ns"]][0]
 
 
+@pytest.mark.slow
 def test_a_request_is_answered_in_the_next_file_of_a_series(files, dataset, here):
     chosen = row(dataset, "requests", (ds.field("latency_us") > 400_000) & (ds.field("ts_ns") > 0))
     one = cut(files, dataset, "--request", chosen["request_id"], "--capture", LEADER_MOVE)
@@ -437,6 +438,7 @@ def test_the_command_that_is_printed_makes_wireshark_decode_kafka_on_any_port(fi
 KAFKA = ["-T", "fields", "-e", "frame.time_epoch", "-e", "kafka.api_key", "-e", "kafka.correlation_id"]
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_tshark_opens_it_and_counts_the_same(files, plain, dataset):
     chosen = row(dataset, "connections", ds.field("n_requests") > 100)
@@ -447,6 +449,7 @@ def test_tshark_opens_it_and_counts_the_same(files, plain, dataset):
     assert tshark("piece.pcapng", "-T", "fields", "-e", "tcp.stream") == [["0"]] * len(tshark(plain, "-Y", ends))
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_pcapng_packets_keep_time_and_lengths(files, here):
     (here / "ng.pcapng").write_bytes(files.unpacked(CAPTURES / "mid_stream-ng.pcapng.zst"))
@@ -455,6 +458,7 @@ def test_pcapng_packets_keep_time_and_lengths(files, here):
     assert tshark("piece.pcapng", *of_all) == tshark("ng.pcapng", *of_all)
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_tshark_finds_the_errors_that_were_asked_for(files, plain, dataset):
     wanted = ["-Y", "kafka.error==6", *KAFKA]
@@ -464,6 +468,7 @@ def test_tshark_finds_the_errors_that_were_asked_for(files, plain, dataset):
     assert errors == {line[0] for line in tshark("piece.pcapng", *wanted)}
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_tshark_reads_the_requests_of_a_piece_as_it_read_them_in_the_whole(files, here):
     """Large frames over many segments, pipelined: a part that began inside one would be read as rubbish."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
-import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import I32, without_null
 from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Lookup
@@ -71,14 +71,15 @@ def test_kinds_have_names_and_columns_of_their_own() -> None:
     assert all(issubclass(each, ClientEvent) == (each.KIND.key_kind == "client") for each in EVENT_CLASSES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", ["captures/leader_move", "captures/txn", "service/frozen_broker"])
 def test_only_fields_that_may_be_null_are(capture: str, ingested: Callable[[Path], Path]) -> None:
     """A number, text or truth value without None in its type is never null; a list or struct may be."""
-    found = ingested(FIXTURES / f"{capture}.pcap.zst") / "events"
+    found = Dataset.open(ingested(FIXTURES / f"{capture}.pcap.zst"))
     nulls = set()
     for name, each in EVENT_CLASSES.items():
         hints = get_type_hints(each)
-        table = pq.read_table(found, columns=[name], partitioning=None)[name].combine_chunks().drop_null()
+        table = found.read("events", [name])[name].combine_chunks().drop_null()
         for field in each.KIND.fields:
             hint, may_be_null = without_null(hints[field.name])
             if not may_be_null and hint in (int, str, bool) and table.field(field.name).null_count:

@@ -1,6 +1,5 @@
 """Small tables of a report's dataset are read once, and give what the dataset itself gives."""
 
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,15 +20,10 @@ from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.report.trace_model import trace_model
 from kafkascope_parsers.errors import UsageError
 
-FIXTURE = Path(__file__).parents[3] / "fixtures" / "datasets" / "leader_move.kscope.tar.xz"
 
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kept")
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "leader_move.kscope"
+@pytest.fixture(scope="session")
+def place(told_leader_move: Path) -> Path:
+    return told_leader_move
 
 
 @pytest.fixture
@@ -56,6 +50,7 @@ def test_a_report_its_page_and_its_trace_read_each_table_once(place: Path, opene
     assert {"requests", "connections", "stories/recoveries", "stories/startup_steps"} <= opened.keys()
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_dataset(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = to_json(report_model(kept(Dataset.open(place))))
     monkeypatch.setattr(kept_tables, "MOST_KEPT_ROWS", 0)

@@ -310,6 +310,7 @@ def test_of_runs_that_create_one_dataset_at_the_same_time_one_wins(tries: int, t
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("kafkascope-")]
 
 
+@pytest.mark.slow
 def test_of_runs_that_commit_to_a_store_at_the_same_time_one_wins(bucket, tmp_path: Path) -> None:
     uri = f"{bucket().uri}/x.kscope"
     context = multiprocessing.get_context("spawn")

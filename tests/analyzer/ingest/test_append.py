@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.ingest import run as run_module
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
@@ -98,6 +100,7 @@ def test_steps_give_what_one_ingest_gives(
     assert files == {*Dataset.open(out).manifest.paths, "_dataset.json"}
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path) -> None:
     """A store takes each hour what that hour has spilled, and not all of the day again."""
     out = tmp_path / "grown.kscope"
@@ -109,6 +112,9 @@ def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path)
     first, second, third = saved
     assert first
     assert first.items() < second.items() < third.items()
+    states = list((out / "saved_scan").rglob("*.state.zst"))
+    assert len(states) == 3
+    assert all(S_IMODE(state.stat().st_mode) == 0o600 for state in states), "pieces of streams are for the owner alone"
 
 
 def kept_files(before: Dataset, after: Dataset, table: str) -> set[str]:
@@ -117,6 +123,7 @@ def kept_files(before: Dataset, after: Dataset, table: str) -> set[str]:
     return first & second
 
 
+@pytest.mark.slow
 def test_files_whose_rows_stay_are_not_written_again(pieces: list[Path], tmp_path: Path) -> None:
     """What the third file shows changes nothing that is known of the connections of the second one."""
     out = tmp_path / "grown.kscope"
@@ -136,6 +143,7 @@ def test_files_whose_rows_stay_are_not_written_again(pieces: list[Path], tmp_pat
     assert contents(out) == contents(at_once([*pieces, later], tmp_path))
 
 
+@pytest.mark.slow
 def test_a_file_counts_once(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     assert append(out, *pieces[:2]).exit_code == 0
@@ -148,6 +156,7 @@ def test_a_file_counts_once(pieces: list[Path], tmp_path: Path) -> None:
     assert len(Dataset.open(out).manifest.inputs) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [[0, 2], [2, 3]])
 def test_a_late_file_is_put_in_order(pieces: list[Path], tmp_path: Path, first: list[int]) -> None:
     late = tmp_path / "late.kscope"
@@ -156,6 +165,7 @@ def test_a_late_file_is_put_in_order(pieces: list[Path], tmp_path: Path, first: 
     assert contents(late) == contents(at_once((pieces[number] for number in sorted([*first, 1])), tmp_path))
 
 
+@pytest.mark.slow
 def test_a_file_that_has_grown_stands_for_what_it_was(pieces: list[Path], tmp_path: Path) -> None:
     growing, out = tmp_path / "now.pcap", tmp_path / "grown.kscope"
     growing.write_bytes(pieces[0].read_bytes()[:-10_000])
@@ -165,6 +175,7 @@ def test_a_file_that_has_grown_stands_for_what_it_was(pieces: list[Path], tmp_pa
     assert contents(out) == contents(at_once([growing, pieces[1]], tmp_path))
 
 
+@pytest.mark.slow
 def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> None:
     gone, out = tmp_path / "gone.pcap", tmp_path / "a.kscope"
     gone.write_bytes(pieces[1].read_bytes())
@@ -178,6 +189,7 @@ def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> N
     assert append(out, pieces[2]).exit_code == 0  # this one follows, and needs no other
 
 
+@pytest.mark.slow
 def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     assert run("ingest", pieces[0], "-o", out).exit_code == 0
@@ -187,6 +199,21 @@ def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_pa
     assert Dataset.open(out).manifest.saved_scan
 
 
+def test_what_other_sources_have_saved_is_read_again(
+    pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same version, as in a clone: their states may hold other columns."""
+    out = tmp_path / "a.kscope"
+    monkeypatch.setattr(run_module, "tool_version", lambda: "0.1.0+00000000")
+    assert append(out, pieces[0]).exit_code == 0
+    monkeypatch.undo()
+    for state in out.rglob("*.zst"):
+        state.write_bytes(b"")  # whoever goes on with it fails
+    assert append(out, pieces[1]).exit_code == 0
+    assert contents(out) == contents(at_once(pieces[:2], tmp_path))
+
+
+@pytest.mark.slow
 def test_capture_points_go_on_apart(pieces: list[Path], tmp_path: Path) -> None:
     """Another capture point of the same time is a series of its own, which later files continue."""
     other = in_pieces(CAPTURES / "pieces" / "path_cut.pcap.zst", tmp_path, 4)
@@ -217,6 +244,7 @@ def test_what_does_not_fit_is_said(
     assert said in result.stderr.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_the_saved_scan_lies_where_the_dataset_lies(
     pieces: list[Path], bucket: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -227,6 +255,7 @@ def test_the_saved_scan_lies_where_the_dataset_lies(
     assert contents(uri) == contents(at_once(pieces[:2], tmp_path))
 
 
+@pytest.mark.slow
 def test_compact_joins_the_files_that_appends_leave(pieces: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "a.kscope"
     for piece in pieces[:3]:
@@ -239,7 +268,7 @@ def test_compact_joins_the_files_that_appends_leave(pieces: list[Path], tmp_path
     assert contents(out) == before
     assert len(Dataset.open(out).manifest.files[messages]) <= 2  # what later captures may replace stays apart
     files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json", "report.json"}
+    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json", "report.json", "views.sql"}
     assert "no small files" in run("compact", out).stdout
     assert append(out, pieces[3]).exit_code == 0
     assert contents(out) == contents(at_once(pieces, tmp_path))

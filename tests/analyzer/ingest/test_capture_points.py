@@ -107,6 +107,7 @@ def test_a_connection_of_one_point_is_as_if_read_alone(merged, tmp_path):
     assert rows(merged, query) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lossy", ["client", "broker"])
 def test_what_one_point_lost_the_other_fills_in(merged, tmp_path, lossy):
     shared = " where client_port in (43770, 43806, 49534)"
@@ -138,6 +139,7 @@ def without_some(data: bytes) -> bytes:
     return b"".join(out)
 
 
+@pytest.mark.slow
 def test_blocks_and_processes_change_nothing(merged, tmp_path, monkeypatch):
     start = PointsReading.__init__
 
@@ -193,6 +195,7 @@ def test_the_command_takes_the_option(tmp_path):
     assert "2 capture points; all times are by the clock of broker" in result.output
 
 
+@pytest.mark.slow
 def test_every_form_of_the_report_says_whose_clock_it_is(merged, tmp_path):
     forms = {"--html": tmp_path / "report.html", "--markdown": tmp_path / "report.md"}
     arguments = [str(one) for option in forms.items() for one in option]

@@ -40,6 +40,7 @@ def rows(place: str | Path, without: tuple[str, ...] = ()) -> dict[str, list[str
     return {name: sorted(map(repr, dataset.read(name).to_pylist())) for name in dataset.tables if name not in without}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.lab), 2])
 def test_the_rows_are_those_of_the_disk(
     bucket: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
@@ -59,12 +60,13 @@ def test_the_rows_are_those_of_the_disk(
     (expected,) = Dataset.open(tmp_path / "a.kscope").manifest.inputs
     assert capture == expected | {"path": f"{made.uri}/in/a.pcap.zst"}
     listed = [file for name in Dataset.open(out).tables for file in Dataset.open(out).files(name)]
-    assert made.keys("out/") == sorted(f"out/a.kscope/{name}" for name in ["_dataset.json", *listed])
+    assert made.keys("out/") == sorted(f"out/a.kscope/{name}" for name in ["_dataset.json", "views.sql", *listed])
     assert list((tmp_path / "temporary").iterdir()) == []
     refused = run("ingest", f"{made.uri}/in", "-o", out, "-q")
     assert (refused.exit_code, "--overwrite" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_info_and_cut_read_from_a_store(bucket: Callable[[], Any], tmp_path: Path) -> None:
     made = bucket()
     made.put("a.pcap.zst", SMALL.read_bytes())
@@ -115,8 +117,8 @@ def killed(moment: str, *arguments: object) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("by", ["next run", "clean"])
-@pytest.mark.parametrize("moment", ["while its files are put", "after the manifest"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("moment", "by"), [("while its files are put", "clean"), ("after the manifest", "next run")])
 def test_a_run_that_is_killed_leaves_nothing_that_looks_whole(
     bucket: Callable[[], Any], tmp_path: Path, moment: str, by: str
 ) -> None:
@@ -137,11 +139,13 @@ def test_a_run_that_is_killed_leaves_nothing_that_looks_whole(
         assert ended.exit_code == 0, ended.output
     is_dataset = by == "next run" or moment == "after the manifest"
     listed = Dataset.open(out).manifest.paths if is_dataset else ()
-    expected = sorted(f"a.kscope/{name}" for name in ["_dataset.json", *listed]) if is_dataset else []
+    beside = ["_dataset.json", "views.sql"] if by == "next run" else ["_dataset.json"]
+    expected = sorted(f"a.kscope/{name}" for name in [*beside, *listed]) if is_dataset else []
     assert made.keys() == expected
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_the_dataset_that_was_there(tmp_path: Path) -> None:
     out, temporary = tmp_path / "a.kscope", tmp_path / "temporary"
     assert run("ingest", SMALL, "-o", out, "-q", "--temporary", temporary).exit_code == 0
@@ -152,7 +156,7 @@ def test_a_run_that_is_killed_leaves_the_dataset_that_was_there(tmp_path: Path) 
     removed = run("clean", out, "--temporary", temporary)
     assert (removed.exit_code, rows(out), list(temporary.iterdir())) == (0, before, [])
     there = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert there == {"_dataset.json", *Dataset.open(out).manifest.paths}
+    assert there == {"_dataset.json", "views.sql", *Dataset.open(out).manifest.paths}
 
 
 def test_a_capture_that_vanishes_leaves_no_dataset(bucket: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ Of every table: no other module shares out the reading of a capture to compare i
 import json
 from multiprocessing import get_context
 
-import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.memory.limits import Limits
@@ -57,18 +57,15 @@ SHARED_OUT_OF = {
 
 def rows_of(place):
     """Every table's rows, sorted; the ledger, and how many rows the manifest says there are."""
-    folders = {path.parent.relative_to(place) for path in place.rglob("*.parquet")}
-    rows = {}
-    for table in sorted({"/".join(name for name in folder.parts if "=" not in name) for folder in folders}):
-        found = pq.read_table(place / table, partitioning=None).to_pylist()
-        rows[table] = sorted(map(repr, found))
+    opened = Dataset.open(place)
+    rows = {table: sorted(map(repr, opened.read(table).to_pylist())) for table in opened.tables}
     manifest = json.loads((place / "_dataset.json").read_text())
     counts = {name: sum(file["rows"] for file in files) for name, files in manifest["files"].items()}
     return rows, manifest["ledger"], counts
 
 
 def values_of(place, table, *columns):
-    return pq.read_table(place / table, columns=list(columns), partitioning=None).to_pylist()
+    return Dataset.open(place).read(table, list(columns)).to_pylist()
 
 
 @pytest.fixture
@@ -89,6 +86,7 @@ def fixtures_captures(request):
     return request.config.rootpath / "fixtures" / "captures"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.lab) for name in CAPTURES]
 )
@@ -118,6 +116,7 @@ def test_late_reports_of_leaders_contradict_no_advertised_address(dataset_with, 
     assert found == [("10.77.0.11", 1, "advertised as 10.77.0.11:9092")] * 4
 
 
+@pytest.mark.slow
 def test_workers_that_are_not_forked_write_the_same(dataset_with, monkeypatch):
     """As on macOS: processes start anew, share no memory, and blocks go through pipes."""
     forked = rows_of(dataset_with("follower_fetch", 2, small(1 << 20)))

@@ -16,6 +16,7 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.read.key_logs import key_log_places
 
 TLS = Path(__file__).parents[3] / "fixtures" / "tls"
 NAMES = ("kafka_tls12", "kafka_tls13")
@@ -45,7 +46,8 @@ def packets_of(raw):
 
 
 def read(captures, out, **options):
-    ingest(captures, out, IngestOptions(**{"jobs": 1, **options}))
+    key_logs = key_log_places(options.pop("key_logs", ()))
+    ingest(captures, out, IngestOptions(**{"jobs": 1, **options}, key_logs=key_logs))
     return out
 
 
@@ -113,6 +115,7 @@ def test_every_byte_is_counted(dataset):
     assert overhead > ledger["decoded_bytes"]  # small messages, and certificates
 
 
+@pytest.mark.slow
 def test_buckets_change_nothing(name, dataset, tmp_path, monkeypatch):
     """Sessions that are resumed on a connection of another bucket are known there, too."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
@@ -135,6 +138,7 @@ def test_secrets_in_a_capture_are_used(name, dataset, tmp_path, monkeypatch, job
     assert asked(read([out], tmp_path / "out.kscope", jobs=jobs)) == asked(dataset)
 
 
+@pytest.mark.slow
 def test_captures_that_are_appended_give_the_same_requests(name, dataset, tmp_path):
     raw = unpacked(name, tmp_path).read_bytes()
     packets = packets_of(raw)
@@ -198,7 +202,7 @@ def test_a_capture_that_begins_later_is_decrypted_where_it_is_tls_13(dataset, na
 
 def test_without_keys_nothing_is_decrypted(name, tmp_path):
     out = read([TLS / f"{name}.pcap.zst"], tmp_path / "out.kscope")
-    assert rows(out, "requests") == []
+    assert {row["decoded_by"] for row in rows(out, "requests")} == {"tls_lengths"}
     assert {row["protocol"] for row in rows(out, "connections")} == {"tls"}
     assert {(row["reason"], row["detail"]) for row in rows(out, "undecoded")} == {("tls", None)}
 
@@ -249,7 +253,8 @@ def test_a_directory_of_key_logs(name, dataset, tmp_path):
     ("words", "message"),
     [
         (("--tls-keylog", "missing.keys"), "the key log cannot be read"),
-        (("--tls-keylog", "keys", "--master", "spark://nowhere:7077"), "is read on this machine only"),
+        (("--tls-keylog", "missing.keys", "--master", "spark://nowhere:7077"), "the key log cannot be read"),
+        (("--tls-keylog", "-"), "a key log is read more than once"),
     ],
 )
 def test_key_logs_that_cannot_be_used(words, message, tmp_path):

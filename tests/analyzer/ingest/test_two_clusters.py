@@ -24,6 +24,7 @@ def clusters_of(t: ModuleType, dataset: Path, table: str) -> Counter[str]:
     return Counter(row["cluster"] for row in t.table_rows(dataset, table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "jobs"), [("zk_lost_broker", 1), ("frozen_broker", 2)])
 def test_every_table_holds_the_rows_of_both(
     name: str, jobs: int, t: ModuleType, ingested: Callable[..., Path], tmp_path: Path
@@ -40,6 +41,7 @@ def test_every_table_holds_the_rows_of_both(
         assert clusters_of(t, pair, table) == +Counter({cluster_id: n, t.other_id(cluster_id): n}), table
 
 
+@pytest.mark.slow
 def test_clients_that_talk_to_both_have_rows_in_both(
     t: ModuleType, ingested: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -54,6 +56,7 @@ def test_clients_that_talk_to_both_have_rows_in_both(
     assert {(client, cluster) for client in clients for cluster in t.cluster_ids_of(tmp_path / "pair")} <= found
 
 
+@pytest.mark.slow
 def test_captures_of_two_clusters_are_appended(t: ModuleType, ingested: Callable[..., Path], tmp_path: Path) -> None:
     """The first half shows the cluster ids of some addresses only."""
     capture = FIXTURES / "frozen_broker.pcap.zst"

@@ -96,6 +96,7 @@ def test_every_connection_to_a_broker_has_its_node(brokers):
     assert not any("more than one broker" in row["node_id_why"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_frame_that_the_connection_ended_in_is_not_cut_by_the_captures_end(brokers):
     (row, *more) = brokers.rows("undecoded", reason="connection_end")
     assert len(more) == 2

@@ -10,6 +10,7 @@ import pytest
 
 from kafkascope_analyzer.read import http_file
 from kafkascope_analyzer.read.inputs import expand_inputs
+from kafkascope_analyzer.read.key_logs import key_log_places, read_key_logs
 from kafkascope_analyzer.read.place import LocalCapture, place_of
 from kafkascope_analyzer.read.source import CaptureFile, iter_blocks
 from kafkascope_parsers.errors import CaptureError, UsageError
@@ -224,3 +225,13 @@ def test_a_path_is_not_a_uri(tmp_path: Path, monkeypatch) -> None:
     assert str(place_of("./a.pcap")) == "a.pcap"
     assert str(place_of(tmp_path.joinpath("a b.pcap").as_uri())).endswith("/a%20b.pcap")
     assert place_of(tmp_path.joinpath("a b.pcap").as_uri()).local == tmp_path / "a b.pcap"
+
+
+@pytest.mark.parametrize("has_ranges", [True, False])
+def test_a_key_log_behind_a_url_is_read_as_one_here(web, has_ranges: bool) -> None:
+    line = b"CLIENT_RANDOM " + b"ab" * 32 + b" " + b"cd" * 48 + b"\n"
+    base = web({"/a.log": line}, has_ranges=has_ranges)
+    assert len(read_key_logs(key_log_places([f"{base}/a.log?X-Signature=secret"]))) == 1
+    with pytest.raises(UsageError, match="the key log cannot be read: no such file") as error:
+        read_key_logs(key_log_places([f"{base}/b.log?X-Signature=secret"]))
+    assert "secret" not in str(error.value)

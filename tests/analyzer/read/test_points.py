@@ -134,7 +134,7 @@ def segments(*rows: tuple[int, int, int, int]) -> Rows:
         ns,
         ns,
         seq.astype(np.uint32),
-        np.full(n, 16, np.uint8),
+        np.full(n, 16, np.uint16),
         length.astype(np.int32),
         np.full(n, -1, np.int16),
         np.zeros(n, np.int32),
@@ -191,7 +191,7 @@ def test_a_retransmission_that_the_first_point_lacks_is_none_of_its_segments():
 
 def test_reused_ports_are_another_connection():
     rows = segments((0, 0, 1, 0), (1, 1, 1, 0), (0, 900, 77, 0), (1, 901, 77, 0))
-    syns = rows._replace(flags=np.full(4, 2, np.uint8))
+    syns = rows._replace(flags=np.full(4, 2, np.uint16))
     table = FlowTable()
     assert table.find(syns).tolist() == [0, 0, 1, 1]
     assert table.rows["first_ns"].tolist() == [0, 900_000_000]

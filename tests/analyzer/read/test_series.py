@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -53,7 +54,7 @@ def rows(dataset, table, without=()):
     names = [name for name in table.schema.names if name not in place]
     return Counter(
         json.dumps([row[name] for name in names], default=str)
-        for row in pq.read_table(dataset / table.name).to_pylist()
+        for row in Dataset.open(dataset).read(table.name).to_pylist()
     )
 
 
@@ -73,6 +74,7 @@ def cut_up(raw, records, n_files):
     return [raw[:24] + b"".join(records[i : i + size]) for i in range(0, len(records), size)]
 
 
+@pytest.mark.slow
 def test_a_rotated_series_is_one_capture_whatever_its_names(raw, records, whole, tmp_path):
     names = [f"trace.pcap{i}" for i in range(9)]
     random.Random(5).shuffle(names)
@@ -90,6 +92,7 @@ def test_a_rotated_series_is_one_capture_whatever_its_names(raw, records, whole,
     assert empty == {"trace.pcap9": None, "trace.pcap10": "the file is empty"}
 
 
+@pytest.mark.slow
 def test_workers_agree_on_the_series(raw, records, whole, tmp_path, monkeypatch):
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     paths = []
@@ -109,6 +112,7 @@ def ends(record):
     return frozenset({packet[26:30] + packet[ports : ports + 2], packet[30:34] + packet[ports + 2 : ports + 4]})
 
 
+@pytest.mark.slow
 def test_capture_points_that_overlap_are_apart(raw, records, whole, tmp_path):
     """Two hosts recorded different connections at the same time, each in three files."""
     parts = [[], []]
@@ -132,6 +136,7 @@ def test_a_copy_is_refused(raw, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.pcap"]
 
 
+@pytest.mark.slow
 def test_a_pipe_gives_what_the_file_gives(raw, whole, tmp_path):
     """Through a named pipe, packed, in portions that end anywhere."""
     packed = zstandard.ZstdCompressor().compress(raw)

@@ -1,11 +1,13 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.report import Report
 
 
@@ -34,3 +36,18 @@ def report_of(tmp_path_factory: pytest.TempPathFactory, small: ModuleType) -> Ca
         return made[key]
 
     return report
+
+
+@pytest.fixture(scope="session")
+def whole(told_leader_move: Path) -> "Dataset":
+    """The dataset of leader_move with its stories."""
+    from kafkascope_analyzer.dataset.dataset import Dataset
+
+    return Dataset.open(told_leader_move)
+
+
+@pytest.fixture(scope="session")
+def truth() -> Any:
+    """What the lab that recorded leader_move did, and what brokers and clients logged."""
+    captures = Path(__file__).parents[3] / "fixtures" / "captures"
+    return json.loads((captures / "leader_move.truth.json").read_text())

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model.chronology import KINDS, Wanted, chronology
+from kafkascope_analyzer.report.model.chronology import KINDS, chronology
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import plain
@@ -63,9 +63,9 @@ def test_everything_stands_in_order_of_time(dataset: Write) -> None:
         (("--node", "2"), ["coordinator moved", "readers rebalances", "coordinator moved", "readers rebalances"]),
         (
             ("--client", "svc", "--from", "+4.95s"),
-            ["svc waits 4", "svc waits 2", "leader moved", "svc"],
+            ["svc waits 4", "svc waits 2", "leader moved", "leader moved", "svc closed"],
         ),
-        (("--group", "readers", "--to", "+0.1s"), ["reader starts", "group readers"]),
+        (("--group", "readers", "--to", "+0.1s"), ["svc starts", "reader starts", "group readers"]),
         (("--from", "2026-11-21T04:28:16Z", "--client", "reader"), ["reader closed"]),
         (("--client", "svc", "--node", "2", "--from", "+1s"), []),
         (
@@ -102,7 +102,7 @@ def test_in_a_pipe_each_is_one_line_with_its_id_however_long(dataset: Write) -> 
 
 
 def test_on_a_terminal_of_80_columns_nothing_is_cut(dataset: Write) -> None:
-    entries_ = chronology(Dataset.open(dataset()), Wanted())
+    entries_ = chronology(Dataset.open(dataset()))
     page = page_of(render_chronology(entries_, 80), 80, ascii_only=True)
     *lines, last = page.splitlines()
     assert max(map(len, page.splitlines())) <= 80
@@ -134,14 +134,14 @@ def test_a_broker_with_two_ports_is_one_line(dataset: Write, small: object) -> N
 def test_its_words_are_those_of_the_report(dataset: Write) -> None:
     opened = Dataset.open(dataset())
     incident = plain(report_model(opened), clip=True)["incidents"]["listed"][0]
-    texts = [entry.text for entry in chronology(opened, Wanted())]
+    texts = [entry.text for entry in chronology(opened)]
     assert any(text.startswith(f"{incident['title']} begins") for text in texts)
     for wait in incident["waits"]:
         assert any(f"{wait['who']} waits {wait['lasted']}" in text for text in texts)
 
 
 def test_every_kind_of_line_is_known(dataset: Write) -> None:
-    assert {entry.kind for entry in chronology(Dataset.open(dataset()), Wanted())} <= set(KINDS)
+    assert {entry.kind for entry in chronology(Dataset.open(dataset()))} <= set(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,8 @@ def test_every_kind_of_line_is_known(dataset: Write) -> None:
         (("--from", "+2s", "--to", "+1s"), "--from is after --to"),
         (("--from", "noon"), "not a time"),
         (("p1:1",), "an ID goes with --start"),
-        (("--start", "--node", "1"), "filter the chronology"),
+        (("--start", "ci-1", "--node", "1"), "--start ID is one client's already: leave --client, --node"),
+        (("--recovery", "r1", "--topic", "clicks"), "--recovery ID is one client's already: leave --client, --node"),
         (("--start", "--recovery", "p1:r3"), "two different pictures"),
         (("--start", "nothing"), "has no start with the id nothing"),
     ],

@@ -134,6 +134,7 @@ def ids_in(model: Any) -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_id_of_the_report_can_be_explained(dataset: Write) -> None:
     place = dataset()
     ids = ids_in(plain(report_model(Dataset.open(place)), clip=True))

@@ -1,6 +1,5 @@
 """The part of the report about topics, from hand-made rows of partition_flow."""
 
-import tarfile
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_spark.stories.tables import PARTITION_FLOW
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 MS, S = 1_000_000, 1_000_000_000
 
 
@@ -151,11 +149,9 @@ select until, sum(greatest(up_to - committed, 0))::bigint from commits join up_t
 offset that was committed last. A time before the first commit has no row."""
 
 
-def test_the_commit_lag_of_a_real_capture_is_that_of_its_requests(tmp_path):
+def test_the_commit_lag_of_a_real_capture_is_that_of_its_requests(told_leader_move):
     """In each slice of each of three groups, one of which is rebalanced while a leader moves."""
-    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    with Database(Dataset.open(tmp_path / "leader_move.kscope")) as database:
+    with Database(Dataset.open(told_leader_move)) as database:
         found = flow(database)
         for topic in found.listed:
             ends = [each.ts_ns + found.slice_ms * MS for each in topic.over_time]

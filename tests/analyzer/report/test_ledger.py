@@ -47,6 +47,7 @@ def tshark(plain, only, field):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
     ledger = ledger_of(dataset)
@@ -58,6 +59,7 @@ def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
     assert file.n_truncated == len(tshark(plain, "frame.len > frame.cap_len", "frame.number"))
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
     ledger = ledger_of(dataset)

@@ -111,6 +111,7 @@ def test_without_stories_it_says_so(report_of: ReportOf) -> None:
     assert model["clients"]["listed"] == []
 
 
+@pytest.mark.slow
 def test_the_same_rows_in_other_files_give_the_same_bytes(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     before = to_json(report_model(Dataset.open(place)))

@@ -219,6 +219,7 @@ print(peak(2_000), peak(60_000))
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_trace() -> None:
     """60,000 slices are 10 MB of trace; they take what 2,000 took, give or take."""
     done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)

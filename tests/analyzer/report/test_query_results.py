@@ -42,6 +42,17 @@ def test_json_is_exact(rows: list[tuple]) -> None:
     assert json.loads(text) == [{"a": a, "b": b, "c": c} for a, b, c in rows]
 
 
+def test_names_of_narrow_columns_are_broken_at_underscores_before_texts_are_cut() -> None:
+    names = ["client_id", "software_name", "longest_throttle_ms", "request_id", "server_address"]
+    rows = [("a" * 12, "b" * 18, 1, "c" * 14, "d" * 14)] * 2
+    page = page_of(as_table(names, rows, 80), 80, ascii_only=True)
+    *heads, last = [line.split() for line in page.splitlines()[:3]]
+    assert heads == [["longest_"], ["throttle_"]]
+    assert last == ["client_id", "software_name", "ms", "request_id", "server_address"]
+    assert all(text in page for text in rows[0] if isinstance(text, str))
+    assert "cut to" not in page
+
+
 def test_json_of_columns_with_one_name() -> None:
     assert json.loads("".join(as_json(["a", "a", "a_1"], [(1, 2, 3)]))) == [{"a": 1, "a_1": 2, "a_1_1": 3}]
     assert json.loads("".join(as_json(["a"], []))) == []

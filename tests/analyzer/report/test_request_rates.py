@@ -1,6 +1,5 @@
 """Requests a second and p99 by family and slot, against the rows of the table requests counted one by one."""
 
-import tarfile
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_parsers.schema.catalogue import FAMILIES as CATALOGUE_FAMILIES
 
 Write = Callable[..., Path]
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 STEP = 1 / 128
 """A percentile is at most one step of the latency scale below the true one."""
 
@@ -31,12 +29,9 @@ def rates_of(place: Path) -> RequestRates:
         return request_rates(database)
 
 
-@pytest.fixture(scope="module")
-def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rates")
-    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "leader_move.kscope"
+@pytest.fixture(scope="session")
+def leader_move(told_leader_move: Path) -> Path:
+    return told_leader_move
 
 
 def requests_of(place: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@ when a broker was killed and started again.
 """
 
 import json
-import tarfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,12 +109,10 @@ def test_without_the_table_it_is_said_why(made, tables, why_not):
     assert (found.present, found.why_not, found.listed) == (False, why_not, ())
 
 
-def test_a_broker_that_was_killed_and_started_again(tmp_path):
-    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+def test_a_broker_that_was_killed_and_started_again(told_leader_move):
     events = json.loads((FIXTURES / "captures" / "leader_move.truth.json").read_text())["events"]
     at = {event["kind"]: event["ts_ns"] for event in events if event["detail"].get("node_id") == 3}
-    (row,) = load_restarts(Dataset.open(tmp_path / "leader_move.kscope")).listed
+    (row,) = load_restarts(Dataset.open(told_leader_move)).listed
     assert (row.node_id, row.is_upgrade) == (3, False)
     assert abs(row.begin_ns - at["broker_killed"]) < S // 10
     assert at["broker_starting"] < row.back_ns

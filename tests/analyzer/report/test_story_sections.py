@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.model.report import Report, report_model
@@ -86,6 +88,7 @@ def test_of_many_transactions_the_gravest_are_kept(dataset: Write, small: Module
     assert [r["transaction_no"] for r in result["unwell"] if r["outcome"] == "aborted"] == list(range(15))
 
 
+@pytest.mark.slow
 def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     for name in ("findings", "rebalances", "transactions"):

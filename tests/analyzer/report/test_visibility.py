@@ -66,6 +66,18 @@ def test_a_verdict_is_unknown_where_the_capture_shows_too_little(calm_with: Call
         assert ("Nothing failed" in text) == ("clients stalled" in text) == (doubt is None)
 
 
+def test_frames_that_a_client_did_not_take_to_their_end_are_no_doubt(
+    calm_with: Callable[..., Path], small: ModuleType
+) -> None:
+    """What they were is known, however large they are (https://github.com/confluentinc/librdkafka/issues/4915)."""
+    place = calm_with(READ | {"undecoded_bytes": 1900})
+    cut_off = {"conn_id": "c0", "ts_ns": 1, "packet_no": 1, "direction": "response", "stream_offset": 0, "bytes": 1900}
+    small.write_table(place, small.TABLES["undecoded"], [cut_off | {"reason": "connection_end"}])
+    assert why_in_doubt(Dataset.open(place)) is None
+    small.write_table(place, small.TABLES["undecoded"], [cut_off | {"reason": "malformed_body"}])
+    assert why_in_doubt(Dataset.open(place)) == "only 5.0 % of 2.0 kB of the streams decoded"
+
+
 def test_where_something_failed_the_doubt_is_the_second_sentence(
     calm_with: Callable[..., Path], small: ModuleType
 ) -> None:
@@ -79,6 +91,7 @@ def test_where_something_failed_the_doubt_is_the_second_sentence(
     )
 
 
+@pytest.mark.slow
 def test_who_started_in_vain_was_not_served(calm_with: Callable[..., Path], small: ModuleType) -> None:
     place = calm_with(READ)
     moved = small.incident_rows("")["incidents"][-1] | {"root_incident_id": None, "severity": "info"}

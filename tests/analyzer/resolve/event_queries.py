@@ -4,6 +4,8 @@ from pathlib import Path
 
 import duckdb
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+
 HOT = "0, 1, 2, 8, 12, 23, 24, 25, 26, 27, 28, 52, 53, 56, 63, 68, 72, 76, 78, 79, 83, 84, 85, 88"
 _KNOWN = """
 with known as (
@@ -122,9 +124,9 @@ def differences(dataset: Path, expected: str, events: str, *, more_allowed: bool
 def connected(dataset: Path) -> duckdb.DuckDBPyConnection:
     """A database whose views are the dataset's tables."""
     database = duckdb.connect()
+    opened = Dataset.open(dataset)
     for table in ("requests", "connections", "errors", "partitions", "dns", "events"):
-        files = f"{dataset}/{table}/**/*.parquet"
-        database.execute(f"create view {table} as from read_parquet('{files}', hive_partitioning = false)")
+        database.register(table, opened.arrow(table))
     return database
 
 

@@ -100,6 +100,7 @@ def parts_of(capture, folder, edges_s):
     return paths
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_is_known_and_nothing_is_known_to_go_on_over_it(tmp_path):
     """The broker is frozen from 5 s to 17 s; the file of 10 s to 20 s is missing."""
     first, _, last = parts_of(FROZEN, tmp_path, [10, 20])
@@ -109,7 +110,7 @@ def test_a_file_that_is_missing_is_known_and_nothing_is_known_to_go_on_over_it(t
     assert 9.5 * S < end - begin < 10.5 * S
     captures = pq.read_table(tmp_path / "two.kscope" / "captures").to_pylist()
     assert [row["uncovered_before_ns"] for row in captures] == [None, end - begin]
-    events = pq.read_table(tmp_path / "two.kscope" / "events", partitioning=None).to_pylist()
+    events = Dataset.open(tmp_path / "two.kscope").read("events").to_pylist()
     waits = [row["server_wait"] for row in events if row["kind"] == "server_wait"]
     silences = [row["silence"] for row in events if row["kind"] == "silence"]
     assert len([wait for wait in waits if wait["until_ns"] == begin and wait["ended_by"] == "hidden"]) > 5
@@ -127,6 +128,7 @@ def test_a_file_that_is_missing_is_known_and_nothing_is_known_to_go_on_over_it(t
     assert "unanswered" not in {row["status"] for row in open_then}
 
 
+@pytest.mark.slow
 def test_files_of_one_capture_without_a_pause_cover_all_of_it(tmp_path):
     ingest(parts_of(FROZEN, tmp_path, [10, 20]), tmp_path / "all.kscope", IngestOptions(jobs=1))
     assert not Dataset.open(tmp_path / "all.kscope").manifest.uncovered

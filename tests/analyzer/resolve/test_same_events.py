@@ -1,11 +1,14 @@
 """The same events however much is read at a time, and however the capture is cut."""
 
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, EVENT_ORDER
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -27,7 +30,7 @@ def whole(ingested):
 
 
 def events(dataset, *without):
-    table = pq.read_table(dataset / "events", partitioning=None)
+    table = Dataset.open(dataset).read("events")
     return table.drop_columns(list(without)).to_pylist()
 
 
@@ -45,6 +48,7 @@ def in_order(rows):
     return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER if name in row])
 
 
+@pytest.mark.slow
 def test_blocks_change_nothing(whole, raw, tmp_path, monkeypatch):
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=1 << 18))
     monkeypatch.setattr("kafkascope_analyzer.scan.spill.GATHERED_ROWS", 100)
@@ -53,6 +57,7 @@ def test_blocks_change_nothing(whole, raw, tmp_path, monkeypatch):
     assert in_order(events(tmp_path / "blocks.kscope")) == in_order(events(whole))
 
 
+@pytest.mark.slow
 def test_cutting_the_capture_changes_nothing_but_packet_numbers(whole, raw, tmp_path):
     at, starts = _HEADER, []
     while at < len(raw):
@@ -69,5 +74,20 @@ def test_cutting_the_capture_changes_nothing_but_packet_numbers(whole, raw, tmp_
 
 def test_a_file_is_in_order(whole):
     """One row group is what a reader sorts no more."""
-    rows = events(whole)
-    assert rows == in_order(rows)
+    for _, rows in groupby(events(whole), itemgetter("kind")):
+        of_kind = list(rows)
+        assert of_kind == in_order(of_kind)
+
+
+def test_a_file_is_of_one_kind(whole):
+    """A kind has a folder, and its files lack the structs of other kinds; those of error_run have the first request."""
+    found = {(folder_of(path), *pq.read_schema(path).names) for path in (whole / "events").rglob("*.parquet")}
+    structs = {kind: [name for name in names if name in EVENT_CLASSES] for kind, *names in found}
+    assert structs.pop("error_run") == ["request", "error_run"]
+    assert structs == {kind: [kind] for kind in structs}
+    assert len(found) == len(structs) + 1
+    assert {*structs, "error_run"} == {row["kind"] for row in events(whole)}
+
+
+def folder_of(path):
+    return next(part.removeprefix("kind=") for part in path.parts if part.startswith("kind="))

@@ -9,9 +9,11 @@ from kafkascope_analyzer.scan.service_kernels import (
     FETCHED,
     LEAST_PAUSE_NS,
     MILLISECOND,
+    NO_MATCH,
     RUN,
     UNKNOWN_DELAY,
     follow_fetched,
+    match_requests,
     measure_clocks,
 )
 
@@ -117,3 +119,16 @@ def test_create_times_that_run_faster_than_the_clock_are_far_from_the_shortest_d
     measure_clocks(np.ones(n, np.int64), np.full(n, 3 * MILLISECOND), CLOCK_EDGES_NS, clocks)
     assert clocks[0, -2] > 0.9 * n
     assert clocks[1, 1] == n
+
+
+PAIR = st.tuples(st.integers(0, 1 << 40), st.integers(0, 6))
+
+
+@settings(deadline=None)
+@given(st.lists(PAIR, unique=True, max_size=40), st.lists(PAIR, max_size=20))
+def test_responses_find_their_requests(sent, others):
+    answered = [*sent[::2], *others]
+    table, matches = np.full(128, NO_MATCH), np.empty(len(answered), np.int64)
+    as_rows = (np.array(rows, np.int64).reshape(-1, 2) for rows in (sent, answered))
+    match_requests(*as_rows, table, matches)
+    assert matches.tolist() == [sent.index(pair) if pair in sent else NO_MATCH for pair in answered]

@@ -10,10 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -54,7 +54,7 @@ def test_runs_begin_and_end_with_the_records_that_came(tmp_path: Path) -> None:
     by_stream = [found for stream in streams_to_member(plain) if (found := batches_in(stream))]
     assert by_stream
     ingest([CAPTURE], tmp_path / "out.kscope", IngestOptions(jobs=1))
-    events = pq.read_table(tmp_path / "out.kscope" / "events", partitioning=None)
+    events = Dataset.open(tmp_path / "out.kscope").read("events")
     rows = events.filter(pc.equal(events["kind"], "fetch_run")).to_pylist()
     runs = [row["fetch_run"] for row in rows if row["client_ip"] == MEMBER]
     assert sorted(run["partition"] for run in runs) == [0, 1]

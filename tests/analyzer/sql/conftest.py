@@ -19,3 +19,9 @@ def dataset(tmp_path: Path, small: ModuleType) -> Callable[..., Path]:
 def real(ingested: Callable[..., Path]) -> Path:
     """A capture of a real cluster, without stories."""
     return ingested(ROOT / "fixtures" / "captures" / "leader_move.pcap.zst")
+
+
+@pytest.fixture(scope="session")
+def leader_move(told_leader_move: Path) -> Path:
+    """The same capture with stories; of messages Metadata alone."""
+    return told_leader_move

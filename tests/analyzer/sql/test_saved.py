@@ -13,7 +13,7 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import CHECKSUM, MANIFEST
 from kafkascope_analyzer.sql.database import Database
-from kafkascope_analyzer.sql.saved import question, questions, views
+from kafkascope_analyzer.sql.saved import macros, question, questions, views
 from kafkascope_parsers.errors import UsageError
 
 Write = Callable[..., Path]
@@ -30,7 +30,7 @@ def table(dataset: Path, name: str) -> list[dict]:
 
 
 def test_each_begins_with_a_sentence_that_describes_it() -> None:
-    for saved in (*questions(), *views()):
+    for saved in (*questions(), *views(), *macros()):
         assert saved.text.startswith(f"-- {saved.description}\n")
         assert saved.description.endswith(".")
         assert len(saved.description) <= 118
@@ -38,8 +38,8 @@ def test_each_begins_with_a_sentence_that_describes_it() -> None:
 
 
 @pytest.mark.parametrize("name", [saved.name for saved in questions()])
-def test_every_question_can_be_asked_of_a_dataset_with_stories(dataset: Write, name: str) -> None:
-    asked(dataset(), question(name).text)
+def test_every_question_can_be_asked_of_a_dataset_with_stories(leader_move: Path, name: str) -> None:
+    asked(leader_move, question(name).text)
 
 
 def test_a_name_that_is_not_known_gets_the_closest(dataset: Write) -> None:

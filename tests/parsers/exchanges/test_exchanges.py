@@ -15,7 +15,7 @@ from kafkascope_parsers.exchanges import (
     UNDECODED_SCHEMA,
     Exchanges,
     RawToken,
-    TlsHello,
+    TlsHandshake,
     settled_schema,
 )
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
@@ -87,7 +87,7 @@ class Wire:
     total: int = 0
 
     def __post_init__(self):
-        self.exchanges.open_connections(np.array([True]))
+        self.exchanges.open_connections(np.array([True]), np.array([1], np.int8))
 
     def streams(self, client, server, gap_after):
         """The streams of a block: what was left of the last one first."""
@@ -276,15 +276,17 @@ def test_raw_tokens_are_greetings_and_their_bytes_stand_nowhere_else():
     assert {(reason, head) for _, reason, _, head in wire.undecoded()} == {("sasl_token", None)}
 
 
-def test_a_tls_hello_is_a_greeting():
+def test_a_tls_handshake_is_a_greeting():
     name = b"broker.example"
     sni = struct.pack(">HHHBH", 0, len(name) + 5, len(name) + 3, 0, len(name)) + name
     body = b"\x03\x03" + bytes(32) + b"\0" + b"\0\x02\x13\x01" + b"\x01\0" + struct.pack(">H", len(sni)) + sni
     hello = b"\x16\x03\x01" + struct.pack(">H", len(body) + 4) + b"\x01" + len(body).to_bytes(3, "big") + body
-    block = Wire().push([hello])
-    (greeting,) = block.greetings
-    assert isinstance(greeting, TlsHello)
-    assert greeting.hello.sni == "broker.example"
+    wire = Wire()
+    block = wire.push([hello])
+    assert block.greetings == ()  # the handshake goes on
+    (greeting,) = wire.finish().greetings
+    assert isinstance(greeting, TlsHandshake)
+    assert greeting.facts.client.sni == "broker.example"
     assert block.undecoded["reason"].to_pylist() == ["tls"]
     assert block.undecoded["head"].to_pylist() == [hello[:5].hex()]
 
@@ -319,6 +321,7 @@ def test_the_last_bytes_say_whether_the_connection_or_the_capture_ended(is_close
     wire.assert_every_byte_is_counted_once()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_blocks_and_batches_of_any_size_give_the_same_exchanges(data):

@@ -426,6 +426,7 @@ def test_random_bytes_end_as_counted_bytes(client, server, syn):
     wire.assert_every_byte_counted()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_cut_into_packets_and_blocks_gives_the_same_frames(data):

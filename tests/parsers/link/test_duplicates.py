@@ -16,7 +16,7 @@ from scapy.layers.vxlan import VXLAN
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT, SURE_NS
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
@@ -167,6 +167,7 @@ def test_a_router_that_rewrites_the_mss(packets_of):
     assert kept(packets_of, (0, first / syn), (9 * US, behind / clamped), (1000 * MS, first / syn)) == [0, 2]
 
 
+@pytest.mark.slow
 def test_more_packets_than_are_remembered_lie_between(packets_of):
     """Memory is bounded: the copy is left to TCP."""
 
@@ -177,6 +178,7 @@ def test_more_packets_than_are_remembered_lie_between(packets_of):
     assert len(kept(packets_of, (0, sent()), *between(RECENT), (RECENT, sent()))) == RECENT + 2
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_every_packet_shown_up_to_three_times_in_any_order_is_there_once(packets_of, data):

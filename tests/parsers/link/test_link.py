@@ -300,6 +300,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, both_ways, data):

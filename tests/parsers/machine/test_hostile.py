@@ -152,6 +152,7 @@ def test_look_alikes_end_as_failures(decode):
             assert len(columns) + len(columns.failures) == 1
 
 
+@pytest.mark.slow
 def test_memory_is_not_allocated_from_counts(decode):
     """100,000 frames that each promise 2^31-1 elements."""
     raw = HEADER_V1 + struct.pack(">i", 2**31 - 1) + bytes(8)

@@ -137,6 +137,7 @@ print(json.dumps(out))
 """
 
 
+@pytest.mark.slow
 def test_kernels_do_the_same_without_compilation(frames):
     sample = [(v["api_key"], v["direction"], v["version"], v["frame_hex"][8:]) for v in frames[::60]]
     sample += [(*rest, text[: len(text) // 4 * 2]) for *rest, text in sample]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kafkascope_parsers.link import Segments
-from kafkascope_parsers.tcp import Streams, TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tcp.streams import Streams
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
@@ -55,7 +56,7 @@ def segments_of(packets: Sequence[Packet], first_no: int = 1) -> tuple[np.ndarra
         np.array(c[5], np.uint16),
         np.array(c[6], np.uint32),
         np.array(c[7], np.uint32),
-        np.array(c[8], np.uint8),
+        np.array(c[8], np.uint16),
         np.array(c[9], np.uint16),
         np.array(c[10], np.int64),
         np.array(c[11], np.int32),

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope_parsers.tcp import EVENT, SIDE, TcpStreams
 from kafkascope_parsers.tcp.assemble import Assembler
-from kafkascope_parsers.tcp.reader import account_for_ends
+from kafkascope_parsers.tcp.reader import TcpStreams, account_for_ends
 from kafkascope_parsers.tcp.state import (
     ACK,
     ACKED_SEGMENTS,
@@ -22,6 +21,7 @@ from kafkascope_parsers.tcp.state import (
     E_KEEPALIVE,
     E_LIMIT,
     E_RETRANSMIT,
+    EVENT,
     FAR_LIMIT,
     FAR_SEGMENTS,
     FIN,
@@ -30,6 +30,7 @@ from kafkascope_parsers.tcp.state import (
     FIRST_COPY_STEPS,
     FROM_WAITING,
     RST,
+    SIDE,
     SYN,
     WAITING_BYTES,
     WAITING_SEGMENTS,

@@ -25,7 +25,8 @@ from scapy.utils import wrpcap
 
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.tcp import CLOSE_KINDS, GAP_LOST
+from kafkascope_parsers.tcp.state import CLOSE_KINDS
+from kafkascope_parsers.tcp.streams import GAP_LOST
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 BIG = bytes(range(256)) * 280

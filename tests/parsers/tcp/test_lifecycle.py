@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafkascope_parsers.tcp import CLOSE_KINDS, EVENT_KINDS, TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tcp.state import CLOSE_KINDS, EVENT_KINDS
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
@@ -120,10 +121,10 @@ def test_keepalives_are_not_data(wire, either_streams, garbage):
     assert tcp.sides["retransmitted"].tolist() == [0, 0]
 
 
-def test_zero_window_is_noted_when_it_begins(wire):
+def test_a_closed_window_is_noted_when_it_begins_and_when_it_ends(wire):
     packets = handshake(wire) + [wire.packet(1, 501, ack=101, window=w) for w in (5, 0, 0, 3, 0)]
-    events = follow(wire, packets)[2]
-    assert events.count(("zero_window", 0, 1)) == 2
+    events = [event for event in follow(wire, packets)[2] if "window" in event[0]]
+    assert events == [("zero_window", 0, 1), ("window_open", 0, 1), ("zero_window", 0, 1)]
 
 
 def test_duplicated_capture_changes_no_stream(wire):

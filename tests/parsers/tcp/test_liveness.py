@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 from kafkascope_parsers.tcp.spans import ENDED_BY, WAIT
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -14,19 +14,30 @@ MS = 1_000_000
 KINDS = ("run packet", "run payload", "wait packet", "wait payload")
 
 
-def spans_of(wire, packets, block=1000):
-    """(direction, kind, first packet, last packet, until packet, ended by) of all spans, in order."""
+def rows_of(wire, packets, block=1000):
+    """All spans, in the order in which they end."""
     tcp, found = TcpStreams(), []
     for first in range(0, max(len(packets), 1), block):
         tcp.push(*wire.segments(packets[first : first + block], first + 1))
         found.append(tcp.spans)
     tcp.finish()
-    rows = np.concatenate([*found, tcp.spans])
+    return np.concatenate([*found, tcp.spans])
+
+
+def spans_of(wire, packets, block=1000):
+    """(direction, kind, first packet, last packet, until packet, ended by) of all spans, in order."""
     names = ("first_packet", "last_packet", "until_packet")
     return sorted(
         (int(r["direction"]), KINDS[r["kind"]], *(int(r[name]) for name in names), ENDED_BY[r["ended_by"]])
-        for r in rows
+        for r in rows_of(wire, packets, block)
     )
+
+
+def quick_of(wire, packets, block=1000):
+    """(direction, kind, first packet, quick waits before it) of all waits, in order."""
+    rows = rows_of(wire, packets, block)
+    waits = (r for r in rows if r["kind"] >= WAIT)
+    return sorted((int(r["direction"]), KINDS[r["kind"]], int(r["first_packet"]), int(r["n_quick"])) for r in waits)
 
 
 def waits_of(spans):
@@ -129,12 +140,29 @@ def test_a_client_that_gives_up(wire, flags):
     assert (0, "wait payload", 4, 4, 6, "gave_up") in spans_of(wire, packets)
 
 
+def test_waits_that_end_at_once_are_counted_until_a_long_one(wire):
+    packets = [
+        *handshake(wire),
+        wire.packet(0, 101, b"q", ack=501, ts_ns=10 * MS),
+        wire.packet(1, 501, ack=102, ts_ns=11 * MS),
+        wire.packet(0, 102, b"q", ack=501, ts_ns=20 * MS),
+        wire.packet(1, 501, ack=103, ts_ns=720 * MS),
+        wire.packet(0, 103, b"q", ack=501, ts_ns=800 * MS),
+        wire.packet(1, 501, ack=104, ts_ns=1500 * MS),
+    ]
+    assert [quick for quick in quick_of(wire, packets) if quick[1] == "wait packet"] == [
+        (0, "wait packet", 6, 2),
+        (0, "wait packet", 8, 0),
+    ]
+
+
 @dataclass
 class Side:
     """What the twin keeps of a side."""
 
     sent: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {"packet": [], "payload": []})
     asked: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: {"packet": [], "payload": []})
+    quick: dict[str, int] = field(default_factory=lambda: {"packet": 0, "payload": 0})
     high: int | None = None
     ack: int | None = None
     syn: bool = False
@@ -146,6 +174,7 @@ class Twin:
     def __init__(self):
         self.sides = (Side(), Side())
         self.spans = []
+        self.quick = []
 
     def take(self, number, p):
         me, peer = self.sides[p.side], self.sides[1 - p.side]
@@ -201,7 +230,15 @@ class Twin:
         asked, least = self.sides[side].asked[layer], S // 2 if layer == "packet" else S
         if asked and at[0] - asked[0][0] >= least:
             self.spans.append((side, f"wait {layer}", asked[0][1], asked[-1][1], at[1], ended_by))
+            self.note_quick(side, layer)
+        elif asked:
+            self.sides[side].quick[layer] += 1
         asked.clear()
+
+    def note_quick(self, side, layer):
+        me = self.sides[side]
+        self.quick.append((side, f"wait {layer}", me.asked[layer][0][1], me.quick[layer]))
+        me.quick[layer] = 0
 
     def finish(self):
         for number, side in enumerate(self.sides):
@@ -213,6 +250,7 @@ class Twin:
             for layer, asked in side.asked.items():
                 if asked:
                     self.spans.append((number, f"wait {layer}", asked[0][1], asked[-1][1], 0, "open"))
+                    self.note_quick(number, layer)
         return sorted(self.spans)
 
 
@@ -245,3 +283,4 @@ def test_kernels_find_what_the_twin_finds(wire, seed):
     expected = twin.finish()
     assert spans_of(wire, packets) == expected
     assert spans_of(wire, packets, block=7) == expected
+    assert quick_of(wire, packets) == quick_of(wire, packets, block=7) == sorted(twin.quick)

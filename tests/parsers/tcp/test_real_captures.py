@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ORACLE = json.loads((FIXTURES / "wire" / "tshark_streams.json").read_text())

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 
 _ISN = (1_000, 5_000)
 _READ = b"a request that was read"

@@ -8,7 +8,7 @@ import pytest
 
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
-from kafkascope_parsers.tcp import TcpStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
 from kafkascope_parsers.tcp.shares import Divider
 from kafkascope_parsers.tcp.state import E_DIFFERS, FIRST_COPY_BYTES, FIRST_COPY_COST
 
@@ -121,7 +121,7 @@ def as_block(rows, data):
         np.full(n, 9092, np.uint16),
         seqs.astype(np.uint32),
         np.zeros(n, np.uint32),
-        flags.astype(np.uint8),
+        flags.astype(np.uint16),
         np.full(n, 1000, np.uint16),
         offsets.astype(np.int64),
         lengths.astype(np.int32),

@@ -8,8 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkascope_parsers.link import Segments
-from kafkascope_parsers.tcp import EVENT_KINDS, GAP_LOST, GAP_SNAPLEN, SIDE, TcpStreams
-from kafkascope_parsers.tcp.state import ACKED_SEGMENTS, FAR_SEGMENTS, FIRST_COPY_BYTES, WAITING_BYTES_IN_ALL
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tcp.state import (
+    ACKED_SEGMENTS,
+    EVENT_KINDS,
+    FAR_SEGMENTS,
+    FIRST_COPY_BYTES,
+    SIDE,
+    WAITING_BYTES_IN_ALL,
+)
+from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_SNAPLEN
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 GAP, DIFFERS, LIMIT = (EVENT_KINDS.index(kind) for kind in ("gap", "retransmit_differs", "buffer_limit"))
@@ -165,6 +173,7 @@ def test_kernel_and_reassembler_give_the_same(wire, slow_streams, seed, loss, cu
     ledger_holds(*kernel)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(seed=st.integers(0, 2**32))
 def test_kernel_and_reassembler_agree_on_nonsense(wire, slow_streams, seed):
@@ -174,6 +183,7 @@ def test_kernel_and_reassembler_agree_on_nonsense(wire, slow_streams, seed):
     assert_same(kernel, read(wire, packets, random.Random(seed), n_blocks=0, made_by=slow_streams))
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(seed=st.integers(0, 2**32), reorder=st.booleans())
 def test_blocks_change_nothing(wire, seed, reorder):

@@ -9,8 +9,8 @@ import zstandard
 
 from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.tcp import TcpStreams
-from kafkascope_parsers.tls import KeyLog, ResumedSessions, TlsStreams
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tls import KeyLog, ResumedSessions, TlsStreams, session_messages
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "tls"
 SAID = [
@@ -37,7 +37,8 @@ class Capture:
         self.texts = {}
         for block in CaptureFile(path).blocks():
             buf, segments = link.read_segments(block.buf, block.packets)
-            resumed.note(buf, segments)
+            for _, message in session_messages(buf, segments):
+                resumed.take(message)
             streams = tcp.push(buf, segments)
             self.tls.open_connections(tcp.connections["opened_by_syn"] != 0)
             self._take(tcp, streams, None)

@@ -5,7 +5,8 @@ import ssl
 
 import pytest
 
-from kafkascope_parsers.tls import KeyLog, direction
+from kafkascope_parsers.tls import KeyLog, connection, direction, streams
+from kafkascope_parsers.tls.certificates import read_certificate
 from kafkascope_parsers.tls.connection import NO_HANDSHAKE, NO_SECRET
 
 from .conftest import NO_ENCRYPT_THEN_MAC
@@ -67,12 +68,12 @@ def test_bytes_come_with_the_packets_that_had_them(pair, line):
     assert run[3] == [n_before + 1, n_before + 3]
 
 
-def test_hellos_say_what_was_agreed(pair, line):
-    made = pair(TLS_12, "ECDHE-RSA-AES128-SHA")
+def test_certificates_of_tls_13_are_given_out(pair, line):
+    made = pair(TLS_13)
     opened = line(made.key_log.read_bytes()).push(packets(made))
-    (_, client), (_, server) = opened.hellos
-    assert (client.sni, server.version, server.suite) == ("broker.example", "TLSv1.2", 0xC013)
-    assert (server.encrypt_then_mac, server.extended_master_secret) == (True, True)
+    ((number, is_client, chain),) = opened.certificates
+    assert (number, is_client) == (0, False)
+    assert read_certificate(chain[0]).subject == "CN=broker.example"
 
 
 @pytest.mark.parametrize("lost", [1, 5, 25])
@@ -262,3 +263,36 @@ def test_spoilt_bytes_end(session, line):
             reader.push(sent[i : i + 7])
         reader.push([], final=True)
         assert reader.left() == 0
+
+
+def test_connections_that_limits_keep_from_the_key_log_are_counted(pair, line, monkeypatch):
+    made = pair(TLS_13)
+    for _ in range(3):
+        made.send(0, bytes(300))
+    after = packets(made)[-3:]
+    keys = made.key_log.read_bytes()
+    lines = [text.split() for text in keys.splitlines() if text and not text.startswith(b"#")]
+    others, more = (
+        b"".join(b" ".join((label, random, secret[::-1])) + b"\n" for label, _, secret in lines)
+        for random in (b"ab" * 32, b"cd" * 32)
+    )
+    reader = line(others + more, by_syn=False)
+    monkeypatch.setattr(connection, "CANDIDATE_LIMIT", 1)
+    reader.push(after, final=True)
+    assert (reader.tls.n_not_tried, reader.tls.n_partly_tried) == (0, 1)
+    late = line(others, by_syn=False)
+    monkeypatch.setattr(streams, "HELD_LIMIT", 0)
+    late.push(after, final=True)
+    assert (late.tls.n_not_tried, late.tls.n_partly_tried) == (1, 0)
+
+
+def test_each_record_is_tried_with_every_session(pair, line):
+    """What looks like a record at the begin of a capture is none: the next one shows the session."""
+    made = pair(TLS_13)
+    for _ in range(3):
+        made.send(0, bytes(300))
+    after = packets(made)[-3:]
+    false_record = b"\x17\x03\x03\x00\x20" + bytes(32)
+    reader = line(made.key_log.read_bytes(), by_syn=False)
+    reader.push([(0, false_record), *after], final=True)
+    assert bytes(300) in reader.read[0]

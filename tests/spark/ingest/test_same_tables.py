@@ -4,6 +4,7 @@ what tasks leave for each other is gone at the end."""
 import os
 import pathlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.append import Plan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest, write_tables
+from kafkascope_analyzer.read.key_logs import key_log_places
 from kafkascope_analyzer.read.place import STANDARD_INPUT, place_of
 from kafkascope_analyzer.read.points.assignment import AUTO
 from kafkascope_analyzer.read.reading import ToRead
@@ -87,6 +89,16 @@ def test_buckets_and_ranges_of_a_file_change_nothing(spark: Any, raw: bytes, tmp
         assert_same_tables(found, expected)
         left = {each.name for each in (tmp_path / f"{n_buckets}.kscope").iterdir() if each.name.startswith("_")}
         assert left == {"_dataset.json"}
+
+
+def test_tasks_decrypt_with_a_key_log(spark: Any, tmp_path: pathlib.Path) -> None:
+    """What is not handed around between tasks, test_key_logs.py shows."""
+    tls = CAPTURES.parent / "tls"
+    capture, keys = tls / "openssl.pcap.zst", key_log_places([(tls / "openssl.keys").as_uri()])
+    ingest([capture], tmp_path / "local.kscope", replace(OPTIONS, key_logs=keys))
+    found = on_spark(spark, [capture], tmp_path / "there.kscope", 2, key_logs=keys)
+    assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
+    assert any(row["tls_decrypted"] for row in found.read("connections").to_pylist())
 
 
 def test_two_capture_points_and_a_rotated_series(spark: Any, raw: bytes, tmp_path: pathlib.Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import column_fields
 from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import GroupRequest
@@ -62,8 +62,9 @@ def test_each_field_has_the_value_of_its_name(kind: str) -> None:
 
 def events_of(dataset: Path) -> Iterator[tuple[dict[str, Any], Any]]:
     """The rows of the table as dicts, and the events that the decoder makes of them."""
-    for file in sorted((dataset / "events").rglob("*.parquet")):
-        for batch in pq.read_table(file, partitioning=None).to_batches():
+    opened = Dataset.open(dataset)
+    for file in opened.manifest.files["events"]:
+        for batch in opened.row_groups("events", file.path, range(file.rows)):
             rows = with_bodies(batch)
             decoded = [event for _, event in event_rows(rows)]
             for row, event, body in zip(batch.to_pylist(), decoded, rows.column(BODY).to_pylist(), strict=True):

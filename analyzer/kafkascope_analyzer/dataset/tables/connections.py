@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.contract import CLUSTER, Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ ROLE_FAMILIES: "dict[str, Family]" = {
 """The roles of connections, each with the family of APIs that it is shown as."""
 ROLES = tuple(ROLE_FAMILIES)
 
+KEY_TYPES = ("rsa", "ec", "dsa", "ed25519", "ed448")
+"""Keys of certificates."""
+
 UNDECODED_REASONS = (
     "gap",
     "mid_stream_start",
@@ -41,6 +44,34 @@ UNDECODED_REASONS = (
     "zookeeper",
     "tls_overhead",
 )
+
+ENCRYPTED_ALERT = "encrypted"
+"""An alert that could not be read."""
+LIST_SEPARATOR = "\n"
+"""Joins the members of a list in a note of a connection (scan.connection_notes). No text of TLS has it."""
+
+
+def _certificate(side: str) -> tuple[Column, ...]:
+    """What the certificate of a side says, where its handshake showed it."""
+    return (
+        text(
+            f"tls_{side}_subject",
+            f"whom the {side}'s certificate names, as RFC 4514 writes it; null where none was seen, as in TLS 1.3",
+        ),
+        texts(f"tls_{side}_names", f"host names and addresses that the {side}'s certificate is for (subjectAltName)"),
+        text(f"tls_{side}_issuer", f"who signed the {side}'s certificate"),
+        *time(f"tls_{side}_not_before", f"since when the {side}'s certificate is valid"),
+        *time(f"tls_{side}_not_after", f"until when the {side}'s certificate is valid; null after 2099"),
+        text(f"tls_{side}_key_type", f"kind of the key in the {side}'s certificate", *KEY_TYPES),
+        i32(f"tls_{side}_key_bits", "size of that key in bits: 2048 of rsa, 256 of ec and ed25519"),
+    )
+
+
+COORDINATOR_JOB = "coordinator"
+CLAIMED_JOBS = ("fetch", "produce", COORDINATOR_JOB)
+"""What an encrypted connection may seem to do."""
+CONSUMER_JOBS = frozenset({"fetch", COORDINATOR_JOB})
+"""Those that a consumer's connections seem to do."""
 
 CONNECTIONS = Table(
     "connections",
@@ -75,11 +106,67 @@ CONNECTIONS = Table(
         text("tls_version", "TLS version of the server's hello"),
         text("tls_sni", "server name in the client's hello"),
         text("tls_alpn", "application protocol chosen"),
+        text("tls_suite", "cipher suite that the server chose, as TLS_AES_256_GCM_SHA384"),
+        text("tls_group", "group of the key exchange, as x25519"),
+        texts("tls_versions_offered", "TLS versions that the client offers, in its order"),
+        texts("tls_suites_offered", "cipher suites that the client offers, in its order"),
+        texts("tls_alpns_offered", "application protocols that the client offers, in its order"),
+        texts("tls_server_extensions", "numbers of the extensions in the server's hello, in its order"),
+        text("tls_ja4", "JA4 fingerprint of the client's hello: equal for equal libraries with equal settings"),
+        flag("tls_resumed", "whether the handshake resumed a session; null where it does not show"),
+        flag("tls_retried", "whether the server asked for a second hello (HelloRetryRequest)"),
+        i64("tls_handshake_us", "from the client's hello to the end of the handshake, microseconds"),
+        i64("tls_server_us", "of it, from the client's hello to the server's: what the server took, and the network"),
+        i64(
+            "tls_client_us",
+            "of it, from the last record of the server's hello, certificate and key to the client's next: what the "
+            "client took to check them, and the network",
+        ),
         flag("tls_decrypted", "whether its TLS records were decrypted; null where it is no TLS"),
-        text("tls_client_alert", "first TLS alert of the client that says what is wrong, as unknown_ca"),
-        text("tls_server_alert", "first TLS alert of the server that says what is wrong, as certificate_required"),
+        i64(
+            "claimed_requests",
+            "requests that the lengths of its TLS records show (`requests.decoded_by` tls_lengths); null where they "
+            "were decrypted, and where the server is not known to speak Kafka",
+        ),
+        text(
+            "claimed_job",
+            "what most of these seem to do, by lengths and times: claimed, never confirmed; null where nothing speaks "
+            "for it",
+            *CLAIMED_JOBS,
+        ),
+        text("claimed_job_why", "the measure that speaks for that job"),
+        text(
+            "tls_client_alert",
+            "first TLS alert of the client that says what is wrong, as unknown_ca; `encrypted` where it ended the "
+            "handshake by one that is encrypted (TLS 1.3)",
+        ),
+        text(
+            "tls_server_alert",
+            "first TLS alert of the server that says what is wrong, as certificate_required, or `encrypted`",
+        ),
+        text(
+            "tls_failure",
+            "why TLS was given up, where an alert says so: expired, not_yet_valid, wrong_name, no_client_certificate, "
+            "no_common_version or no_common_suite, where certificates and hellos show it, else the alert; null too "
+            "where the server seems to speak another protocol than Kafka: by its port, or as the client offers ALPN",
+        ),
+        *_certificate("server"),
+        text(
+            "tls_client_certificate",
+            "whether the client sent a certificate of its own; missing: it was asked for one and sent none, of TLS 1.3 "
+            "by the length of its message; null where the handshake does not show it",
+            "sent",
+            "missing",
+            "not_asked",
+        ),
+        *_certificate("client"),
         text("sasl_mechanism", "SASL mechanism asked for"),
-        text("principal", "user whom the broker let in: of the first SASL token, where PLAIN or SCRAM shows one"),
+        text(
+            "principal",
+            "user whom the broker let in: of the first SASL token, where PLAIN, SCRAM or a JWT of OAUTHBEARER shows "
+            "one; else, where it answered, the subject of the client's certificate: on a decrypted connection without "
+            "SASL; on others too, where TLS 1.2 shows it, though there may be SASL in what is encrypted",
+        ),
         i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
         text("zookeeper_session", "ZooKeeper session that the server granted, as 0x and hex digits"),
         i64(
@@ -166,6 +253,7 @@ TCP_EVENT_KINDS = (
     "retransmit_differs",
     "buffer_limit",
     "dsack",
+    "window_open",
 )
 
 TCP_EVENTS = Table(

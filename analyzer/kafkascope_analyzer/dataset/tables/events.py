@@ -3,15 +3,19 @@ machines on Spark.
 
 Ingest reduces each connection to its events: facts about it as a whole (section 0), and what happened at a moment
 (section 1). A row belongs to one kind and has that kind's struct; the structs of the other kinds are null.
+
+A file has the events of one kind, `events/date=2026-11-21/kind=usage/part-0-RUN.parquet`, and of the structs only those
+that events of the kind have. What follows from the kind (FOLLOWS_FROM_KIND) is in no file; readers add it.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import get_args
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, i32, i64, required, text, time
+from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, i32, i64, required, sentences, text, time
 from kafkascope_analyzer.dataset.event_kinds import EVENT_MODULES
 from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event, KeyKind
@@ -55,9 +59,35 @@ EVENTS = Table(
     "fact about a connection, or something that happened on it, that decides a story",
     (*EVENT_KEYS, *(each.KIND.column for each in EVENT_CLASSES.values())),
 )
-OF_ONE_CLUSTER = pa.schema([field for field in EVENTS.schema if field.name != CLUSTER.name])
-"""The columns of rows of `events` that are all of one cluster."""
-ORDER_IN_FILE = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
-"""The order of events in a file, which is of one cluster."""
-EVENT_ORDER = (CLUSTER.name, *ORDER_IN_FILE)
+FOLLOWS_FROM_KIND = ("key_kind", "section", "rank", "kind")
+"""Columns whose values are the same in all events of a kind."""
+KIND_FOLDER = "kind="
+"""The beginning of the name of the folder in which files of a kind are."""
+ORDER_IN_FILE = ("key", "ts_ns", "packet_no", "conn_id", "seq")
+"""The order of events in a file, which is of one cluster and kind."""
+EVENT_ORDER = (CLUSTER.name, "key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 """The order in which the state machines read events."""
+_RUNS_FIRST = {"error_run": ("request",)}
+"""The structs that events of a kind may have beside their own: that of the first of several requests."""
+
+
+@cache
+def file_schema(kind: str) -> pa.Schema:
+    """The columns of a file of events of that kind, described; the last one is the struct of the kind."""
+    keys = (column.name for column in EVENT_KEYS if column.name not in FOLLOWS_FROM_KIND)
+    columns = [EVENTS.column(name) for name in (*keys, *_RUNS_FIRST.get(kind, ()), kind)]
+    return pa.schema([column.field for column in columns], sentences(EVENTS.row, columns))
+
+
+def constants_in(path: str) -> Mapping[str, pa.Scalar]:
+    """The values of columns that follow from the folder of a file of a table, which does not have them itself."""
+    folder = next((name for name in path.split("/") if name.startswith(KIND_FOLDER)), None)
+    return {} if folder is None else _constants(folder.removeprefix(KIND_FOLDER))
+
+
+@cache
+def _constants(kind: str) -> Mapping[str, pa.Scalar]:
+    about = EVENT_CLASSES[kind].KIND
+    values = about.key_kind, about.section, RANKS[kind], kind
+    types = (EVENTS.column(name).type for name in FOLLOWS_FROM_KIND)
+    return dict(zip(FOLLOWS_FROM_KIND, map(pa.scalar, values, types), strict=True))

@@ -13,8 +13,8 @@ from kafkascope_analyzer.dataset.tables.columns import (
 
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
-PLAIN, TLS_KEYS = "plain", "tls_keys"
-"""How the bytes of a request became readable."""
+PLAIN, TLS_KEYS, TLS_LENGTHS = "plain", "tls_keys", "tls_lengths"
+"""How the bytes of a request became readable, or that they did not."""
 
 REQUESTS = Table(
     "requests",
@@ -66,7 +66,10 @@ REQUESTS = Table(
         i32("max_wait_ms", "longest wait of Fetch, milliseconds"),
         i32("min_bytes", "least bytes of Fetch"),
         i16("isolation_level", "isolation level of Fetch or ListOffsets: 0 reads uncommitted, 1 committed records"),
-        i32("fetch_session_id", "fetch session of the request"),
+        i32(
+            "fetch_session_id",
+            "fetch session of the request, or that its response gives where the request has none; 0: neither has one",
+        ),
         i32("fetch_session_epoch", "fetch session epoch of the request"),
         i32("replica_id", "replica id of the request: -1 or null is a client"),
         text("coordinator_type", "key type of FindCoordinator", *COORDINATOR_TYPES),
@@ -89,9 +92,12 @@ REQUESTS = Table(
         ),
         text(
             "decoded_by",
-            "how its bytes became readable: plain, as they were on the wire; tls_keys: decrypted with a key log",
+            "how its bytes became readable: plain, as they were on the wire; tls_keys: decrypted with a key log; "
+            "tls_lengths: they did not: that there was a request, its times and sizes follow from the lengths of TLS "
+            "records, and what is said of it is claimed, not confirmed",
             PLAIN,
             TLS_KEYS,
+            TLS_LENGTHS,
         ),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),

@@ -1,8 +1,10 @@
 """Explains what an id or a name stands for."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.explain.client import explain_client
 from kafkascope_analyzer.report.explain.groups import explain_rebalance, explain_transaction
 from kafkascope_analyzer.report.explain.identities import (
@@ -24,6 +26,9 @@ from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.explain.names import explain_name, names_of
 from kafkascope_analyzer.report.explain.recovery import explain_recovery
 from kafkascope_analyzer.report.explain.start import explain_start
+from kafkascope_analyzer.report.formatting import safe
+from kafkascope_analyzer.report.model.restricted import restricted_to
+from kafkascope_parsers.errors import UsageError
 
 _EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
     INCIDENT: explain_incident,
@@ -40,13 +45,30 @@ _EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
 
 def explain(dataset: Dataset, name: str, rules: Mapping[str, str]) -> Explanation:
     """The explanation of what has this id or name (names.py; rules: name -> title), else of what has an id that begins
-    so. Raises UsageError where nothing has it, or several things."""
+    so. Of a restricted dataset it says first what it is restricted to. Raises UsageError where nothing has it, or
+    several things."""
     if not has_id(dataset, name):
         named = names_of(dataset, rules)
         found = explain_name(dataset, name, named)
         if found is not None:
-            return found
+            return _restricted(dataset, found)
+        _check_inside(dataset, name, rules)
         identity = identity_of(dataset, name, others=named.all())
     else:
         identity = identity_of(dataset, name)
-    return _EXPLAINERS[identity.kind](dataset, identity)
+    return _restricted(dataset, _EXPLAINERS[identity.kind](dataset, identity))
+
+
+def _check_inside(dataset: Dataset, name: str, rules: Mapping[str, str]) -> None:
+    """Raises UsageError where only the restriction leaves out what has this id or name."""
+    everything = dataset.unrestricted
+    if dataset.restriction is None or not (has_id(everything, name) or name in names_of(everything, rules).all()):
+        return
+    raise UsageError(f"{dataset}: {safe(name)} does not concern what was asked for: ask for it alone, or for more")
+
+
+def _restricted(dataset: Dataset, found: Explanation) -> Explanation:
+    restricted = restricted_to(dataset, capture_span(dataset)[0])
+    if restricted is None:
+        return found
+    return replace(found, sentences=[f"Restricted to {restricted.text}.", *found.sentences])

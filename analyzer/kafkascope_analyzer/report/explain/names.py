@@ -7,14 +7,15 @@ one.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS
@@ -23,7 +24,7 @@ from kafkascope_analyzer.report.explain.client import explain_client
 from kafkascope_analyzer.report.explain.identities import CLIENT, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.formatting import count, safe, visible
-from kafkascope_analyzer.report.model.chronology import Wanted, chronology
+from kafkascope_analyzer.report.model.chronology import chronology
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.tables import CLIENTS, FINDINGS, REBALANCES, STALLS
@@ -118,7 +119,7 @@ def _client(dataset: Dataset, name: str, named: Named) -> Explanation:
         return explain_client(dataset, Identity(CLIENT, ids[0]))
     shown = ", ".join(sorted(ids)[:MOST_SHOWN]) + (", ..." if len(ids) > MOST_SHOWN else "")
     sentences = [f"{count(len(ids), 'client')} have the client id {safe(name)}: {shown}."]
-    sentences += _happened(dataset, Wanted(clients=frozenset(ids)))
+    sentences += _happened(dataset, clients=tuple(ids))
     return _explained(CLIENT, name, sentences, "client", [name])
 
 
@@ -126,7 +127,7 @@ def _group(dataset: Dataset, name: str, named: Named) -> Explanation:
     members = [row.client_id for row in read(dataset, NamedClient, one_of("group_id", [name]))]
     some = ", ".join(safe(one) for one in sorted({one for one in members if one})[:MOST_SHOWN])
     sentences = [f"Group {safe(name)}: {count(len(members), 'client')}{some and f' ({some})'}."]
-    sentences += _happened(dataset, Wanted(group_ids=frozenset([name])))
+    sentences += _happened(dataset, groups=(name,))
     return _explained(GROUP, name, sentences, "group", [name])
 
 
@@ -153,7 +154,7 @@ def _broker(dataset: Dataset, name: str, named: Named) -> Explanation:
     node_id = named.brokers[name]
     places = sorted(place for place, one in named.brokers.items() if one == node_id and ":" in place)
     sentences = [f"Node {node_id}: {', '.join(places)}."]
-    sentences += _happened(dataset, Wanted(node_ids=frozenset([node_id])))
+    sentences += _happened(dataset, nodes=(node_id,))
     return _explained(NODE, f"node {node_id}", sentences, "connection", places)
 
 
@@ -165,9 +166,9 @@ def _rule(dataset: Dataset, name: str, named: Named) -> Explanation:
     return _explained(RULE, name, sentences, "finding", [row.finding_id for row in found[:MOST_SHOWN]])
 
 
-def _happened(dataset: Dataset, wanted: Wanted) -> Iterator[str]:
-    """What happened to it, in order of time."""
-    entries = chronology(dataset, wanted)
+def _happened(dataset: Dataset, **names: Any) -> Iterator[str]:
+    """The chronology, in order of time. names: the field of Restriction with what it is."""
+    entries = chronology(dataset.concerning(replace(dataset.restriction or Restriction(), **names)))
     if not entries:
         yield "Nothing happened to it but requests that were served."
     for entry in entries[:MOST_SHOWN]:

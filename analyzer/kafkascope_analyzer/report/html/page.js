@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 306fdc8cda2dd536ccde89dfe0abc75e7e556b2224b787d648382d48bd78f43e; lines below: sha256 5e7c6dcd7988ba6c623616f4ab3e4c837e26731aec744cf937c04c5fea36c257
+// Made by `make page`. Sources: sha256 8d73c9f70dc58f1db66c3c11204af45265538180e6ff1ce2e808d320248797e4; lines below: sha256 c953ac06299c2245d61b8a276ae90306022be88ff6f45ed35e89d0397562e52a
 "use strict";
 (() => {
   // facts/data.ts
@@ -23,10 +23,10 @@
     CLIENT_PLACES = new Map(story.lanes.clients.map((client, n) => [client.client_instance_id, n]));
     REQ = requestsOf(columns);
   }
-  function summed(steps) {
-    const values = new Uint32Array(steps.length);
+  function summed(steps2) {
+    const values = new Uint32Array(steps2.length);
     let value = 0;
-    for (let i = 0; i < steps.length; i++) values[i] = value = value + steps[i] >>> 0;
+    for (let i = 0; i < steps2.length; i++) values[i] = value = value + steps2[i] >>> 0;
     return values;
   }
   function requestsOf(columns) {
@@ -85,6 +85,10 @@
   }
   function apiName(i) {
     return STORY.requests.apis[REQ.api[i]];
+  }
+  var NO_VERSION = 65535;
+  function apiText(i) {
+    return REQ.version[i] === NO_VERSION ? apiName(i) : `${apiName(i)} v${REQ.version[i]}`;
   }
   function packetsOf(i) {
     const asked = REQ.packet[i];
@@ -149,6 +153,9 @@
   }
   function grouped(n) {
     return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  }
+  function figure(n) {
+    return n === null ? "" : grouped(n);
   }
   function count(n, one, many) {
     return `${grouped(n)} ${n === 1 ? one : many || `${one}s`}`;
@@ -216,26 +223,6 @@
   function section(id, title, ...children) {
     return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);
   }
-  function table(caption, columns, rows, attributes = {}) {
-    const head = el(
-      "tr",
-      {},
-      columns.map(([title, kind]) => el("th", { scope: "col", class: kind }, title))
-    );
-    const body = rows.map((row) => {
-      const cells = Array.isArray(row) ? row : row.cells;
-      return el(
-        "tr",
-        Array.isArray(row) ? {} : row.attributes,
-        cells.map((cell, n) => {
-          const name = n === 0 ? "th" : "td";
-          return el(name, { scope: n === 0 ? "row" : null, class: columns[n][1] }, cell);
-        })
-      );
-    });
-    const made = el("table", attributes, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body));
-    return el("div", { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" }, made);
-  }
   function picture(kind, { width, height, name }, ...children) {
     const drawn = svg(
       "svg",
@@ -243,6 +230,15 @@
       children
     );
     return el("div", { class: "picture", role: "group", "aria-label": name, tabindex: "0" }, drawn);
+  }
+  function brand(title, command2) {
+    return el(
+      "div",
+      { class: "brand" },
+      el("span", { class: "logo", "aria-hidden": "true" }, "◉"),
+      el("h1", {}, title),
+      el("span", { class: "tool" }, command2)
+    );
   }
   function hint(...children) {
     return el("p", { class: "hint" }, ...children);
@@ -260,8 +256,8 @@
       setTimeout(() => copy.textContent = "Copy", 1500);
     }, select2);
   }
-  function details(summary, open, ...children) {
-    return el("details", { open }, el("summary", {}, summary), ...children);
+  function details(summary2, open, ...children) {
+    return el("details", { open }, el("summary", {}, summary2), ...children);
   }
   function filledWhenOpen(made, body) {
     const fill = () => made.open && made.childElementCount === 1 && made.append(...nodesOf([body()]));
@@ -329,11 +325,11 @@
     const has = (name) => String(name ?? "").toLowerCase().includes(text);
     const flags = (list) => Uint8Array.from(list, (name, n) => n > 0 && has(name) ? 1 : 0);
     const names = STORY.requests;
-    const [apis, errors, groups, topics] = [names.apis, names.errors, names.groups, names.topics].map(flags);
+    const [apis, errors2, groups, topics] = [names.apis, names.errors, names.groups, names.topics].map(flags);
     const [transactions, clients] = [names.transactional_ids, names.client_ids].map(flags);
     const lanes = STORY.lanes.connections.map((conn) => laneText(conn).some(has));
     const packet = /^\d+$/.test(text) ? Number(text) : -1;
-    return (i) => lanes[REQ.conn[i]] || apis[REQ.api[i]] > 0 || errors[REQ.error[i]] > 0 || groups[REQ.group[i]] > 0 || transactions[REQ.transaction[i]] > 0 || clients[REQ.client[i]] > 0 || REQ.packet[i] === packet || responsePacket(i) === packet || names_topic(i, (topic) => topics[topic] > 0);
+    return (i) => lanes[REQ.conn[i]] || apis[REQ.api[i]] > 0 || errors2[REQ.error[i]] > 0 || groups[REQ.group[i]] > 0 || transactions[REQ.transaction[i]] > 0 || clients[REQ.client[i]] > 0 || REQ.packet[i] === packet || responsePacket(i) === packet || names_topic(i, (topic) => topics[topic] > 0);
   }
   function laneText(conn) {
     const client = STORY.lanes.clients[conn.client];
@@ -524,7 +520,7 @@
     return el("label", { class: "check" }, el("input", { type: "checkbox", name, onchange }), text);
   }
   function choice(name, title, options) {
-    const more = options.length > MOST_OPTIONS ? [el("option", { disabled: true }, `… and ${options.length - MOST_OPTIONS} more: use Find`)] : [];
+    const more2 = options.length > MOST_OPTIONS ? [el("option", { disabled: true }, `… and ${options.length - MOST_OPTIONS} more: use Find`)] : [];
     const listed = options.slice(0, MOST_OPTIONS).map(([value, text]) => el("option", { value }, text));
     return el(
       "label",
@@ -535,7 +531,7 @@
         { name, onchange: filterInput, disabled: options.length === 0 },
         el("option", { value: "" }, "all"),
         listed,
-        more
+        more2
       )
     );
   }
@@ -577,6 +573,154 @@
     layRows();
     byId("filter-result").textContent = filterText();
     viewChanged();
+  }
+
+  // layout/table_order.ts
+  var UNITS = {
+    µs: 1,
+    ms: 1e3,
+    s: 1e6,
+    min: 6e7,
+    h: 36e8,
+    B: 1,
+    kB: 1e3,
+    MB: 1e6,
+    GB: 1e9,
+    TB: 1e12,
+    "%": 1,
+    "": 1
+  };
+  var NUMBER = /^([-−+]?)(\d[\d,]*(?:\.\d+)?)\s?(µs|ms|s|min|h|B|kB|MB|GB|TB|%|)(?:\s(\d+)\s(min|s))?$/;
+  var CLOCK = /^(-?)(?:(\d+):)?(\d\d):(\d\d(?:\.\d+)?)$/;
+  var GROUPED = /^-?\d{1,3}(,\d{3})+$/;
+  var PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;
+  var FORMULA = /^[=+\-@\t\r＝＋－＠]/u;
+  var COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  function numberOf(text) {
+    const clock2 = CLOCK.exec(text);
+    if (clock2) {
+      const seconds = Number(clock2[2] ?? 0) * 3600 + Number(clock2[3]) * 60 + Number(clock2[4]);
+      return (clock2[1] ? -1 : 1) * seconds * UNITS.s;
+    }
+    const found = NUMBER.exec(text);
+    if (!found) return null;
+    const [, sign, digits, unit, more2, moreUnit] = found;
+    const value = Number(digits.replaceAll(",", "")) * UNITS[unit] + (more2 ? Number(more2) * UNITS[moreUnit] : 0);
+    return sign === "-" || sign === "−" ? -value : value;
+  }
+  function isNumeric(cells) {
+    const filled2 = cells.filter((text) => text);
+    return filled2.length > 0 && filled2.every((text) => numberOf(text) !== null);
+  }
+  function orderOf(cells, isDescending) {
+    const places = cells.map((_, n) => n);
+    const numbers = isNumeric(cells) ? cells.map(numberOf) : null;
+    const compare = (a, b) => numbers ? (numbers[a] ?? 0) - (numbers[b] ?? 0) : COLLATOR.compare(cells[a], cells[b]);
+    return places.sort((a, b) => {
+      if (!cells[a] || !cells[b]) return Number(!cells[a]) - Number(!cells[b]) || a - b;
+      return (isDescending ? -compare(a, b) : compare(a, b)) || a - b;
+    });
+  }
+  function isWanted(row, wanted) {
+    const text = wanted.trim().toLowerCase();
+    return !text || row.some((cell) => cell.toLowerCase().includes(text));
+  }
+  function csvOf(rows) {
+    return rows.map((row) => `${row.map(csvCell).join(",")}\r
+`).join("");
+  }
+  function csvCell(text) {
+    const plain = GROUPED.test(text) ? text.replaceAll(",", "") : text;
+    const safe = FORMULA.test(plain) && !PLAIN_NUMBER.test(plain) ? `'${plain}` : plain;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+  function fileName(caption) {
+    const name = caption.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 60).replace(/^-|-$/g, "");
+    return `${name || "table"}.csv`;
+  }
+
+  // drawing/table.ts
+  var LEAST_ROWS = 4;
+  var LONGEST_FILTER = 200;
+  var ASCENDING = "ascending";
+  var DESCENDING = "descending";
+  function table(caption, columns, rows, attributes = {}) {
+    const body = rows.map((row) => {
+      const cells = Array.isArray(row) ? row : row.cells;
+      return el(
+        "tr",
+        Array.isArray(row) ? {} : row.attributes,
+        cells.map((cell, n) => {
+          const name = n === 0 ? "th" : "td";
+          return el(name, { scope: n === 0 ? "row" : null, class: columns[n][1] }, cell);
+        })
+      );
+    });
+    const isSorted = (n) => body.length > 1 && body.some((row) => textOf(row.cells[n]));
+    const head = el(
+      "tr",
+      {},
+      columns.map(
+        ([title, kind], n) => el("th", { scope: "col", class: kind }, title && isSorted(n) ? heading(title, n) : title)
+      )
+    );
+    const made = el("table", attributes, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body));
+    ORDERS.set(made, body);
+    const region = el("div", { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" }, made);
+    return rows.length < LEAST_ROWS ? region : el("div", { class: "tabled" }, tools(made, caption), region);
+  }
+  var ORDERS = /* @__PURE__ */ new WeakMap();
+  function heading(title, column) {
+    return button(title, (event) => sort(event.currentTarget, column), { class: "sort" });
+  }
+  function sort(pressed, column) {
+    const made = pressed.closest("table");
+    const rows = ORDERS.get(made) ?? [];
+    const cells = rows.map((row) => textOf(row.cells[column]));
+    const cycle = isNumeric(cells) ? [DESCENDING, ASCENDING] : [ASCENDING, DESCENDING];
+    const head = pressed.closest("th");
+    const next = cycle[cycle.indexOf(head.getAttribute("aria-sort") ?? "") + 1];
+    for (const one of made.querySelectorAll("th[aria-sort]")) one.removeAttribute("aria-sort");
+    if (next) head.setAttribute("aria-sort", next);
+    const order = next ? orderOf(cells, next === DESCENDING).map((place) => rows[place]) : rows;
+    made.tBodies[0].append(...order);
+    announce(next ? `Sorted by ${pressed.textContent}, ${next}` : "Not sorted");
+  }
+  function tools(made, caption) {
+    const shown = el("span", { class: "quiet", role: "status" });
+    const field2 = el("input", {
+      type: "search",
+      placeholder: "Filter",
+      maxlength: LONGEST_FILTER,
+      "aria-label": `Filter the table ${caption}`,
+      oninput: () => filter(made, field2.value, shown)
+    });
+    const save = button("CSV", () => saveCsv(made, caption), {
+      class: "small",
+      "aria-label": `Save what is shown of the table ${caption} as CSV`
+    });
+    return el("div", { class: "tools" }, shown, field2, save);
+  }
+  function filter(made, wanted, shown) {
+    const rows = [...made.tBodies[0].rows];
+    for (const row of rows) row.hidden = !isWanted([...row.cells].map(textOf), wanted);
+    const n = rows.filter((row) => !row.hidden).length;
+    shown.textContent = n === rows.length ? "" : `${n} of ${rows.length} rows`;
+  }
+  function saveCsv(made, caption) {
+    const rows = [...made.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(textOf));
+    const titles = [...made.tHead.rows[0].cells].map(textOf);
+    const columns = titles.map((_, n) => n).filter((n) => titles[n] && rows.some((row) => row[n]));
+    const text = csvOf([titles, ...rows].map((row) => columns.map((n) => row[n])));
+    const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    const link = el("a", { href: address, download: fileName(caption), hidden: true });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 1e3);
+  }
+  function textOf(cell) {
+    return (cell.textContent ?? "").trim();
   }
 
   // layout/scale.ts
@@ -869,16 +1013,16 @@
     const nBins = fillShares(ranges, box.width);
     const base = box.top + box.height;
     const tallest = box.height;
-    const errors = [];
+    const errors2 = [];
     for (let bin = 0; bin < nBins; bin++) {
       const at = bin * 8;
       let sum = 0;
       for (let family = 0; family < TROUBLE; family++) sum += SHARES[at + family];
       if (!sum) continue;
-      if (SHARES[at + TROUBLE]) errors.push(bin * BIN);
+      if (SHARES[at + TROUBLE]) errors2.push(bin * BIN);
       drawStack(context, at, { x: bin * BIN, base, height: Math.min(tallest, 3 + Math.log2(1 + sum) * 2.2), sum });
     }
-    for (const x of errors) drawError(context, x + 1, box.top + 1, 4);
+    for (const x of errors2) drawError(context, x + 1, box.top + 1, 4);
   }
   function drawStack(context, at, { x, base, height, sum }) {
     let y = base;
@@ -1070,21 +1214,18 @@
 
   // facts/requests.ts
   function requestLines(i) {
-    const lines = [
-      `${apiName(i)} v${REQ.version[i]} · ${requestOutcome(i)}`,
-      `${clock(REQ.start[i], 6)} · ${tookText(i)}`
-    ];
+    const lines2 = [`${apiText(i)} · ${requestOutcome(i)}`, `${clock(REQ.start[i], 6)} · ${tookText(i)}`];
     const conn = STORY.lanes.connections[REQ.conn[i]];
-    lines.push(`${STORY.lanes.clients[conn.client].name} → ${nodeName(conn.node_id)} (${conn.to})`);
+    lines2.push(`${STORY.lanes.clients[conn.client].name} → ${nodeName(conn.node_id)} (${conn.to})`);
     const named = namedBy(i).map(partitionText);
-    if (named.length) lines.push(listOf(named, 3));
+    if (named.length) lines2.push(listOf(named, 3));
     const about = [STORY.requests.groups[REQ.group[i]], STORY.requests.transactional_ids[REQ.transaction[i]]].filter(
       Boolean
     );
-    if (about.length) lines.push(about.join(" · "));
+    if (about.length) lines2.push(about.join(" · "));
     const others = REQ.weight[i] > 1 ? ` · stands for ${grouped(REQ.weight[i])}` : "";
-    lines.push(`packets ${packetsOf(i).join(" and ")}${others}`);
-    return lines;
+    lines2.push(`packets ${packetsOf(i).join(" and ")}${others}`);
+    return lines2;
   }
   function partitionText(named) {
     const where = named.partition >= 0 ? `${named.topic || "?"}-${named.partition}` : named.topic || "?";
@@ -1188,7 +1329,7 @@
       el(
         "div",
         { class: "bar" },
-        el("h2", { id: "panel-title" }, `${apiName(i)} v${REQ.version[i]}`),
+        el("h2", { id: "panel-title" }, apiText(i)),
         button("Close", closePanel, { class: "small" })
       ),
       el("p", {}, outcome(isTrouble(i) ? "fatal" : "recovered", requestOutcome(i))),
@@ -1369,13 +1510,13 @@
       [""]
     ];
     const rows = listed.map(requestRow);
-    const more = n > listed.length ? ` The table has the first ${listed.length}; zoom in or filter for the others.` : "";
+    const more2 = n > listed.length ? ` The table has the first ${listed.length}; zoom in or filter for the others.` : "";
     replace(
       IN_VIEW.body,
       el(
         "p",
         {},
-        `${count(n, "request")} from ${clock(VIEW.from)} to ${clock(VIEW.to)}, ${grouped(nTrouble)} in trouble (listed first).${more}`
+        `${count(n, "request")} from ${clock(VIEW.from)} to ${clock(VIEW.to)}, ${grouped(nTrouble)} in trouble (listed first).${more2}`
       ),
       cutLine(),
       table("Requests in view", columns, rows)
@@ -1404,7 +1545,7 @@
       clock(REQ.start[i], 6),
       STORY.lanes.clients[conn.client].name,
       `${nodeName(conn.node_id)}`,
-      `${apiName(i)} v${REQ.version[i]}`,
+      apiText(i),
       listOf(about, 2),
       REQ.latency[i] === NO_TIME ? "" : span(REQ.latency[i]),
       shown,
@@ -1543,11 +1684,11 @@
     TIP.box = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     return TIP.box;
   }
-  function showTip(lines, clientX, clientY) {
+  function showTip(lines2, clientX, clientY) {
     const tip = TIP.box;
     replace(
       tip,
-      lines.map((line, n) => el(n ? "div" : "strong", {}, line))
+      lines2.map((line, n) => el(n ? "div" : "strong", {}, line))
     );
     tip.hidden = false;
     const box = tip.parentElement.getBoundingClientRect();
@@ -1893,13 +2034,7 @@
     return el(
       "header",
       {},
-      el(
-        "div",
-        { class: "brand" },
-        el("span", { class: "logo", "aria-hidden": "true" }, "◉"),
-        el("h1", {}, title),
-        el("span", { class: "tool" }, "kafkascope report")
-      ),
+      brand(title, "kafkascope report"),
       el(
         "p",
         { class: "facts" },
@@ -1923,6 +2058,7 @@
       ["transactions", "Transactions"],
       ["flow", "Topics"],
       ["latency", "Latency and load"],
+      ["service", "Service levels"],
       ["capture", "Capture"]
     ];
     const go = (id) => (event) => {
@@ -1994,8 +2130,8 @@
       broker.advertised.join(", "),
       broker.rack ?? "",
       broker.n_connections,
-      grouped(broker.n_requests),
-      broker.n_errors
+      figure(broker.n_requests),
+      figure(broker.n_errors)
     ]);
     return rows.length ? table("Brokers", columns, rows) : hint("No broker was named in the capture.");
   }
@@ -2120,16 +2256,16 @@
 
   // layout/sequence.ts
   var SEQUENCE_LINE = 24;
-  function lifelines(episode, steps) {
-    const old = steps.some((step) => step.step === "hint") && episode.old_node_id !== null ? [episode.old_node_id] : [];
+  function lifelines(episode, steps2) {
+    const old = steps2.some((step) => step.step === "hint") && episode.old_node_id !== null ? [episode.old_node_id] : [];
     const last = (node) => node ?? Number.MAX_SAFE_INTEGER;
-    const nodes = [.../* @__PURE__ */ new Set([...old, ...steps.map((step) => step.node_id)])].sort((a, b) => last(a) - last(b));
+    const nodes = [.../* @__PURE__ */ new Set([...old, ...steps2.map((step) => step.node_id)])].sort((a, b) => last(a) - last(b));
     const apart = Math.min(230, 560 / Math.max(1, nodes.length));
     return { nodes, x: (node) => 330 + (nodes.indexOf(node) + 0.6) * apart, client: 170 };
   }
-  function mergedSteps(steps) {
+  function mergedSteps(steps2) {
     const made = [];
-    for (const step of steps) {
+    for (const step of steps2) {
       const last = made.at(-1);
       const same = last && last.step.step === step.step && last.step.node_id === step.node_id && last.step.error_name === step.error_name;
       if (same) last.n += 1;
@@ -2137,10 +2273,10 @@
     }
     return made;
   }
-  function placedSteps(episode, steps) {
+  function placedSteps(episode, steps2) {
     let y = 46;
     let before = episode.start_ns ?? 0;
-    const placed = mergedSteps(steps).map(({ step, n }) => {
+    const placed = mergedSteps(steps2).map(({ step, n }) => {
       y += SEQUENCE_LINE + Math.min(26, Math.max(0, Math.log10(Math.max(1, ((step.ts_ns ?? before) - before) / 1e5)) * 5));
       before = step.ts_ns ?? before;
       return { step, n, y };
@@ -2157,14 +2293,14 @@
       `${episode.heading}: `,
       outcome(episode.outcome, episode.ended)
     );
-    const steps = episode.steps.filter((step) => step.ts_ns !== null);
+    const steps2 = episode.steps.filter((step) => step.ts_ns !== null);
     return el(
       "div",
       { class: "episode" },
       head,
       el("p", {}, episode.sentences.join(" ")),
-      steps.length ? sequence(episode, steps) : hint("Its steps are in table stories/recovery_steps."),
-      steps.length ? details("Table of the steps", false, episodeTable(steps)) : null,
+      steps2.length ? sequence(episode, steps2) : hint("Its steps are in table stories/recovery_steps."),
+      steps2.length ? details("Table of the steps", false, episodeTable(steps2)) : null,
       el(
         "p",
         { class: "row" },
@@ -2173,13 +2309,13 @@
       )
     );
   }
-  function sequence(episode, steps) {
-    const lines = lifelines(episode, steps);
-    const { placed, height } = placedSteps(episode, steps);
-    const drawn = placed.map(({ step, n, y }) => sequenceStep(episode, step, { n, y, lines }));
+  function sequence(episode, steps2) {
+    const lines2 = lifelines(episode, steps2);
+    const { placed, height } = placedSteps(episode, steps2);
+    const drawn = placed.map(({ step, n, y }) => sequenceStep(episode, step, { n, y, lines: lines2 }));
     const heads = [
-      ["client", lines.client],
-      ...lines.nodes.map((node) => [nodeName(node), lines.x(node)])
+      ["client", lines2.client],
+      ...lines2.nodes.map((node) => [nodeName(node), lines2.x(node)])
     ].map(
       ([name2, x]) => svg(
         "g",
@@ -2192,7 +2328,7 @@
     const name = `Sequence diagram of the recovery, ${placed.length} lines; the table below says the same`;
     return picture("sequence", { width: 960, height, name }, heads, drawn);
   }
-  function sequenceStep(episode, step, { n, y, lines }) {
+  function sequenceStep(episode, step, { n, y, lines: lines2 }) {
     const text = step.text + (n > 1 ? ` × ${n}` : "");
     const at = svg("text", { class: "at", x: 100, y: y + 4, "text-anchor": "end" }, step.at);
     if (step.step === "backoff") {
@@ -2200,13 +2336,13 @@
         "g",
         {},
         at,
-        svg("rect", { class: "pause", x: lines.client - 6, y: y - 8, width: 12, height: 16 }),
-        svg("text", { x: lines.client + 14, y: y + 4 }, `${text} ${step.took}`)
+        svg("rect", { class: "pause", x: lines2.client - 6, y: y - 8, width: 12, height: 16 }),
+        svg("text", { x: lines2.client + 14, y: y + 4 }, `${text} ${step.took}`)
       );
     }
-    const x = lines.x(step.step === "hint" ? episode.old_node_id ?? step.node_id : step.node_id);
+    const x = lines2.x(step.step === "hint" ? episode.old_node_id ?? step.node_id : step.node_id);
     const inward = ["error", "success", "hint"].includes(step.step ?? "");
-    const [from, to] = inward ? [x, lines.client] : [lines.client, x];
+    const [from, to] = inward ? [x, lines2.client] : [lines2.client, x];
     const way = to > from ? 1 : -1;
     const tone = step.step === "error" ? "bad" : step.step === "success" ? "good" : "";
     const mark = step.step === "error" ? svg("path", { class: "stroke-error", d: `M ${x - 5} ${y - 5} l 10 10 m -10 0 l 10 -10` }) : null;
@@ -2218,12 +2354,12 @@
       svg("line", { class: `arrow ${step.step === "error" ? "dashed" : ""}`, x1: from, x2: to - way * 7, y1: y, y2: y }),
       svg("path", { class: "point", d: `M ${to} ${y} l ${-way * 9} -4.5 v 9 z` }),
       mark,
-      svg("text", { class: "said", x: lines.client + 14, y: y - 5 }, text + took)
+      svg("text", { class: "said", x: lines2.client + 14, y: y - 5 }, text + took)
     );
   }
-  function episodeTable(steps) {
+  function episodeTable(steps2) {
     const columns = [["Step"], ["After", "num"], ["Took", "num"], ["Broker"], ["Error"], ["Packets", "num"]];
-    const rows = steps.map((step) => [
+    const rows = steps2.map((step) => [
       step.text,
       step.at,
       step.took,
@@ -2236,9 +2372,9 @@
 
   // layout/waterfall.ts
   var WATERFALL_STEP = 18;
-  function waterfallScale(start2, steps) {
-    const from = Math.min(start2.start_ns ?? Infinity, ...steps.map((step) => step.start_ns));
-    const to = start2.ready_ns ?? Math.max(...steps.map((step) => step.end_ns ?? step.start_ns), from + 1e3);
+  function waterfallScale(start2, steps2) {
+    const from = Math.min(start2.start_ns ?? Infinity, ...steps2.map((step) => step.start_ns));
+    const to = start2.ready_ns ?? Math.max(...steps2.map((step) => step.end_ns ?? step.start_ns), from + 1e3);
     return { from, to, x: (ns) => 250 + Math.min(Math.max((ns - from) / Math.max(1, to - from), 0), 1.02) * 640 };
   }
   function placeOf(step, n, { x }) {
@@ -2250,20 +2386,20 @@
 
   // drawing/waterfall.ts
   function startBlock(start2) {
-    const steps = start2.steps.filter((step) => step.start_ns !== null);
+    const steps2 = start2.steps.filter((step) => step.start_ns !== null);
     return el(
       "div",
       { class: "start-block" },
       el("h4", {}, `${start2.heading}: `, outcome(start2.outcome, start2.ended)),
       start2.slowest_text ? el("p", {}, `Where the time went: ${start2.slowest_text}.`) : null,
-      steps.length ? el("div", { class: "beside" }, waterfall(start2, steps), expected(start2)) : hint("Its steps are in table stories/startup_steps."),
-      steps.length ? details("Table of the steps", false, stepsTable(start2, steps)) : null
+      steps2.length ? el("div", { class: "beside" }, waterfall(start2, steps2), expected(start2)) : hint("Its steps are in table stories/startup_steps."),
+      steps2.length ? details("Table of the steps", false, stepsTable(start2, steps2)) : null
     );
   }
-  function waterfall(start2, steps) {
-    const scale = waterfallScale(start2, steps);
-    const height = steps.length * WATERFALL_STEP + 34;
-    const lines = steps.map((step, n) => waterfallStep(step, n, scale));
+  function waterfall(start2, steps2) {
+    const scale = waterfallScale(start2, steps2);
+    const height = steps2.length * WATERFALL_STEP + 34;
+    const lines2 = steps2.map((step, n) => waterfallStep(step, n, scale));
     const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => {
       const x = 250 + share * 640;
       const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
@@ -2272,13 +2408,13 @@
         svg("text", { x, y: 12, "text-anchor": anchor }, `+${span((scale.to - scale.from) * share / 1e3)}`)
       ];
     });
-    const name = `Waterfall of the start, ${steps.length} steps; the table below says the same`;
+    const name = `Waterfall of the start, ${steps2.length} steps; the table below says the same`;
     const key = "◆ critical path   ┄ client waits   █ broker   ▭ network   pale: beside the critical path";
     return picture(
       "waterfall",
       { width: 960, height, name },
       marks,
-      lines,
+      lines2,
       svg("text", { class: "legend-text", x: 250, y: height - 1 }, key)
     );
   }
@@ -2314,7 +2450,7 @@
   function expected(start2) {
     const missing = new Set(start2.missing_steps || []);
     const done = new Set(start2.steps.map((step) => step.step));
-    const steps = (start2.expected_steps || []).map(
+    const steps2 = (start2.expected_steps || []).map(
       (step) => el(
         "li",
         {},
@@ -2331,17 +2467,17 @@
       ["out of order", out_of_order_steps]
     ];
     const differ = odd.map(
-      ([what, steps2]) => steps2?.length ? el("p", {}, el("strong", {}, `${what}: `), steps2.map(words).join(", ")) : null
+      ([what, steps3]) => steps3?.length ? el("p", {}, el("strong", {}, `${what}: `), steps3.map(words).join(", ")) : null
     );
     return el(
       "div",
       { class: "expected" },
       el("h5", {}, `Expected of ${start2.expected_sequence || "such a client"}`),
-      steps.length ? el("ol", {}, steps) : null,
+      steps2.length ? el("ol", {}, steps2) : null,
       differ
     );
   }
-  function stepsTable(start2, steps) {
+  function stepsTable(start2, steps2) {
     const columns = [
       ["Step"],
       ["From", "num"],
@@ -2354,7 +2490,7 @@
       ["Critical"],
       ["Packets", "num"]
     ];
-    const rows = steps.map((step) => [
+    const rows = steps2.map((step) => [
       words(step.step) + ((step.attempt ?? 1) > 1 ? ` #${step.attempt}` : ""),
       `+${span((step.start_ns - (start2.start_ns ?? 0)) / 1e3)}`,
       span(step.duration_us),
@@ -2403,16 +2539,16 @@
       client.start === null ? "" : outcome(client.start_outcome, client.start),
       clientOutcome(client.outcome, client.trouble),
       words(client.end_state),
-      grouped(client.n_requests ?? 0)
+      figure(client.n_requests)
     ]);
-    const more = mine.length > MOST_CLIENT_ROWS ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`) : null;
-    return [table("Clients by the time they were first seen", columns, rows), more];
+    const more2 = mine.length > MOST_CLIENT_ROWS ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`) : null;
+    return [table("Clients by the time they were first seen", columns, rows), more2];
   }
   function showClient(number, move) {
     VIEW.client = number;
     const client = STORY.lanes.clients[number];
     const mine = (rows) => rows.filter((one) => one.client_instance_id === client.client_instance_id);
-    const [starts, causes] = [mine(STORY.starts.listed), mine(STORY.episodes.causes)];
+    const [starts2, causes] = [mine(STORY.starts.listed), mine(STORY.episodes.causes)];
     const place = byId("client");
     replace(
       place,
@@ -2433,8 +2569,8 @@
         ),
         command(cutCommand("--client", client.client_instance_id, client.client_instance_id))
       ),
-      starts.slice(0, MOST_BLOCKS).map(startBlock),
-      starts.length > MOST_BLOCKS ? hint(`… and ${starts.length - MOST_BLOCKS} more starts (table stories/startups).`) : null,
+      starts2.slice(0, MOST_BLOCKS).map(startBlock),
+      starts2.length > MOST_BLOCKS ? hint(`… and ${starts2.length - MOST_BLOCKS} more starts (table stories/startups).`) : null,
       causes.length ? el("h3", {}, `Recoveries of ${client.name}`) : null,
       causes.map(causeBlock),
       connectionTable(client)
@@ -2489,8 +2625,8 @@
         clock(conn.first_ns),
         clock(conn.last_ns),
         words(conn.close_kind),
-        grouped(conn.n_requests ?? 0),
-        conn.n_errors ?? 0,
+        figure(conn.n_requests),
+        figure(conn.n_errors),
         button("Show", () => showConnection(n), {
           class: "small",
           "aria-label": `Show connection ${conn.from} in the timeline`
@@ -2504,6 +2640,195 @@
     );
     open.classList.add("connections");
     return open;
+  }
+
+  // drawing/comparison.ts
+  var MOST_ROWS = 500;
+  var SAME = "same";
+  var MS = 1e3;
+  function comparisonHead({ before, after }) {
+    return el("header", {}, brand(`${before.name} and ${after.name}`, "kafkascope diff"));
+  }
+  function comparisonSections(model) {
+    return el(
+      "main",
+      {},
+      section("captures", "The two captures", sides(model), summary(model)),
+      section("clients", "Clients and their starts", starts(model), only(model)),
+      section("incidents", "Incidents", incidents(model)),
+      section("recoveries", "Recoveries", recoveries(model)),
+      section(
+        "latency",
+        "Latency",
+        hint(
+          "From the last byte of the request to the first byte of the answer; without requests that are meant to wait."
+        ),
+        latency("Latency by API", model.latency, model.worse),
+        latency("Latency by API and broker", model.latency_by_broker, model.worse)
+      ),
+      section("more", "Errors, rebalances, versions", errors(model), rebalances(model), versions(model))
+    );
+  }
+  function sides({ before, after }) {
+    const row = (what, of) => [what, of(before), of(after)];
+    const rows = [
+      row("begins", (side) => side.start ?? ""),
+      row("lasts", (side) => span(side.duration_us)),
+      row("clients", (side) => grouped(side.n_clients)),
+      row("requests", (side) => grouped(side.n_requests)),
+      row("incidents", (side) => grouped(side.n_incidents)),
+      row("clients that stalled", (side) => grouped(side.n_stalled_clients))
+    ];
+    return table("The two captures", [[""], ["Before", "num"], ["After", "num"]], rows);
+  }
+  function summary({ matched, n_slower, n_faster }) {
+    const kinds = count(matched.length, "kind");
+    return el("p", { class: "lead" }, `${kinds} of client in both: ${n_slower} slower, ${n_faster} faster.`);
+  }
+  function verdict(word, worse) {
+    const kind = word === SAME ? "quiet" : worse.includes(word) ? "worse" : "better";
+    const sign = { quiet: "=", worse: "▲", better: "▼" }[kind];
+    return el("span", { class: `verdict ${kind}` }, `${sign} ${word}`);
+  }
+  function changes([caption, worse], columns, all, cells) {
+    if (!all.length) return hint(`${caption}: nothing to compare.`);
+    const changed = all.filter((row) => row.verdict !== SAME);
+    const same = all.filter((row) => row.verdict === SAME);
+    const shown = (rows, title) => [
+      table(
+        title,
+        [...columns, ["Verdict"]],
+        rows.slice(0, MOST_ROWS).map((row) => [...cells(row), verdict(row.verdict, worse)])
+      ),
+      rows.length > MOST_ROWS ? hint(`… and ${grouped(rows.length - MOST_ROWS)} more (--format json).`) : null
+    ];
+    return [
+      changed.length ? shown(changed, caption) : hint(`${caption}: nothing changed.`),
+      same.length ? details(`${count(same.length, "row")} as before`, false, shown(same, `${caption}, as before`)) : null
+    ];
+  }
+  var PAIR = [
+    ["Before", "num"],
+    ["After", "num"]
+  ];
+  function pair(title) {
+    return [
+      [`${title} before`, "num"],
+      [`${title} after`, "num"]
+    ];
+  }
+  function starts(model) {
+    const total = (us, outcome2) => us === null ? words(outcome2 ?? "unknown") : span(us);
+    const columns = [["Client"], ["Kind"], ["Group"], ["Transactional id"], ...pair("Clients"), ...PAIR];
+    return changes(
+      ["Starts", model.worse],
+      [...columns, ["Change", "num"], ["Steps that changed most"]],
+      model.matched,
+      (row) => [
+        row.client_id,
+        words(row.kind),
+        row.group_id,
+        row.transactional_id,
+        grouped(row.n_before),
+        grouped(row.n_after),
+        total(row.before_us, row.outcome_before),
+        total(row.after_us, row.outcome_after),
+        row.change_us === null ? "" : span(row.change_us),
+        steps(row)
+      ]
+    );
+  }
+  function steps(row) {
+    return row.steps.slice(0, 3).map(stepText).join("; ");
+  }
+  function stepText(step) {
+    const parts = [
+      ["the client’s wait", step.wait_us],
+      ["the broker", step.broker_us],
+      ["the network", step.network_us]
+    ];
+    const [part] = parts.reduce((a, b) => Math.abs(b[1]) > Math.abs(a[1]) ? b : a);
+    const sign = step.change_us > 0 ? "+" : "−";
+    const from = `${span(step.before_us)} to ${span(step.after_us)}`;
+    return `${sign}${span(Math.abs(step.change_us))} ${words(step.step)} (${from}), mostly ${part}`;
+  }
+  function only({ only_before, only_after }) {
+    const rows = (kinds, where) => kinds.map((kind) => [kind.client_id, words(kind.kind), kind.group_id, kind.transactional_id, where]);
+    const all = [...rows(only_after, "new: only after"), ...rows(only_before, "gone: only before")];
+    if (!all.length) return null;
+    const columns = [["Client"], ["Kind"], ["Group"], ["Transactional id"], ["Where"]];
+    return [
+      table("Clients of one capture alone", columns, all.slice(0, MOST_ROWS)),
+      all.length > MOST_ROWS ? hint(`… and ${grouped(all.length - MOST_ROWS)} more (--format json).`) : null
+    ];
+  }
+  function incidents(model) {
+    const columns = [["What failed"], ...pair("Times"), ...pair("Clients"), ...pair("Longest stall")];
+    return changes(["Incidents", model.worse], columns, model.incidents, (row) => [
+      row.what,
+      grouped(row.n_before),
+      grouped(row.n_after),
+      grouped(row.clients_before),
+      grouped(row.clients_after),
+      span(row.longest_before_ms * MS),
+      span(row.longest_after_ms * MS)
+    ]);
+  }
+  function recoveries(model) {
+    const took = (ms) => ms === null ? "" : span(ms * MS);
+    const columns = [["Client"], ["What broke"], ["First error"], ...pair("Times"), ...pair("Median")];
+    return changes(["Recoveries", model.worse], [...columns, ...pair("Not recovered")], model.recoveries, (row) => [
+      row.client_id,
+      words(row.resource_kind),
+      row.error_name,
+      grouped(row.n_before),
+      grouped(row.n_after),
+      took(row.before_ms),
+      took(row.after_ms),
+      grouped(row.unrecovered_before),
+      grouped(row.unrecovered_after)
+    ]);
+  }
+  function latency(caption, rows, worse) {
+    const columns = [["API"], ["Broker"], ...pair("Answers"), ...pair("p50"), ...pair("p99")];
+    return changes([caption, worse], columns, rows, (row) => [
+      row.api_name,
+      row.node_id === null ? "all" : nodeName(row.node_id),
+      grouped(row.n_before),
+      grouped(row.n_after),
+      span(row.p50_before_us),
+      span(row.p50_after_us),
+      span(row.p99_before_us),
+      span(row.p99_after_us)
+    ]);
+  }
+  function errors(model) {
+    const columns = [["Error"], ["API"], ...pair("Times"), ...pair("A minute")];
+    return changes(["Errors in the brokers’ answers", model.worse], columns, model.errors, (row) => [
+      row.error_name,
+      row.api_name,
+      grouped(row.n_before),
+      grouped(row.n_after),
+      row.per_minute_before.toFixed(1),
+      row.per_minute_after.toFixed(1)
+    ]);
+  }
+  function rebalances(model) {
+    const columns = [["Group"], ...pair("Times"), ...pair("Longest unread"), ["Triggers before"], ["Triggers after"]];
+    return changes(["Rebalances", model.worse], columns, model.rebalances, (row) => [
+      row.group_id,
+      figure(row.n_before),
+      figure(row.n_after),
+      span(row.longest_before_ms * MS),
+      span(row.longest_after_ms * MS),
+      row.triggers_before.map(words).join(", "),
+      row.triggers_after.map(words).join(", ")
+    ]);
+  }
+  function versions(model) {
+    const rows = model.versions.slice(0, MOST_ROWS).map(({ client_id, what, before, after }) => [client_id, what, before, after]);
+    const columns = [["Client"], ["What"], ["Only before"], ["Only after"]];
+    return rows.length ? table("Software and versions in use", columns, rows) : null;
   }
 
   // drawing/embedded.ts
@@ -2521,6 +2846,11 @@
     const raw = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).arrayBuffer();
+  }
+  async function loadComparison() {
+    const id = "data-comparison";
+    if (!document.getElementById(id)) return null;
+    return JSON.parse(new TextDecoder().decode(await inflated(id)));
   }
   async function loadData() {
     const [story, columns] = await Promise.all([inflated("data-story"), inflated("data-columns")]);
@@ -2572,7 +2902,7 @@
     ["Commit lag", "num"]
   ];
   function flowSection() {
-    const { present, why_not, n, listed, slice_length, more } = STORY.flow;
+    const { present, why_not, n, listed, slice_length, more: more2 } = STORY.flow;
     if (!present) return section("flow", "Topics", hint(why_not));
     if (!n) return section("flow", "Topics", el("p", {}, "No record was written or fetched in the capture."));
     return section(
@@ -2586,7 +2916,7 @@
         TOPIC_COLUMNS,
         listed.map((one) => [one.topic, one.reader, ...one.figures, lagBars(one)])
       ),
-      more ? hint(more) : null,
+      more2 ? hint(more2) : null,
       el(
         "ul",
         {},
@@ -2719,7 +3049,7 @@
         hint("This dataset has no table of rebalances: it was made before there was one, or without stories.")
       );
     if (!n) return section("groups", "Groups", el("p", {}, "No group rebalanced in the capture."));
-    const more = groups.length > MOST_GROUPS ? hint(`… and ${groups.length - MOST_GROUPS} more groups (table stories/rebalances).`) : null;
+    const more2 = groups.length > MOST_GROUPS ? hint(`… and ${groups.length - MOST_GROUPS} more groups (table stories/rebalances).`) : null;
     const blocks = groups.slice(0, MOST_GROUPS).map(({ name, in_short, places }, n2) => {
       const title = [el("strong", {}, name), ` · ${in_short}`];
       return groupBlock(
@@ -2728,41 +3058,41 @@
         n2 < 4
       );
     });
-    return section("groups", "Groups", blocks, more);
+    return section("groups", "Groups", blocks, more2);
   }
-  function groupBlock(title, rebalances, open) {
+  function groupBlock(title, rebalances2, open) {
     return details(
       title,
       open,
-      groupPicture(rebalances),
+      groupPicture(rebalances2),
       hint(
         "Outlined: from a member’s join to its assignment; ▸ the last to join; solid: nobody read a partition that it had next."
       ),
-      unreadList(rebalances),
-      details("Table of the rebalances", false, rebalanceTable(rebalances))
+      unreadList(rebalances2),
+      details("Table of the rebalances", false, rebalanceTable(rebalances2))
     );
   }
-  function unreadList(rebalances) {
-    const unread = rebalances.filter((one) => one.unread_text);
+  function unreadList(rebalances2) {
+    const unread = rebalances2.filter((one) => one.unread_text);
     if (!unread.length) return null;
-    const lines = unread.slice(0, MOST_UNREAD).map((one) => el("li", {}, `${clock(one.start_ns)} ${one.unread_text}`));
-    const more = unread.length > MOST_UNREAD ? hint(`… and ${unread.length - MOST_UNREAD} more (table stories/rebalances).`) : null;
-    return el("div", {}, el("ul", {}, lines), more);
+    const lines2 = unread.slice(0, MOST_UNREAD).map((one) => el("li", {}, `${clock(one.start_ns)} ${one.unread_text}`));
+    const more2 = unread.length > MOST_UNREAD ? hint(`… and ${unread.length - MOST_UNREAD} more (table stories/rebalances).`) : null;
+    return el("div", {}, el("ul", {}, lines2), more2);
   }
-  function groupPicture(rebalances) {
-    const everyone = rebalances.flatMap((one) => one.members || []);
+  function groupPicture(rebalances2) {
+    const everyone = rebalances2.flatMap((one) => one.members || []);
     const members = [...new Map(everyone.map((member) => [memberKey(member), member])).values()].slice(0, 40);
     const height = (members.length + 1) * GROUP_LANE + 46;
     const names = members.map((member, n) => groupName(memberName(member), 46 + n * GROUP_LANE));
-    const waits = rebalances.map((one) => (one.members || []).map((member) => memberWait(one, member, members)));
-    const unread = rebalances.map((one) => (one.partitions || []).map((entry) => unreadBar(one, entry, members)));
-    const name = `${count(rebalances.length, "rebalance")} over the time of the capture; the table below says the same`;
+    const waits = rebalances2.map((one) => (one.members || []).map((member) => memberWait(one, member, members)));
+    const unread = rebalances2.map((one) => (one.partitions || []).map((entry) => unreadBar(one, entry, members)));
+    const name = `${count(rebalances2.length, "rebalance")} over the time of the capture; the table below says the same`;
     return picture(
       "group",
       { width: 960, height, name },
       groupMarks(height),
       groupName("rebalances (generation below)", 17),
-      rebalances.map(rebalanceBar),
+      rebalances2.map(rebalanceBar),
       names,
       unread,
       waits
@@ -2811,7 +3141,7 @@
       last ? svg("path", { class: "tip-last", d: `M ${groupX(member.joined_ns)} ${y - 1} l 5 6 l -5 6 z` }) : null
     );
   }
-  function rebalanceTable(rebalances) {
+  function rebalanceTable(rebalances2) {
     const columns = [
       ["Generation", "num"],
       ["From", "num"],
@@ -2824,7 +3154,7 @@
       ["Coordinator"],
       ["Packets"]
     ];
-    const rows = rebalances.map((one) => {
+    const rows = rebalances2.map((one) => {
       const last = (one.members || []).find((member) => joinedLast(one, member));
       return [
         one.generation ?? "",
@@ -2842,10 +3172,117 @@
     return table("Rebalances", columns, rows);
   }
 
+  // layout/latency_lines.ts
+  function scaleOf(slots) {
+    const lowest = slots.reduce((least2, slot) => Math.min(least2, Math.max(slot.p50_us, 1)), Number.POSITIVE_INFINITY);
+    const highest = slots.reduce((most, slot) => Math.max(most, slot.p99_us), 1);
+    const least = 10 ** Math.floor(Math.log10(Math.min(lowest, highest)));
+    return [least, Math.max(10 ** Math.ceil(Math.log10(highest)), 10 * least)];
+  }
+  function xOf2(ns, frame) {
+    return frame.left + Math.min(Math.max(ns, 0), frame.end) / frame.end * frame.width;
+  }
+  function yOf(us, frame) {
+    const share = Math.log10(Math.max(us, frame.least) / frame.least) / Math.log10(frame.most / frame.least);
+    return frame.top + (1 - Math.min(share, 1)) * frame.height;
+  }
+  function ticksOf({ least, most }) {
+    const ticks2 = [];
+    for (let us = least; us <= most; us *= 10) ticks2.push(us);
+    return ticks2;
+  }
+  function pathOf(slots, of, frame) {
+    let before = -1;
+    const parts = slots.map((slot) => {
+      const y = yOf(of(slot), frame).toFixed(1);
+      const [from, to] = [xOf2(slot.from_ns, frame).toFixed(1), xOf2(slot.to_ns, frame).toFixed(1)];
+      const joined2 = slot.from_ns === before;
+      before = slot.to_ns;
+      return joined2 ? `V${y}H${to}` : `M${from} ${y}H${to}`;
+    });
+    return parts.join("");
+  }
+
+  // drawing/latency_lines.ts
+  var WIDTH = 1e3;
+  var LEFT = 70;
+  var TOP = 22;
+  var ROW2 = 120;
+  var HEIGHT = 84;
+  function latencyLines() {
+    const { listed, n, slot_text } = STORY.latency_over_time;
+    if (!listed.length) return null;
+    const [least, most] = scaleOf(listed.flatMap((one) => one.slots));
+    const frame = (row) => ({
+      width: WIDTH - LEFT - 10,
+      height: HEIGHT,
+      left: LEFT,
+      top: TOP + row * ROW2,
+      end: END,
+      least,
+      most
+    });
+    const size = {
+      width: WIDTH,
+      height: TOP + listed.length * ROW2,
+      name: "p50 and p99 of each broker over the capture; the table below says the same"
+    };
+    return [
+      hint(
+        `How fast each broker answered clients: p50 (thick line) and p99 (thin, dashed), logarithmic, in slots of ${slot_text}, by when requests were sent; without requests that are meant to wait.`
+      ),
+      picture("latency-lines", size, ...listed.map((one, row) => lines(one, frame(row)))),
+      n > listed.length ? hint(`… and ${count(n - listed.length, "broker")} more, with fewer requests.`) : null,
+      details("Latency over time as a table", false, slotsTable(listed))
+    ];
+  }
+  function lines({ node_id, slots }, frame) {
+    const right = frame.left + frame.width;
+    const foot = frame.top + frame.height;
+    return svg(
+      "g",
+      {},
+      svg("text", { class: "strong", x: frame.left, y: frame.top - 6 }, nodeName(node_id)),
+      ticksOf(frame).flatMap((us) => [
+        svg("line", { class: "grid", x1: frame.left, x2: right, y1: yOf(us, frame), y2: yOf(us, frame) }),
+        svg("text", { class: "small", x: frame.left - 6, y: yOf(us, frame) + 3, "text-anchor": "end" }, span(us))
+      ]),
+      [0, 0.5, 1].map(
+        (share) => svg(
+          "text",
+          {
+            class: "small",
+            x: xOf2(share * frame.end, frame),
+            y: foot + 12,
+            "text-anchor": { 0: "start", 0.5: "middle", 1: "end" }[share]
+          },
+          clock(share * frame.end)
+        )
+      ),
+      svg("path", { class: "p99", d: pathOf(slots, (slot) => slot.p99_us, frame) }),
+      svg("path", { class: "p50", d: pathOf(slots, (slot) => slot.p50_us, frame) })
+    );
+  }
+  function slotsTable(listed) {
+    const columns = [["Broker"], ["When"], ["Requests", "num"], ["p50", "num"], ["p99", "num"]];
+    const rows = listed.flatMap(
+      (one) => one.slots.map((slot) => [nodeName(one.node_id), slot.when, grouped(slot.n), span(slot.p50_us), span(slot.p99_us)])
+    );
+    return table("Latency of each broker over time", columns, rows);
+  }
+
   // drawing/latency.ts
   var MOST_LATENCIES = 60;
   function latencySection() {
-    return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTables(), oldVersionsTable());
+    return section(
+      "latency",
+      "Latency and load",
+      latencyLines(),
+      latencyTable(),
+      leadersTable(),
+      trafficTables(),
+      oldVersionsTable()
+    );
   }
   function moreRows(part, shown, one) {
     return part.n > shown ? hint(`… and ${count(part.n - shown, one)} more (report.json).`) : null;
@@ -3029,11 +3466,11 @@
   function changesNear(at, reach) {
     const near = STORY.topology.changes.filter((change) => Math.abs(change.ts_ns - at) < reach).slice(0, 6);
     const groups = STORY.rebalances.listed.filter((one) => (one.start_ns ?? 0) - reach < at && at < (one.end_ns ?? END) + reach).slice(0, 3);
-    const lines = [
+    const lines2 = [
       ...near.map((change) => `${clock(change.ts_ns)} ${change.text}`),
       ...groups.map((one) => `${clock(one.start_ns)} rebalance of ${one.group_id}: ${words(one.trigger)}`)
     ];
-    return lines.length ? lines : null;
+    return lines2.length ? lines2 : null;
   }
 
   // drawing/keys.ts
@@ -3081,7 +3518,8 @@
     if (row.kind === "node") return [row.lane.label, ...row.lane.failing.map(stretchText)].join(", ");
     if (row.kind === "client")
       return `Client ${row.client.name}, ${words(row.client.kind)}, ${count(row.conns.length, "connection")}`;
-    return `Connection to ${nodeName(row.conn.node_id)}, ${row.conn.to}, ${count(row.conn.n_requests ?? 0, "request")}`;
+    const requests = row.conn.n_requests === null ? "" : `, ${count(row.conn.n_requests, "request")}`;
+    return `Connection to ${nodeName(row.conn.node_id)}, ${row.conn.to}${requests}`;
   }
   function openCursor() {
     const row = ROWS[TIMELINE.cursor ?? -1];
@@ -3206,8 +3644,121 @@
     return band ? band.lines : null;
   }
 
+  // drawing/service.ts
+  function serviceSection() {
+    return section("service", "Service levels, racks, security", levels(), racks(), security());
+  }
+  function more(n, shown, question) {
+    return n > shown ? hint(`… and ${grouped(n - shown)} more: kafkascope sql --run ${question}`) : null;
+  }
+  function levels() {
+    const { n, listed } = STORY.service_levels;
+    if (!n) return hint("No records went through a topic that a group reads, or the stories are not there.");
+    const columns = [
+      ["Topic"],
+      ["Group"],
+      ["Minutes", "num"],
+      ["Minutes stalled", "num"],
+      ["Available", "num"],
+      ["Acked p50", "num"],
+      ["Acked p99", "num"],
+      ["Fetched p50", "num"],
+      ["Fetched p99", "num"],
+      ["Lag at most", "num"],
+      ["Lag at the end", "num"]
+    ];
+    const rows = listed.map((one) => [
+      one.topic,
+      one.group_id ?? "",
+      grouped(one.n_minutes),
+      grouped(one.n_minutes_stalled),
+      `${one.available_percent} %`,
+      span(one.acked_p50_us),
+      span(one.acked_p99_us),
+      span(one.fetched_p50_us),
+      span(one.fetched_p99_us),
+      figure(one.lag_max),
+      figure(one.lag_last)
+    ]);
+    return [
+      hint("Available: minutes without a stall, of those in which records of the topic went."),
+      table("Service levels by topic and group", columns, rows),
+      more(n, rows.length, "slo")
+    ];
+  }
+  function racks() {
+    const { present, n, listed, n_readers, readers } = STORY.racks;
+    if (!present) return hint("Racks: the capture does not show in which rack a broker is, or not of whole connections.");
+    const columns = [
+      ["Client"],
+      ["Address"],
+      ["Its rack"],
+      ["Rack of the brokers"],
+      ["Sent", "num"],
+      ["Got", "num"],
+      ["On the host of a broker"]
+    ];
+    const crossing = listed.map((one) => [
+      one.client_id ?? "",
+      one.client_ip ?? "",
+      one.client_rack,
+      one.broker_rack,
+      bytes(one.bytes_sent),
+      bytes(one.bytes_received),
+      one.by_broker ? "yes" : "no"
+    ]);
+    const reading = readers.map((one) => [
+      one.client_id ?? "",
+      one.client_ip ?? "",
+      one.rack,
+      bytes(one.bytes_inside),
+      bytes(one.bytes_outside),
+      one.what
+    ]);
+    const of_reader = [["Client"], ["Address"], ["client.rack"], ["Read inside", "num"], ["Outside", "num"], ["Why"]];
+    return [
+      hint(`${bytes(STORY.racks.bytes)} went from one rack to another.`),
+      n ? table("Bytes from one rack to another", columns, crossing) : null,
+      more(n, listed.length, "cross-rack-bytes"),
+      n_readers ? table("Consumers that say their rack", of_reader, reading) : null,
+      more(n_readers, readers.length, "rack-readers")
+    ];
+  }
+  function security() {
+    const { n, n_plain_text, n_denied, n_failed_logins, listed } = STORY.security;
+    if (!n) return null;
+    const columns = [
+      ["Client"],
+      ["Address"],
+      ["Transport"],
+      ["Mechanism"],
+      ["Principal"],
+      ["Connections", "num"],
+      ["Failed logins", "num"],
+      ["Denied", "num"],
+      ["Weak, or denied"]
+    ];
+    const rows = listed.map((one) => [
+      one.client_id ?? "",
+      one.client_ip ?? "",
+      one.tls_version ?? one.transport,
+      one.sasl_mechanism ?? "",
+      one.principal ?? "",
+      grouped(one.n_connections),
+      grouped(one.n_failed_logins),
+      grouped(one.n_denied),
+      [...one.weak, ...one.denied].join("; ")
+    ]);
+    const failed = `${count(n_failed_logins, "login")} failed, ${count(n_denied, "operation")} denied`;
+    return [
+      hint(`${count(n_plain_text, "connection")} in plain text; ${failed}.`),
+      table("How clients come in", columns, rows),
+      more(n, listed.length, "security-posture")
+    ];
+  }
+
   // drawing/incident_table.ts
-  var MOST_ROWS = 20;
+  var MOST_ROWS2 = 20;
   var COLUMNS = [
     ["What and where"],
     ["Fault from", "num"],
@@ -3216,8 +3767,8 @@
     ["Who stalled"],
     ["Over"]
   ];
-  function incidentTable(incidents, show) {
-    const rows = incidents.map((one, n) => [
+  function incidentTable(incidents2, show) {
+    const rows = incidents2.map((one, n) => [
       [`${n + 1} `, button(one.title, () => show(one.incident_id), { class: "link" })],
       moment(one.fault_start),
       one.fault_end === null ? "not seen" : moment(one.fault_end),
@@ -3225,10 +3776,10 @@
       one.who,
       outcome(one.over ? "recovered" : "still_open", one.over_text)
     ]);
-    const isBetween = incidents.some((one) => one.fault_start.is_between || one.fault_end?.is_between);
-    const others = rows.slice(MOST_ROWS);
+    const isBetween = incidents2.some((one) => one.fault_start.is_between || one.fault_end?.is_between);
+    const others = rows.slice(MOST_ROWS2);
     return [
-      table("Incidents, the most harm first", COLUMNS, rows.slice(0, MOST_ROWS)),
+      table("Incidents, the most harm first", COLUMNS, rows.slice(0, MOST_ROWS2)),
       isBetween ? hint("a - b: between the two; no packet shows it more exactly.") : null,
       others.length ? details(`… and ${grouped(others.length)} more`, false, table("More incidents", COLUMNS, others)) : null
     ];
@@ -3247,9 +3798,9 @@
     const left2 = gridX(from);
     return [left2, Math.max(3, gridX(to ?? END) - left2)];
   }
-  function incidentMarks(incidents) {
+  function incidentMarks(incidents2) {
     const ends = [];
-    return incidents.map((incident, n) => {
+    return incidents2.map((incident, n) => {
       const [left2, wide] = gridExtent(incident.fault_start.by_ns, incident.fault_end?.by_ns ?? incident.end_ns);
       const free = ends.findIndex((end) => end < left2);
       const level = free < 0 ? ends.length : free;
@@ -3267,10 +3818,10 @@
         y += GRID.row;
         return place;
       });
-      const more = server.more ? y : -1;
+      const more2 = server.more ? y : -1;
       if (server.more) y += GRID.row;
       y += 6;
-      return { server, title, hosts, more };
+      return { server, title, hosts, more: more2 };
     });
     return { servers, bottom: y };
   }
@@ -3278,11 +3829,12 @@
   // drawing/state_grid.ts
   var CALM = ["serving", "unknown"];
   var MOST_MARKS = 20;
-  var MOST_ROWS2 = 500;
+  var MOST_ROWS3 = 500;
   var MARK = 14;
   var PATTERNS = {
     slow: "dots",
     lossy: "upright",
+    delayed: "dots",
     mtu: "level",
     flow_dead: "level",
     frozen: "cross",
@@ -3295,7 +3847,7 @@
     unknown: "none"
   };
   function stateGrid(show) {
-    const { servers, more, n_failing } = STORY.state_grid;
+    const { servers, more: more2, n_failing } = STORY.state_grid;
     if (!servers.length) return null;
     const name = `States of ${servers.length} server addresses to the hosts that talked to them, over the capture; the table below says the same`;
     const marks = incidentMarks(STORY.incidents.listed.slice(0, MOST_MARKS));
@@ -3321,7 +3873,7 @@
       n_failing > 0 || marks.length > 0,
       picture("states", { width: GRID.width, height: bottom + GRID.foot, name }, drawn),
       legend2(),
-      more ? hint(more) : null,
+      more2 ? hint(more2) : null,
       stretchTable()
     );
   }
@@ -3408,14 +3960,14 @@
       )
     );
     if (!rows.length) return hint("Every host was served whenever it waited.");
-    const left2 = rows.length - MOST_ROWS2;
+    const left2 = rows.length - MOST_ROWS3;
     return details(
       `The same as a table (${rows.length})`,
       false,
       table(
         "States of servers other than served",
         [["Server"], ["Host"], ["State"], ["From and to"]],
-        rows.slice(0, MOST_ROWS2)
+        rows.slice(0, MOST_ROWS3)
       ),
       left2 > 0 ? hint(`… and ${left2} more: table stories/broker_states.`) : null
     );
@@ -3443,12 +3995,12 @@
     return el("span", { class: `tag ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), word);
   }
   function headline() {
-    const { verdict, sentence, details: more } = STORY.headline;
+    const { verdict: verdict2, sentence, details: more2 } = STORY.headline;
     return el(
       "div",
       { class: "lead" },
-      el("p", {}, severityTag(verdict), " ", el("strong", { class: "sentence" }, sentence)),
-      more.map((one) => el("p", {}, one))
+      el("p", {}, severityTag(verdict2), " ", el("strong", { class: "sentence" }, sentence)),
+      more2.map((one) => el("p", {}, one))
     );
   }
   function incidentsBlock() {
@@ -3527,7 +4079,7 @@
   }
   function waitTable(waits, n) {
     const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
-    const lines = waits.map((wait) => {
+    const lines2 = waits.map((wait) => {
       const place = clientPlace(wait.client_instance_id ?? "");
       return [
         place >= 0 ? button(wait.who, () => showClient(place, true), { class: "link" }) : wait.who,
@@ -3546,7 +4098,7 @@
         )
       ];
     });
-    const [first, others] = [lines.slice(0, STORY.first_waits), lines.slice(STORY.first_waits)];
+    const [first, others] = [lines2.slice(0, STORY.first_waits), lines2.slice(STORY.first_waits)];
     const left2 = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
     return [
       table("Who stalled", columns, first),
@@ -3807,10 +4359,10 @@
     return [hint(sentence), table(`Restarts of brokers (${count(n, "restart")})`, columns, rows)];
   }
   function changesTable() {
-    const { changes, n_changes } = STORY.topology;
-    if (!changes.length) return hint("No leader, coordinator or broker changed in the capture.");
+    const { changes: changes2, n_changes } = STORY.topology;
+    if (!changes2.length) return hint("No leader, coordinator or broker changed in the capture.");
     const columns = [["Time", "num"], ["What changed"], ["Reported by"], ["Packet", "num"], [""]];
-    const rows = changes.slice(0, 300).map((change) => [
+    const rows = changes2.slice(0, 300).map((change) => [
       clock(change.ts_ns),
       change.text,
       change.api_name ?? "",
@@ -3852,16 +4404,16 @@
   function transactionPicture(ids) {
     const { listed, outcomes } = STORY.transactions;
     const height = ids.length * 20 + 40;
-    const lines = ids.map(({ name: name2, places }, n) => [
+    const lines2 = ids.map(({ name: name2, places }, n) => [
       groupName(name2, 18 + n * 20),
       places.map((place) => transactionBar(listed[place], n))
     ]);
     const ended = Object.entries(outcomes).filter(([, n]) => n > 0);
-    const summary = ended.map(([name2, n]) => [outcome(name2, `${grouped(n)} ${words(name2)}`), " "]);
+    const summary2 = ended.map(([name2, n]) => [outcome(name2, `${grouped(n)} ${words(name2)}`), " "]);
     const name = "Transactions over the time of the capture; the table below says the same";
     return [
-      el("p", {}, summary),
-      picture("group", { width: 960, height, name }, groupMarks(height), lines),
+      el("p", {}, summary2),
+      picture("group", { width: 960, height, name }, groupMarks(height), lines2),
       hint("Low solid: committed. Tall striped: aborted. Tall with a thick frame: fenced, hanging or still open.")
     ];
   }
@@ -3907,6 +4459,8 @@
     const waiting = el("p", { class: "waiting", role: "status" }, "Unpacking the report …");
     document.body.append(waiting);
     try {
+      const comparison = await loadComparison();
+      if (comparison) return showComparison(comparison, waiting);
       await loadData();
     } catch (error) {
       waiting.textContent = `The report cannot be unpacked here (${error}). It needs Chromium 103, Firefox 113, Safari 16.4 or newer.`;
@@ -3928,6 +4482,15 @@
     showFirst();
     document.documentElement.dataset.ready = "1";
   }
+  function showComparison(comparison, waiting) {
+    waiting.remove();
+    document.body.append(
+      comparisonHead(comparison),
+      comparisonSections(comparison),
+      el("div", { id: "announcer", class: "unseen", "aria-live": "polite" })
+    );
+    document.documentElement.dataset.ready = "1";
+  }
   function build() {
     document.body.append(
       el("a", { class: "skip", href: "#happened" }, "Skip to what happened"),
@@ -3945,6 +4508,7 @@
         transactionsSection(),
         flowSection(),
         latencySection(),
+        serviceSection(),
         captureSection()
       ),
       requestPanel(showClient),

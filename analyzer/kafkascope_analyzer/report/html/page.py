@@ -8,6 +8,7 @@ module.
 import base64
 import hashlib
 import html
+from collections.abc import Mapping
 from importlib import resources
 
 STYLES = ("page.css", "timeline.css", "pictures.css", "print.css")
@@ -30,16 +31,16 @@ _TEMPLATE = """<!DOCTYPE html>
 <p>This page draws itself with a script, which is switched off here. In short:</p>
 <ul>{brief}</ul>
 </noscript>
-<script type="text/plain" id="data-story">{story}</script>
-<script type="text/plain" id="data-columns">{columns}</script>
+{islands}
 <script>{script}</script>
 </body>
 </html>
 """
 
 
-def page(title: str, brief: list[str], story: str, columns: str) -> str:
-    """The whole file. title and the sentences of brief may hold any text; story and columns are base64."""
+def page(title: str, brief: list[str], islands: Mapping[str, str]) -> str:
+    """The whole file. title and the sentences of brief may hold any text. islands: the data by the ids of the elements
+    that hold it, base64: `data-story` and `data-columns` of a report, or `data-comparison`."""
     style, script = _joined(STYLES), _joined((SCRIPT,))
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in brief)
     return _TEMPLATE.format(
@@ -47,8 +48,7 @@ def page(title: str, brief: list[str], story: str, columns: str) -> str:
         title=html.escape(title),
         style=style,
         brief=items,
-        story=story,
-        columns=columns,
+        islands="\n".join(f'<script type="text/plain" id="{name}">{data}</script>' for name, data in islands.items()),
         script=script,
     )
 

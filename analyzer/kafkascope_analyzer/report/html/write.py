@@ -19,7 +19,11 @@ def write_html(report: Report, model: PageModel, place: Path) -> None:
     model: what page_model gave beside the report. The same models give the same bytes. Raises OSError where the file
     cannot be written.
     """
-    text = render_html(report, model)
+    write_page(render_html(report, model), place)
+
+
+def write_page(text: str, place: Path) -> None:
+    """Writes a page, whole or not at all. Raises OSError."""
     beside = place.with_name(f".{place.name}.partial")
     try:
         beside.write_text(text, encoding="utf-8", newline="\n")
@@ -32,7 +36,8 @@ def render_html(report: Report, model: PageModel) -> str:
     """The file's text."""
     brief = [visible(sentence[:LONGEST_PROSE]) for sentence in brief_of(report)]
     values = shown(plain(model.story), report.capture.begin_ns)
-    return page(safe(model.story.capture.title), brief, packed_json(values), packed_columns(model.columns))
+    islands = {"data-story": packed_json(values), "data-columns": packed_columns(model.columns)}
+    return page(safe(model.story.capture.title), brief, islands)
 
 
 def brief_of(report: Report) -> list[str]:

@@ -14,6 +14,7 @@ from kafkascope_analyzer.report.markdown.incidents import (
     markdown_incidents,
 )
 from kafkascope_analyzer.report.markdown.mermaid import sequence
+from kafkascope_analyzer.report.markdown.service import markdown_racks, markdown_security, markdown_service_levels
 from kafkascope_analyzer.report.markdown.text import code, more, prose, table
 from kafkascope_analyzer.report.model.client_texts import kind_text
 from kafkascope_analyzer.report.model.report import Report
@@ -31,7 +32,8 @@ def to_markdown(model: Report) -> str:
     """The report as GitHub's Markdown, with a last newline."""
     before = (_head, markdown_headline, markdown_incidents, markdown_findings, markdown_commands)
     parts = [part(model) for part in (*before, _restarts, _starts, _recoveries, _rebalances, _transactions)]
-    parts += [markdown_flow(model.flow), _worst(model)]
+    parts += [markdown_flow(model.flow), markdown_service_levels(model.service_levels)]
+    parts += [markdown_racks(model.racks), markdown_security(model.security), _worst(model)]
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -51,7 +53,7 @@ def _head(model: Report) -> Iterator[str]:
     brokers = count(model.cluster.n_brokers, "broker")
     clients = f"{count(model.clients.n, 'client')}, " if model.stories.present else ""
     yield f"- {count(model.connections.n, 'TCP connection')}, {clients}{brokers}, {requests}"
-    if ledger.stream_bytes:
+    if ledger and ledger.stream_bytes:
         kafka_bytes = ledger.kafka_bytes
         yield f"- {percent(ledger.decoded_bytes, kafka_bytes)} of {size(kafka_bytes)} decoded"
     if model.cluster.sentence:

@@ -63,7 +63,8 @@ _SERVER = {
 }
 """A broker by its node id; by its address where that is not known."""
 _PAIR = {"api_name": "coalesce(nullif(api_name, ''), '?')", **_SERVER}
-_ANSWERED = "(from requests where broker_us is not null)"
+_ANSWERED = "(from requests where broker_us is not null and decoded_by is distinct from 'tls_lengths')"
+"""Without encrypted requests: nobody knows which of them are meant to wait."""
 _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 

@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.formatting import absolute, count, span
+from kafkascope_analyzer.report.model.restricted import Restricted, restricted_to
 from kafkascope_analyzer.report.rows import read, select
 from kafkascope_analyzer.sql.database import Database
 
@@ -96,10 +97,14 @@ class Capture:
     n_duplicates: Annotated[int, "packets that show another once more"]
     n_dropped: Annotated[int | None, "packets that the capturing program dropped; null where no file says it"]
     uncovered: Annotated[tuple[UncoveredTime, ...], "times between the files that none of them covers"]
-    ledger: Annotated[ByteTotals, "where the bytes of the streams went"]
+    ledger: Annotated[
+        ByteTotals | None,
+        "where the bytes of the streams went; null where the report is restricted to parts of connections",
+    ]
     of_cluster: Annotated[
         OfCluster | None, "the one cluster that the report is of; null where it is of all that was captured"
     ]
+    restricted_to: Annotated[Restricted | None, "what the report is restricted to; null where it is of everything"]
 
     @property
     def begin_ns(self) -> int:
@@ -109,7 +114,9 @@ class Capture:
     @property
     def packets(self) -> str:
         """How many packets there are, in words."""
-        return count(self.n_packets, "packet") + (" in the whole capture" if self.of_cluster else "")
+        return count(self.n_packets, "packet") + (
+            " in the whole capture" if self.of_cluster or self.restricted_to else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +188,9 @@ def capture(database: Database) -> Capture:
         n_duplicates=sum(file.n_duplicates or 0 for file in files),
         n_dropped=sum(dropped) if dropped else None,
         uncovered=tuple(_uncovered_time(time, start_ns or 0) for time in database.dataset.manifest.uncovered.times),
-        ledger=byte_totals(database),
+        ledger=byte_totals(database) if database.dataset.has_whole_connections else None,
         of_cluster=of_cluster(database.dataset),
+        restricted_to=restricted_to(database.dataset, start_ns or 0),
     )
 
 

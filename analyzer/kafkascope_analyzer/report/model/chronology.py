@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.model.client_texts import ENDS
@@ -19,7 +20,7 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_analyzer.report.model.incidents.waits import wait_text, who_waited
 from kafkascope_analyzer.report.model.starts import Start
-from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
 from kafkascope_analyzer.report.rows import read
 from kafkascope_parsers.errors import UsageError
@@ -42,36 +43,24 @@ class Entry:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What of the chronology is wanted; None is everything. Times are nanoseconds since the epoch."""
-
-    clients: frozenset[str] | None = None
-    node_ids: frozenset[int] | None = None
-    group_ids: frozenset[str] | None = None
-    start_ns: int | None = None
-    end_ns: int | None = None
-
-    def takes(self, entry: Entry) -> bool:
-        """Whether the entry is wanted: all conditions hold."""
-        return (
-            (self.clients is None or not self.clients.isdisjoint(entry.clients))
-            and (self.node_ids is None or not self.node_ids.isdisjoint(entry.nodes))
-            and (self.group_ids is None or not self.group_ids.isdisjoint(entry.groups))
-            and (self.start_ns is None or entry.ts_ns >= self.start_ns)
-            and (self.end_ns is None or entry.ts_ns <= self.end_ns)
-        )
-
-
-def chronology(dataset: Dataset, wanted: Wanted) -> list[Entry]:
-    """The entries that are wanted by time. Raises UsageError where there are no stories."""
+def chronology(dataset: Dataset) -> list[Entry]:
+    """The entries by time. Of a restricted dataset those of its rows that fall into its time and, where it is
+    restricted to nodes, that are about one of them. Raises UsageError where there are no stories."""
     facts = load_facts(dataset)
     if not facts.has_stories:
         raise UsageError(f"{dataset}: {NO_STORIES}")
     found = [*_incidents(facts), *_stalls(facts), *_broker_states(dataset, facts), *_rebalances(dataset, facts)]
     found += [*_moves(dataset, facts), *_starts(dataset, facts), *_ends(dataset, facts)]
-    kept = [entry for entry in found if wanted.takes(entry)]
+    kept = [entry for entry in found if _is_wanted(entry, dataset.restriction or Restriction())]
     return sorted(kept, key=lambda entry: (entry.ts_ns, KINDS.index(entry.kind), entry.id or "", entry.text))
+
+
+def _is_wanted(entry: Entry, wanted: Restriction) -> bool:
+    return (
+        (not wanted.nodes or not set(wanted.nodes).isdisjoint(entry.nodes))
+        and (wanted.from_ns is None or entry.ts_ns >= wanted.from_ns)
+        and (wanted.to_ns is None or entry.ts_ns <= wanted.to_ns)
+    )
 
 
 def _incidents(facts: Facts) -> Iterator[Entry]:
@@ -147,10 +136,19 @@ def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 def _moves(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Leaders, coordinators and the controller that moved, and brokers that Metadata stopped or began to list."""
     for change in topology_model(dataset).changes or ():
+        if not _concerns(change, dataset.restriction or Restriction()):
+            continue
         about = (change.from_, change.to, change.node_id if change.kind == "broker" else None)
         nodes = tuple(sorted({node_id for node_id in about if node_id is not None}))
         groups = (change.subject,) if change.kind == "group coordinator" else ()
         yield Entry(change.ts_ns, _at(change.ts_ns, facts), "move", change_text(change), nodes=nodes, groups=groups)
+
+
+def _concerns(change: ClusterChange, wanted: Restriction) -> bool:
+    """Whether a move is one of the groups and topics; of a client none is. The topology is read whole."""
+    of_group = change.kind == "group coordinator" and change.subject in wanted.groups
+    of_topic = change.kind == "leader" and change.subject in wanted.topics
+    return not wanted.clients and (not wanted.groups or of_group) and (not wanted.topics or of_topic)
 
 
 def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:

@@ -77,8 +77,9 @@ def client_facts(client: "ClientFacts", mechanisms: Iterable[str | None], start_
 def _lifetime(client: "ClientFacts", start_ns: int) -> str:
     first, last = (clock((ns or start_ns) - start_ns) for ns in (client.first_ns, client.last_ns))
     end = ENDS.get(client.end_state or "", "end unknown")
-    figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
-    return f"{first} to {last} · {end} · {figures}"
+    counts = (("request", client.n_requests), ("error", client.n_errors))
+    figures = ", ".join(count(n, what) for what, n in counts if n is not None)
+    return " · ".join(part for part in (f"{first} to {last}", end, figures) if part)
 
 
 def job_text(job: "Job") -> str:

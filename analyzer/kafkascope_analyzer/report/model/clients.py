@@ -5,9 +5,9 @@ that talk to brokers are summed up, not listed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -47,7 +47,7 @@ class Job:
     n_subjects: Annotated[int, "topic-partitions, groups or transactional ids that it is done for"]
     subjects: Annotated[tuple[str, ...], "the first 5 of them"]
     verdicts: Annotated[dict[str, int], "rows of table roles by verdict: confirmed, claimed, refused"]
-    n_requests: Annotated[int, "requests that asked for it"]
+    n_requests: Annotated[int | None, "requests that asked for it; null as with the connection"]
     first_ns: Annotated[int | None, "first of them"]
 
 
@@ -61,7 +61,9 @@ class ClientConnection:
     first_ns: Annotated[int | None, "first segment"]
     last_ns: Annotated[int | None, "last segment"]
     close_kind: Annotated[str | None, "how it ended"]
-    n_requests: Annotated[int | None, "requests"]
+    n_requests: Annotated[
+        int | None, "requests; null where the report is restricted to parts of connections, as for n_errors"
+    ]
     n_errors: Annotated[int | None, "errors"]
     primary_role: Annotated[str | None, "role that most requests served"]
     sasl_mechanism: Annotated[str | None, "SASL mechanism"]
@@ -125,8 +127,8 @@ class BrokerClients:
 
     n: Annotated[int, "clients inside brokers"]
     n_connections: Annotated[int, "their connections"]
-    n_requests: Annotated[int, "their requests"]
-    n_errors: Annotated[int, "errors that they got"]
+    n_requests: Annotated[int | None, "their requests; null where the report is restricted to parts of connections"]
+    n_errors: Annotated[int | None, "errors that they got; null likewise"]
     addresses: Annotated[tuple[str, ...], "their addresses"]
     ends: Annotated[dict[str, int], "clients by how they ended"]
 
@@ -205,8 +207,8 @@ class _StartOutcome(Row):
 
 def clients(dataset: Dataset) -> Clients:
     """Client instances by the time they were first seen, and one summary of the brokers among them."""
-    everyone = list(read(dataset, Client))
-    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient)}
+    everyone = list(_counted(dataset, read(dataset, Client)))
+    conn_ids = connections_of_clients(dataset)
     troubled = _troubled(dataset)
     listed = sorted(
         (client for client in everyone if client.kind != "broker"),
@@ -216,15 +218,30 @@ def clients(dataset: Dataset) -> Clients:
     return Clients(
         n=len(listed),
         listed=tuple(_complete(dataset, chosen, conn_ids)),
-        brokers=_brokers([client for client in everyone if client.kind == "broker"], conn_ids),
+        brokers=_brokers(dataset, [client for client in everyone if client.kind == "broker"], conn_ids),
     )
+
+
+def connections_of_clients(dataset: Dataset, only: Any = None) -> dict[str, tuple[str, ...]]:
+    """client_instance_id -> its connections, of those that are read. only: the clients (a pyarrow expression)."""
+    found = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient, only)}
+    if dataset.restriction is None:
+        return found
+    there = {c for batch in dataset.batches(CONNECTIONS, ["conn_id"]) for c in batch.column(0).to_pylist()}
+    return {name: tuple(c for c in conn_ids if c in there) for name, conn_ids in found.items()}
 
 
 def one_client(dataset: Dataset, client_instance_id: str) -> Client:
     """The client with all that the report says of it. Raises StopIteration where there is none of that id."""
     only = one_of("client_instance_id", [client_instance_id])
-    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient, only)}
-    return next(iter(_complete(dataset, list(read(dataset, Client, only)), conn_ids)))
+    conn_ids = connections_of_clients(dataset, only)
+    return next(iter(_complete(dataset, list(_counted(dataset, read(dataset, Client, only))), conn_ids)))
+
+
+def _counted(dataset: Dataset, found: Iterable[Client]) -> Iterator[Client]:
+    """The clients, without counts where only parts of clients are read."""
+    for client in found:
+        yield client if dataset.has_whole_clients else replace(client, n_requests=None, n_errors=None)
 
 
 def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
@@ -269,13 +286,14 @@ def _troubled(dataset: Dataset) -> Counter[str]:
     return found
 
 
-def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> BrokerClients:
+def _brokers(dataset: Dataset, instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> BrokerClients:
+    is_whole = dataset.has_whole_clients
     ends = Counter(client.end_state or "unknown" for client in instances)
     return BrokerClients(
         n=len(instances),
         n_connections=sum(len(conn_ids[client.client_instance_id]) for client in instances),
-        n_requests=sum(client.n_requests or 0 for client in instances),
-        n_errors=sum(client.n_errors or 0 for client in instances),
+        n_requests=sum(client.n_requests or 0 for client in instances) if is_whole else None,
+        n_errors=sum(client.n_errors or 0 for client in instances) if is_whole else None,
         addresses=tuple(sorted({client.client_ip for client in instances if client.client_ip})),
         ends=dict(sorted(ends.items())),
     )
@@ -284,6 +302,7 @@ def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -
 def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
     """The connections with their jobs, by conn_id."""
     roles = grouped(read(dataset, RoleRow, one_of("conn_id", wanted)), lambda row: row.conn_id)
+    is_whole = dataset.has_whole_connections
     return {
         row.conn_id: ClientConnection(
             conn_id=row.conn_id,
@@ -292,26 +311,26 @@ def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnect
             first_ns=row.first_ns,
             last_ns=row.last_ns,
             close_kind=row.close_kind,
-            n_requests=row.n_requests,
-            n_errors=row.n_errors,
+            n_requests=row.n_requests if is_whole else None,
+            n_errors=row.n_errors if is_whole else None,
             primary_role=row.primary_role,
             sasl_mechanism=row.sasl_mechanism,
             tls_version=row.tls_version,
             client=row.ends[0],
             server=row.ends[1],
-            roles=jobs_of(roles.get(row.conn_id, [])),
+            roles=jobs_of(roles.get(row.conn_id, []), is_whole=is_whole),
         )
         for row in read(dataset, ConnectionRow, one_of("conn_id", wanted))
     }
 
 
-def jobs_of(roles: list[RoleRow]) -> tuple[Job, ...]:
-    """The jobs of one connection by the time they began."""
-    by_role = grouped(roles, lambda row: row.role)
-    return tuple(sorted(map(_job, by_role.values()), key=lambda job: (job.first_ns or 0, job.role)))
+def jobs_of(roles: list[RoleRow], *, is_whole: bool = True) -> tuple[Job, ...]:
+    """The jobs of one connection by the time they began. is_whole: whether all of the connection is told."""
+    jobs = [_job(of_role, is_whole) for of_role in grouped(roles, lambda row: row.role).values()]
+    return tuple(sorted(jobs, key=lambda job: (job.first_ns or 0, job.role)))
 
 
-def _job(of_role: list[RoleRow]) -> Job:
+def _job(of_role: list[RoleRow], is_whole: bool) -> Job:
     subjects = sorted({row.subject for row in of_role if row.subject})
     verdicts = Counter(row.verdict or "claimed" for row in of_role)
     return Job(
@@ -319,6 +338,6 @@ def _job(of_role: list[RoleRow]) -> Job:
         n_subjects=len(subjects),
         subjects=tuple(subjects[:MOST_NAMES]),
         verdicts=dict(sorted(verdicts.items())),
-        n_requests=sum(row.n_requests for row in of_role),
+        n_requests=sum(row.n_requests for row in of_role) if is_whole else None,
         first_ns=min((row.first_ns for row in of_role if row.first_ns is not None), default=None),
     )

@@ -1,6 +1,6 @@
 """The brokers: cluster id, controller, node ids, the addresses they answered at, what Metadata says of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.broker_releases import MIGRATION, ClusterReleases, cluster_releases
@@ -32,8 +32,10 @@ class Broker:
     rack: Annotated[str | None, "rack"]
     releases: Annotated[tuple[ReleaseTime, ...], "releases of Kafka that it ran, by time"]
     n_connections: Annotated[int, "connections to it"]
-    n_requests: Annotated[int, "requests on them"]
-    n_errors: Annotated[int, "non-zero error codes in its responses"]
+    n_requests: Annotated[
+        int | None, "requests on them; null where the report is restricted to parts of connections, as for n_errors"
+    ]
+    n_errors: Annotated[int | None, "non-zero error codes in its responses"]
 
     @property
     def address(self) -> str | None:
@@ -108,8 +110,11 @@ def cluster(database: Database) -> Cluster:
     seen = grouped((row for row in servers if row.node_id is not None), lambda row: row.node_id)
     known = [row for row in listed if row.kind == "broker" and (row.node_id or 0) >= 0 and row.address]
     advertised = grouped((row for row in known if row.node_id is not None), lambda row: row.node_id)
-    node_ids = sorted({node_id for node_id in (*seen, *advertised) if node_id is not None})
+    told = seen if database.dataset.restriction else {**seen, **advertised}
+    node_ids = sorted(node_id for node_id in told if node_id is not None)
     brokers = [_broker(node_id, seen.get(node_id, []), advertised.get(node_id, []), releases) for node_id in node_ids]
+    if not database.dataset.has_whole_connections:
+        brokers = [replace(broker, n_requests=None, n_errors=None) for broker in brokers]
     controllers = {row.node_id for row in listed if row.kind == "controller" and row.node_id is not None}
     loose = [UnknownServer(row.address, row.n_connections) for row in servers if row.node_id is None]
     return Cluster(

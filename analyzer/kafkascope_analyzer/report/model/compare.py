@@ -9,7 +9,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.model.compare_stories import (
+    WORSE,
+    IncidentChange,
+    RecoveryChange,
+    Side,
+    story_changes,
+)
 from kafkascope_analyzer.report.model.compare_traffic import (
+    MORE,
+    NEW,
     NOTABLE_SHARE,
     NOTABLE_US,
     SAME,
@@ -67,17 +76,44 @@ class StartChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Matched starts, slowest change first, and who is in one capture only; latency, errors, versions, rebalances."""
+    """The two captures; matched starts, slowest change first, and who is in one capture only; what failed and how
+    clients recovered; latency, errors, versions, rebalances."""
 
+    before: Side
+    after: Side
     matched: tuple[StartChange, ...]
     n_slower: int
     n_faster: int
     only_before: tuple[ClientKind, ...]
     only_after: tuple[ClientKind, ...]
+    incidents: tuple[IncidentChange, ...]
+    recoveries: tuple[RecoveryChange, ...]
     latency: tuple[LatencyChange, ...]
+    latency_by_broker: tuple[LatencyChange, ...]
     errors: tuple[ErrorChange, ...]
     versions: tuple[VersionChange, ...]
     rebalances: tuple[RebalanceChange, ...]
+    worse: tuple[str, ...]
+    """The verdicts that are worse."""
+
+
+COMPARED = ("starts", "incidents", "recoveries", "latency", "errors", "rebalances")
+_WORSE = ("slower", "broken", NEW, MORE, WORSE)
+
+
+def n_worse(model: Comparison) -> dict[str, int]:
+    """How many starts, incidents, recoveries, APIs, error codes and groups are worse in the second capture than in the
+    first, by which of COMPARED they are; without those of which there is none."""
+    verdicts = (
+        [row.verdict for row in model.matched],
+        [row.verdict for row in model.incidents],
+        [row.verdict for row in model.recoveries],
+        [row.verdict for row in model.latency],
+        [row.verdict for row in model.errors],
+        [row.verdict for row in model.rebalances],
+    )
+    counted = {name: sum(verdict in _WORSE for verdict in own) for name, own in zip(COMPARED, verdicts, strict=True)}
+    return {name: n for name, n in counted.items() if n}
 
 
 @dataclass(slots=True)
@@ -99,17 +135,23 @@ def comparison(before: Dataset, after: Dataset) -> Comparison:
     old, new = _by_kind(before), _by_kind(after)
     matched = [_matched(kind, old[kind], new[kind]) for kind in sorted(old.keys() & new.keys())]
     matched.sort(key=lambda row: (-(row.change_us or 0), row.client_id, row.kind))
-    traffic = traffic_changes(before, after)
+    traffic, told = traffic_changes(before, after), story_changes(before, after)
     return Comparison(
+        before=told.before,
+        after=told.after,
         matched=tuple(matched),
         n_slower=sum(row.verdict == "slower" for row in matched),
         n_faster=sum(row.verdict == "faster" for row in matched),
         only_before=tuple(sorted(old.keys() - new.keys())),
         only_after=tuple(sorted(new.keys() - old.keys())),
+        incidents=told.incidents,
+        recoveries=told.recoveries,
         latency=traffic.latency,
+        latency_by_broker=traffic.latency_by_broker,
         errors=traffic.errors,
         versions=traffic.versions,
         rebalances=traffic.rebalances,
+        worse=_WORSE,
     )
 
 
@@ -159,7 +201,8 @@ def _middle(starts: list[Start]) -> Start:
 
 def _verdict(a: Start, b: Start, change: int | None) -> str:
     if change is None:
-        return "broken" if a.outcome == "ready" else "recovered" if b.outcome == "ready" else SAME
+        was, is_now = a.outcome == "ready", b.outcome == "ready"
+        return SAME if was == is_now else "broken" if was else "recovered"
     if abs(change) < NOTABLE_US or abs(change) * NOTABLE_SHARE < (a.total_us or 0):
         return SAME
     return "slower" if change > 0 else "faster"

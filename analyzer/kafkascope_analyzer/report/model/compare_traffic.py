@@ -10,6 +10,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import capture_span
+from kafkascope_analyzer.report.model.latency import MEANT_TO_WAIT, OF_CLIENTS_SQL
 from kafkascope_analyzer.sql.database import Database
 
 NOTABLE_US = 5_000
@@ -22,23 +23,22 @@ FEWEST, FEWEST_FOR_P99 = 20, 100
 SAME, SLOWER, FASTER = "same", "slower", "faster"
 NEW, GONE, MORE, FEWER = "new", "gone", "more", "fewer"
 _NS_PER_MINUTE = 60_000_000_000
-_CLIENTS = (
-    "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
-)
 _LATENCY = f"""
-select api_name, count(*), quantile_disc(broker_us, 0.5), quantile_disc(broker_us, 0.99)
-from requests semi join {_CLIENTS} using (conn_id)
-where broker_us is not null and api_name not in ('Fetch', 'ShareFetch', 'JoinGroup', 'SyncGroup')
-group by api_name
+select api_name, node_id, grouping(node_id) = 0 as of_a_broker, count(*), quantile_disc(broker_us, 0.5),
+    quantile_disc(broker_us, 0.99)
+from requests semi join {OF_CLIENTS_SQL} using (conn_id)
+where broker_us is not null and api_name not in {MEANT_TO_WAIT}
+group by grouping sets ((api_name), (api_name, node_id))
 """
-"""Without the requests that are meant to wait: for records, or for other members."""
+"""By API, and by API and broker. Without the requests that are meant to wait: for records, or for other members."""
 _ERRORS = f"""
-select error_name, api_name, count(*) from errors semi join {_CLIENTS} using (conn_id) group by error_name, api_name
+select error_name, api_name, count(*) from errors semi join {OF_CLIENTS_SQL} using (conn_id)
+group by error_name, api_name
 """
 _VERSIONS = f"""
 select distinct r.client_id, coalesce(c.software_name || ' ' || c.software_version, c.software_name, ''), r.api_name,
     r.api_version
-from requests r semi join {_CLIENTS} using (conn_id) join connections c using (conn_id)
+from requests r semi join {OF_CLIENTS_SQL} using (conn_id) join connections c using (conn_id)
 where r.client_id is not null and r.api_name is not null
 """
 _REBALANCES = """
@@ -49,9 +49,10 @@ from rebalances where group_id is not null group by group_id
 
 @dataclass(frozen=True, slots=True)
 class LatencyChange:
-    """Latency of the responses to an API's requests."""
+    """Latency of the responses to an API's requests: of a broker, or (node_id is null) of all."""
 
     api_name: str
+    node_id: int | None
     n_before: int
     n_after: int
     p50_before_us: int
@@ -59,6 +60,11 @@ class LatencyChange:
     p99_before_us: int
     p99_after_us: int
     verdict: str
+
+    @property
+    def change_rank(self) -> int:
+        """The less, the more the 99th percentile has changed."""
+        return -abs(self.p99_after_us - self.p99_before_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,7 @@ class TrafficChanges:
     """Everything that was compared, what changed most first."""
 
     latency: tuple[LatencyChange, ...]
+    latency_by_broker: tuple[LatencyChange, ...]
     errors: tuple[ErrorChange, ...]
     versions: tuple[VersionChange, ...]
     rebalances: tuple[RebalanceChange, ...]
@@ -113,7 +120,7 @@ class _Traffic:
     """What was read of one capture. rows: by their first one or two columns."""
 
     minutes: float
-    latency: dict[str, tuple[Any, ...]]
+    latency: dict[tuple[str, int | None], tuple[Any, ...]]
     errors: dict[tuple[str, str], int]
     versions: dict[str, dict[str, set[str]]]
     rebalances: dict[str, tuple[Any, ...]]
@@ -122,15 +129,27 @@ class _Traffic:
 def traffic_changes(before: Dataset, after: Dataset) -> TrafficChanges:
     """Compares the two. Raises UsageError where a table cannot be read."""
     old, new = _load(before), _load(after)
-    latency = [_latency(api, old.latency[api], new.latency[api]) for api in old.latency.keys() & new.latency.keys()]
-    latency.sort(key=lambda row: (row.verdict == SAME, -abs(row.p99_after_us - row.p99_before_us), row.api_name))
+    latency = [_latency(key, old.latency[key], new.latency[key]) for key in old.latency.keys() & new.latency.keys()]
+    latency.sort(key=lambda row: (row.verdict == SAME, row.change_rank, row.api_name, row.node_id or 0))
     errors = [_error(key, old, new) for key in old.errors.keys() | new.errors.keys()]
     errors.sort(
         key=lambda row: (row.verdict == SAME, -abs(row.per_minute_after - row.per_minute_before), row.error_name)
     )
     rebalances = [_rebalance(group, old, new) for group in sorted(old.rebalances.keys() | new.rebalances.keys())]
     rebalances.sort(key=lambda row: (row.verdict == SAME, row.group_id))
-    return TrafficChanges(tuple(latency), tuple(errors), tuple(_versions(old, new)), tuple(rebalances))
+    return TrafficChanges(
+        latency=tuple(row for row in latency if row.node_id is None),
+        latency_by_broker=tuple(row for row in latency if row.node_id is not None),
+        errors=tuple(errors),
+        versions=tuple(_versions(old, new)),
+        rebalances=tuple(rebalances),
+    )
+
+
+def minutes_of(dataset: Dataset) -> float:
+    """How long the capture is."""
+    first_ns, last_ns = capture_span(dataset)
+    return max(last_ns - first_ns, 1) / _NS_PER_MINUTE
 
 
 def generic_name(client_id: str) -> str:
@@ -139,9 +158,9 @@ def generic_name(client_id: str) -> str:
 
 
 def _load(dataset: Dataset) -> _Traffic:
-    first_ns, last_ns = capture_span(dataset)
     with Database(dataset) as database:
-        latency = {api: tuple(figures) for api, *figures in database.query(_LATENCY)[1]}
+        found = database.query(_LATENCY)[1]
+        latency = {(api, node): tuple(figures) for api, node, one, *figures in found if one == (node is not None)}
         errors = {(error, api or ""): n for error, api, n in database.query(_ERRORS)[1]}
         versions: dict[str, dict[str, set[str]]] = {}
         for client_id, software, api, version in database.query(_VERSIONS)[1]:
@@ -150,10 +169,10 @@ def _load(dataset: Dataset) -> _Traffic:
             used.setdefault("software", set()).update({software} - {""})
         has_groups = database.has("rebalances")
         groups = {group: tuple(figures) for group, *figures in database.query(_REBALANCES)[1]} if has_groups else {}
-    return _Traffic(max(last_ns - first_ns, 1) / _NS_PER_MINUTE, latency, errors, versions, groups)
+    return _Traffic(minutes_of(dataset), latency, errors, versions, groups)
 
 
-def _latency(api: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> LatencyChange:
+def _latency(key: tuple[str, int | None], old: tuple[Any, ...], new: tuple[Any, ...]) -> LatencyChange:
     n = min(old[0], new[0])
     changes = [new[1] - old[1]] * (n >= FEWEST) + [new[2] - old[2]] * (n >= FEWEST_FOR_P99)
     notable = [
@@ -162,22 +181,23 @@ def _latency(api: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> LatencyCha
         if abs(change) >= NOTABLE_US and abs(change) * NOTABLE_SHARE >= was
     ]
     verdict = SAME if not notable else SLOWER if max(notable, key=abs) > 0 else FASTER
-    return LatencyChange(api, old[0], new[0], old[1], new[1], old[2], new[2], verdict)
+    return LatencyChange(*key, old[0], new[0], old[1], new[1], old[2], new[2], verdict)
 
 
 def _error(key: tuple[str, str], old: _Traffic, new: _Traffic) -> ErrorChange:
     counts = old.errors.get(key, 0), new.errors.get(key, 0)
     rates = counts[0] / old.minutes, counts[1] / new.minutes
-    return ErrorChange(*key, *counts, *rates, _rate_verdict(counts, rates))
+    return ErrorChange(*key, *counts, *rates, rate_verdict(counts, rates))
 
 
 def _rebalance(group: str, old: _Traffic, new: _Traffic) -> RebalanceChange:
     (n, longest, why), (n_new, longest_new, why_new) = (t.rebalances.get(group, (0, 0, [])) for t in (old, new))
-    verdict = _rate_verdict((n, n_new), (n / old.minutes, n_new / new.minutes))
+    verdict = rate_verdict((n, n_new), (n / old.minutes, n_new / new.minutes))
     return RebalanceChange(group, n, n_new, longest, longest_new, tuple(why), tuple(why_new), verdict)
 
 
-def _rate_verdict(counts: tuple[int, int], rates: tuple[float, float]) -> str:
+def rate_verdict(counts: tuple[int, int], rates: tuple[float, float]) -> str:
+    """How often something was there before and after, judged by how often a minute that is."""
     if not counts[0]:
         return NEW
     if not counts[1]:

@@ -9,8 +9,9 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import UNDECODED_REASONS
+from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS
 from kafkascope_analyzer.report.capture_words import cut_sentence
-from kafkascope_analyzer.report.formatting import count, size
+from kafkascope_analyzer.report.formatting import count, size, span
 from kafkascope_analyzer.report.model.capture import Capture
 from kafkascope_analyzer.report.model.out_of_range import (
     FieldOutOfRange,
@@ -48,6 +49,17 @@ class EventCount:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """Encrypted connections that seem to do one job, by the lengths and times of TLS records."""
+
+    job: Annotated[str, "the job: claimed, never confirmed", CLAIMED_JOBS]
+    n_connections: Annotated[int, "connections"]
+    n_requests: Annotated[int, "their requests"]
+    p50_us: Annotated[int | None, "last byte of a request to first byte of its response, microseconds, median"]
+    p99_us: Annotated[int | None, "99th percentile"]
+
+
+@dataclass(frozen=True, slots=True)
 class DataQuality:
     """What the capture could not show."""
 
@@ -59,6 +71,8 @@ class DataQuality:
     missing_bytes: Annotated[int, "bytes that are missing"]
     n_one_direction: Annotated[int, "connections of which one direction is there"]
     n_encrypted: Annotated[int, "connections that speak TLS"]
+    n_claimed_requests: Annotated[int, "requests on them that only the lengths of TLS records show"]
+    claimed_jobs: Annotated[tuple[ClaimedJob, ...], "what these connections seem to do, by job"]
     tcp_events: Annotated[tuple[EventCount, ...], "TCP events that hint at trouble"]
     limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
     out_of_range: Annotated[tuple[FieldOutOfRange, ...], "fields with values that they cannot have, taken as null"]
@@ -80,8 +94,15 @@ select count(*) as n_connections, count(*) filter (syn_ns is null) as n_without_
     coalesce(sum(missing_bytes), 0)::bigint as missing_bytes,
     count(*) filter ((coalesce(client_segments, 0) = 0) <> (coalesce(server_segments, 0) = 0)
         and coalesce(close_kind, '') not in ('refused', 'unanswered')) as n_one_direction,
-    count(*) filter (protocol = 'tls') as n_encrypted
+    count(*) filter (protocol = 'tls') as n_encrypted,
+    coalesce(sum(claimed_requests), 0)::bigint as n_claimed_requests
 from connections
+"""
+_CLAIMED_JOBS = """
+select claimed_job as job, count(distinct conn_id) as n_connections, count(*) as n_requests,
+    quantile_disc(latency_us, 0.5) as p50_us, quantile_disc(latency_us, 0.99) as p99_us
+from requests join connections using (conn_id)
+where decoded_by = 'tls_lengths' and claimed_job is not null group by claimed_job order by claimed_job
 """
 _EVENTS = "select event, count(*) as n from tcp_events group by event"
 
@@ -93,6 +114,7 @@ def data_quality(database: Database) -> DataQuality:
     return DataQuality(
         undecoded=tuple(select(database, _UNDECODED, UndecodedReason)),
         **dict(zip(names, counts, strict=True)),
+        claimed_jobs=tuple(select(database, _CLAIMED_JOBS, ClaimedJob)) if counts[-1] else (),
         tcp_events=tuple(events[name] for name in _TROUBLE if name in events),
         limits_hit=limits_hit(database.dataset),
         out_of_range=fields_out_of_range(database),
@@ -122,6 +144,8 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
         yield f"{found.n_with_gaps:,} {of} have gaps, {size(found.missing_bytes)} together"
     if found.n_encrypted:
         yield f"{found.n_encrypted:,} {of} are encrypted: their Kafka requests cannot be seen"
+    if found.n_claimed_requests:
+        yield from _claimed_sentences(found)
     said = (cut_sentence(file.path, file.cut_at_byte, file.cut_why, file.unread_bytes) for file in capture.files)
     cut = [sentence for sentence in said if sentence]
     yield from cut[:MOST_FILES]
@@ -141,6 +165,30 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     for name, n in found.limits_hit.items():
         yield limit_sentence(name, n)
     yield from out_of_range_sentences(found.out_of_range)
+
+
+def _claimed_sentences(found: DataQuality) -> Iterator[str]:
+    """What to say of requests that only record lengths show."""
+    yield (
+        f"of {count(found.n_claimed_requests, 'encrypted request')} the lengths of TLS records show when they were "
+        "sent and answered, and not what they asked for"
+    )
+    jobs = [
+        f"{count(job.n_connections, 'connection')} {_JOB_VERBS[job.job]} "
+        f"({count(job.n_requests, 'request')}{_latency(job)})"
+        for job in found.claimed_jobs
+    ]
+    if jobs:
+        yield f"by these lengths and times, which claim it and do not confirm it, {', '.join(jobs)}"
+
+
+_JOB_VERBS = {"fetch": "fetched", "produce": "produced", "coordinator": "talked to a coordinator"}
+
+
+def _latency(job: ClaimedJob) -> str:
+    if job.p50_us is None or job.p99_us is None:
+        return ""
+    return f", answered within {span(job.p50_us)} (p50) and {span(job.p99_us)} (p99)"
 
 
 def _clock_sentences(capture: Capture) -> Iterator[str]:

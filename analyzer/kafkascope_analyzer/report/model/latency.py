@@ -11,6 +11,14 @@ STEP_SQL = f"case when {{us}} < {_WHOLE} then greatest({{us}}, 0) else (({{us}})
 """The lower edge of the step that the expression `us`, a bigint, is in."""
 
 
+MEANT_TO_WAIT = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
+"""APIs whose requests a broker holds on purpose: for records, or for other members."""
+OF_CLIENTS_SQL = (
+    "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
+)
+"""The connections that are not the brokers' own."""
+
+
 def percentiles_sql(keys: dict[str, str], us: str, source: str) -> str:
     """The query that gives for each group how many durations there are (n), and p50_us, p99_us and max_us of them.
 

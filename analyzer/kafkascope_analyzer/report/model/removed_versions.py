@@ -7,7 +7,6 @@ from typing import Annotated
 
 from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
-from kafkascope_parsers.schema.releases import api_releases
 
 MOST_USES = 200
 
@@ -39,10 +38,10 @@ class RemovedVersions:
 
 
 _USES = """
-with removed(api_key, api_version, lowest_in_4_0) as (values {removed}), uses as (
-    select client_ip, client_id, api_key, api_name, api_version, lowest_in_4_0, count(*) as n, min(ts_ns) as first_ns,
+with uses as (
+    select client_ip, client_id, api_key, r.api_name, api_version, lowest_in_4_0, count(*) as n, min(ts_ns) as first_ns,
         max(ts_ns) as last_ns, min(conn_id) as conn_id
-    from requests join removed using (api_key, api_version) group by all
+    from requests r join api_versions v using (api_key, api_version) where not v.in_4_0 group by all
 )
 select u.* exclude (conn_id), software_name, software_version from uses u left join connections using (conn_id)
 order by n desc, {order}
@@ -55,21 +54,6 @@ def removed_versions(database: Database) -> RemovedVersions:
 
     ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
     """
-    used = set(database.query("select distinct api_key, api_version from requests")[1])
-    found = [row for row in _removed() if row[:2] in used]
-    if not found:
-        return RemovedVersions(0, 0, ())
-    removed = ", ".join(f"({key}, {version}, {lowest})" for key, version, lowest in found)
     order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
-    uses = select(database, _USES.format(removed=removed, order=order), RemovedUse)
+    uses = select(database, _USES.format(order=order), RemovedUse)
     return RemovedVersions(len(uses), sum(use.n for use in uses), tuple(uses[:MOST_USES]))
-
-
-def _removed() -> list[tuple[int, int, str]]:
-    """API key, version that 4.0 does not have, and the lowest that it has, as SQL writes it."""
-    found = []
-    for key, api in api_releases().items():
-        left = api.spoken["4.0"] if api.removed_in_4_0 else None
-        lowest = "null" if left is None or left.low > left.high else str(left.low)
-        found += [(key, version, lowest) for version in api.removed_in_4_0]
-    return found

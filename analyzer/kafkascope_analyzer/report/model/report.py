@@ -24,11 +24,16 @@ from kafkascope_analyzer.report.model.findings import MOST_FINDINGS, Findings, c
 from kafkascope_analyzer.report.model.flow import Flow, flow
 from kafkascope_analyzer.report.model.incidents.model import Commands, Headline, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.summary import Overview, load_overview, summary_of
+from kafkascope_analyzer.report.model.latency_over_time import LatencyOverTime, latency_over_time
 from kafkascope_analyzer.report.model.leader_load import Leaders, leader_load
 from kafkascope_analyzer.report.model.presence import Presence, presence
+from kafkascope_analyzer.report.model.racks import Racks, racks
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, removed_versions
 from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
 from kafkascope_analyzer.report.model.restarts import Restarts
+from kafkascope_analyzer.report.model.restricted import with_restriction
+from kafkascope_analyzer.report.model.security import Security, security
+from kafkascope_analyzer.report.model.service_levels import ServiceLevels, service_levels
 from kafkascope_analyzer.report.model.traffic import Traffic, report_tables, traffic_of
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
@@ -54,9 +59,13 @@ class Report(Traffic):
     flow: Annotated[Flow, "how records passed through topics: latency from end to end and lag, over slices of time"]
     request_rates: Annotated[RequestRates, "requests a second and their latency over the capture, by family of APIs"]
     latency: Annotated[BrokerLatency, "how fast each broker answered each API"]
+    latency_over_time: Annotated[LatencyOverTime, "how fast each broker answered clients over the capture"]
     leaders: Annotated[Leaders, "how evenly partition leaders share the load"]
     client_traffic: Annotated[AllClientTraffic, "how each client (address and client id) sends and fetches"]
     removed_versions: Annotated[RemovedVersions, "who uses API versions that Kafka 4.0 removed (KIP-896)"]
+    service_levels: Annotated[ServiceLevels, "availability, latency and lag by topic and group"]
+    racks: Annotated[Racks, "what went from one rack to another, and who reads outside of its own"]
+    security: Annotated[Security, "how clients come in, and what they were denied"]
 
 
 def report_model(dataset: Dataset) -> Report:
@@ -76,16 +85,20 @@ def report_model(dataset: Dataset) -> Report:
             "flow": lambda: flow(database),
             "request_rates": lambda: request_rates(database),
             "latency": lambda: broker_latency(database),
+            "latency_over_time": lambda: latency_over_time(database),
             "leaders": lambda: leader_load(database),
             "client_traffic": lambda: client_traffic(database),
             "removed_versions": lambda: removed_versions(database),
+            "service_levels": lambda: service_levels(database),
+            "racks": lambda: racks(database),
+            "security": lambda: security(database),
         }
         made = sections(failed, Report, made_by)
     rows = failed_rows([*dataset.manifest.failed_parts, *failed.taken()])
     return Report(
         **{**arguments_of(traffic), "failed_parts": rows},
         stories=_present(presence(dataset, CLIENTS), summary),
-        headline=with_failures(summary.headline, rows),
+        headline=with_restriction(with_failures(summary.headline, rows), traffic.capture.restricted_to),
         incidents=summary.incidents,
         commands=summary.commands,
         **made,

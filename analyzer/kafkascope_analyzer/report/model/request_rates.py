@@ -20,14 +20,14 @@ from kafkascope_analyzer.sql.database import Database
 N_SLOTS = 120
 LEAST_SPAN_NS = N_SLOTS * 10_000_000
 """A shorter capture has slots of 10 ms all the same: the rate of a few requests in less says nothing."""
-# Requests are counted before they are joined: DuckDB expects one row of an Arrow table, and would hold all requests to
-# look up their families.
+# Encrypted requests are of no known family. Requests are counted before they are joined: DuckDB expects one row of an
+# Arrow table, and would hold all requests to look up their families.
 _QUERY = """
 with sent as (
     select api_name, {step} as us,
         least({n_slots} - 1, greatest(0, ts_ns - {start_ns})::hugeint * {n_slots} // {span_ns}) as slot,
         coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
-    from requests where coalesce(status, '') <> 'orphan_response'
+    from requests where coalesce(status, '') <> 'orphan_response' and decoded_by is distinct from 'tls_lengths'
 ), by_api as (
     select api_name, slot, us, count(*) as n, count(*) filter (failed) as n_failed from sent group by all
 ), steps as (

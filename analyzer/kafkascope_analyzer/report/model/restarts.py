@@ -149,7 +149,7 @@ def _restart(row: BrokerRestart, stalls: list[Stall], facts: Facts) -> Restart:
         release=_release(row.release_before, row.release_after) + _other_mode(row.mode_before, row.mode_after),
         n_clients=len(names),
         clients=tuple(names[:MOST_CLIENTS]),
-        n_stalls=len(row.stalls),
+        n_stalls=len(stalls),
         longest_ms=row.longest_ms,
         is_over=row.is_over,
         cost=_cost(row, names, facts),

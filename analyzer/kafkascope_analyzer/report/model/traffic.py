@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
     ERRORS,
     OUT_OF_RANGE,
+    PARTITIONS,
     RECORD_BATCHES,
     REQUESTS,
     ROLE_ROWS,
@@ -30,11 +31,11 @@ from kafkascope_analyzer.report.model.failed_sections import FailedPartRow, fail
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.sql.database import Database
-from kafkascope_spark.stories.tables import PARTITION_FLOW, TRANSACTIONS
+from kafkascope_spark.stories.tables import CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS
 
 REPORT_VERSION = 1
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, OUT_OF_RANGE, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY]
-_TABLES += [UNDECODED, PARTITION_FLOW, TRANSACTIONS]
+_TABLES += [PARTITIONS, UNDECODED, CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkascope_analyzer.report.formatting import count, percent, span
-from kafkascope_analyzer.report.model.capture import Capture
+from kafkascope_analyzer.report.model.capture import ByteTotals, Capture
 from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.plain import arguments_of
@@ -25,17 +25,21 @@ def capture_facts(model: Traffic) -> tuple[str, ...]:
     """When it began, how long it is, its packets, connections and requests, how much of Kafka's bytes was decoded, and
     what the cluster is."""
     capture, ledger = model.capture, model.capture.ledger
-    kafka_bytes = ledger.kafka_bytes
     facts = [
         capture.start,
         span(capture.duration_us),
         capture.packets,
         count(model.connections.n, "connection"),
         count(model.n_requests, "request"),
-        f"{percent(ledger.decoded_bytes, kafka_bytes)} decoded" if kafka_bytes else "no stream bytes",
+        ledger and _decoded(ledger),
         model.cluster.sentence,
     ]
     return tuple(fact for fact in facts if fact)
+
+
+def _decoded(ledger: ByteTotals) -> str:
+    whole = ledger.kafka_bytes
+    return f"{percent(ledger.decoded_bytes, whole)} decoded" if whole else "no stream bytes"
 
 
 def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:

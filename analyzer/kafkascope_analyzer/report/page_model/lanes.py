@@ -5,9 +5,9 @@ A connection that no client instance has (no stories, or too little seen of it) 
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -19,14 +19,15 @@ from kafkascope_analyzer.report.model.client_texts import job_text
 from kafkascope_analyzer.report.model.clients import (
     ClientFacts,
     ConnectionRow,
-    ConnectionsOfClient,
     Job,
     RoleRow,
+    connections_of_clients,
     jobs_of,
 )
 from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_spark.stories.clients.table import CLIENT_KINDS
 
+C = TypeVar("C", "LaneConnection", "LaneClient")
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""
 MOST_CLIENT_IDS = 3
@@ -115,7 +116,10 @@ def load_lanes(dataset: Dataset) -> Lanes:
     """The lanes. Raises UsageError where a table cannot be read."""
     n_all = dataset.rows(CONNECTIONS.name)
     chosen = heapq.nsmallest(MOST_LANES, read(dataset, LaneConnection), key=_weight)
-    found = {row.conn_id: _ends_named(row) for row in sorted(chosen, key=lambda row: row.conn_id)}
+    found = {
+        row.conn_id: _ends_named(row)
+        for row in sorted(_counted(chosen, is_whole=dataset.has_whole_connections), key=lambda row: row.conn_id)
+    }
     clients: list[LaneClient] = []
     listed: list[LaneConnection] = []
     for client, mine in _with_connections(dataset, found):
@@ -124,6 +128,11 @@ def load_lanes(dataset: Dataset) -> Lanes:
         clients.append(replace(client, conns=conns, n_connections=client.n_connections or len(mine)))
     connections = _with_roles(dataset, listed)
     return Lanes(tuple(clients), connections, n_all, _events(dataset, connections))
+
+
+def _counted(rows: Iterable[C], *, is_whole: bool) -> Iterator[C]:
+    """The connections or clients. is_whole: whether all of each is read; else they are without their totals."""
+    return iter(rows) if is_whole else (replace(row, n_requests=None, n_errors=None) for row in rows)
 
 
 def _weight(row: LaneConnection) -> tuple[int, int, str]:
@@ -139,9 +148,10 @@ def _with_connections(
     dataset: Dataset, found: Mapping[str, LaneConnection]
 ) -> Iterator[tuple[LaneClient, list[LaneConnection]]]:
     """Clients with those of their connections that have a lane; without any they are left out."""
-    owners = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient)}
+    owners = connections_of_clients(dataset)
     clients = sorted(
-        read(dataset, LaneClient), key=lambda c: (c.kind == "broker", c.first_ns or 0, c.client_instance_id)
+        _counted(read(dataset, LaneClient), is_whole=dataset.has_whole_clients),
+        key=lambda c: (c.kind == "broker", c.first_ns or 0, c.client_instance_id),
     )
     placed: set[str] = set()
     for client in clients:
@@ -165,8 +175,8 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
         kind=UNASSIGNED,
         first_ns=min(row.first_ns for row in mine),
         last_ns=max(row.last_ns for row in mine),
-        n_requests=sum(row.n_requests or 0 for row in mine),
-        n_errors=sum(row.n_errors or 0 for row in mine),
+        n_requests=_total(row.n_requests for row in mine),
+        n_errors=_total(row.n_errors for row in mine),
         software_name=None,
         software_version=None,
         principal=None,
@@ -179,6 +189,11 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
         identity_why=None,
         end_state=None,
     )
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    known = [n for n in counts if n is not None]
+    return sum(known) if known else None
 
 
 def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneConnection, ...]:

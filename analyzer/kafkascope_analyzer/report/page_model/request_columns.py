@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables.requests import TLS_LENGTHS
 from kafkascope_analyzer.report.page_model.names import Names
 from kafkascope_analyzer.report.page_model.thinning import BUDGET, Columns, Ints, Kept, integers
 
@@ -22,8 +23,12 @@ STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "unde
 ORPHANS = 2**31
 NO_TIME = 2**32 - 1
 """In the columns of durations: there was no answer."""
+NO_VERSION = 65_535
+"""In the column of versions: it is not known."""
+ENCRYPTED = "encrypted request"
+"""In place of an API: only the lengths of TLS records show the request."""
 _TEXT = ["conn_id", "request_id", "api_name", "error_name", "status", "group_id", "transactional_id"]
-_TEXT += ["coordinator_key", "coordinator_type", "client_id"]
+_TEXT += ["coordinator_key", "coordinator_type", "client_id", "decoded_by"]
 _NUMBERS = {"api_key": -1, "api_version": -1, "correlation_id": -1, "ts_ns": 0, "response_last_ns": -1}
 _NUMBERS |= {"latency_us": -1, "error_code": 0, "request_bytes": 0, "response_bytes": 0, "in_flight": 0}
 _NUMBERS |= {"throttle_ms": 0, "generation_or_epoch": -1, "acks": 2, "n_partitions": 0, "n_records": 0}
@@ -88,7 +93,7 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
     rows["ts"] = rows.pop("ts_ns")
     rows["conn"] = places(batch.column("conn_id"), conns)
     rows["number"] = numbers_of(batch)
-    rows["api"] = found.apis.indices(batch.column("api_name"))
+    rows["api"] = found.apis.indices(_api_names(batch))
     rows["error"] = np.where(rows["error_code"] == 0, 0, found.errors.indices(batch.column("error_name")))
     status = {name: n for n, name in enumerate(STATUSES)}
     rows["status"] = places(batch.column("status"), status)
@@ -101,6 +106,12 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
 def narrow(column: Ints) -> NDArray[np.int32]:
     """The column in half the memory; what does not fit becomes the largest that does."""
     return np.clip(column, -(2**31), 2**31 - 1).astype(np.int32)
+
+
+def _api_names(batch: pa.RecordBatch) -> pa.Array:
+    """The API of each request, ENCRYPTED where nothing shows it."""
+    encrypted = pc.equal(batch.column("decoded_by"), TLS_LENGTHS).fill_null(False)
+    return pc.if_else(encrypted, ENCRYPTED, batch.column("api_name"))
 
 
 def _or_key(batch: pa.RecordBatch, name: str, key_type: str) -> pa.Array:
@@ -153,7 +164,8 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
         packed_rows[name] = _u32(np.maximum(rows[name], 0))
     for name in ("error", "group", "transaction", "client", "n_partitions", "in_flight"):
         packed_rows[name] = np.clip(rows[name], 0, 65_535).astype(np.uint16)
-    packed_rows["version"] = np.clip(rows["api_version"], 0, 65_535).astype(np.uint16)
+    version = np.where(rows["api_version"] < 0, NO_VERSION, rows["api_version"])
+    packed_rows["version"] = np.minimum(version, NO_VERSION).astype(np.uint16)
     packed_rows["capture"] = np.clip(rows["capture_id"], 0, 65_535).astype(np.uint16)
     packed_rows["api"] = np.clip(rows["api"], 0, 255).astype(np.uint8)
     packed_rows["failed"] = is_failed(rows).astype(np.uint8)

@@ -39,9 +39,13 @@ from kafkascope_analyzer.report.page_model.drawn.happened import (
 from kafkascope_analyzer.report.page_model.drawn.load import (
     PageAllClientTraffic,
     PageBrokerLatency,
+    PageLatencyOverTime,
     PageLeaders,
+    PageRacks,
     PageRemovedVersions,
     PageRequestRates,
+    PageSecurity,
+    PageServiceLevels,
 )
 from kafkascope_analyzer.report.page_model.drawn.part import part_of, parts_of
 from kafkascope_analyzer.report.page_model.evidence import (
@@ -108,10 +112,14 @@ class Story:
     stories: Presence
     request_rates: PageRequestRates
     latency: PageBrokerLatency
+    latency_over_time: PageLatencyOverTime
     leaders: PageLeaders
     restarts: PageRestarts
     client_traffic: PageAllClientTraffic
     removed_versions: PageRemovedVersions
+    service_levels: PageServiceLevels
+    racks: PageRacks
+    security: PageSecurity
     starts: PageStarts
     episodes: PageEpisodes
     rebalances: PageRebalances
@@ -154,10 +162,14 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
         stories=model.stories,
         request_rates=part_of(PageRequestRates, model.request_rates),
         latency=part_of(PageBrokerLatency, model.latency),
+        latency_over_time=part_of(PageLatencyOverTime, model.latency_over_time),
         leaders=part_of(PageLeaders, model.leaders),
         restarts=part_of(PageRestarts, model.restarts),
         client_traffic=part_of(PageAllClientTraffic, model.client_traffic),
         removed_versions=part_of(PageRemovedVersions, model.removed_versions),
+        service_levels=part_of(PageServiceLevels, model.service_levels),
+        racks=part_of(PageRacks, model.racks),
+        security=part_of(PageSecurity, model.security),
         starts=PageStarts(parts_of(PageStart, starts)),
         episodes=PageEpisodes(parts_of(PageRecovery, recoveries), causes_of(recoveries, start_ns)),
         rebalances=part_of(PageRebalances, rebalances),

@@ -11,6 +11,7 @@ from dataclasses import is_dataclass
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from kafkascope_analyzer.report.model.compare import Comparison
 from kafkascope_analyzer.report.page_model.story import Story
 from kafkascope_analyzer.report.plain import keys_of
 from kafkascope_analyzer.report.schema.shapes import described, summary_of
@@ -22,9 +23,10 @@ _SIMPLE: dict[Any, str] = {str: "string", int: "number", float: "number", bool: 
 
 
 def story_types() -> str:
-    """The text of story.d.ts: Story and, once each, the dataclasses in it."""
+    """The text of story.d.ts: Story, Comparison and, once each, the dataclasses in them."""
     found: dict[str, type] = {}
-    _add(Story, found)
+    for root in (Story, Comparison):
+        _add(root, found)
     return "\n".join([_HEAD, *(_interface(name, kind) for name, kind in found.items())])
 
 

@@ -125,7 +125,7 @@ def _brokers(brokers: BrokerClients) -> Iterator[RenderableType]:
         return
     yield heading("Brokers among themselves")
     counts = {"connection": brokers.n_connections, "request": brokers.n_requests, "error": brokers.n_errors}
-    figures = ", ".join(count(n, what) for what, n in counts.items())
+    figures = ", ".join(count(n, what) for what, n in counts.items() if n is not None)
     where = list_of([safe(a) for a in brokers.addresses], 6)
     yield line(f"{count(brokers.n, 'client')} inside brokers at {where}: {figures}")
 
@@ -169,7 +169,9 @@ def _no_role(conn: ClientConnection) -> str:
     failure = {"refused": "connection refused", "unanswered": "no answer to the SYN"}.get(conn.close_kind or "")
     if failure:
         return failure
-    return "no requests" if not conn.n_requests else f"no role seen in {count(conn.n_requests, 'request')}"
+    if conn.n_requests is None:
+        return "no role seen"
+    return f"no role seen in {count(conn.n_requests, 'request')}" if conn.n_requests else "no requests"
 
 
 def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:

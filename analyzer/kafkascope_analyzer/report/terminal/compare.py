@@ -8,6 +8,7 @@ from rich.text import Text
 from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.client_texts import client_name, kind_text
 from kafkascope_analyzer.report.model.compare import ClientKind, Comparison, StartChange
+from kafkascope_analyzer.report.model.compare_stories import IncidentChange, RecoveryChange
 from kafkascope_analyzer.report.model.compare_traffic import ErrorChange, LatencyChange, RebalanceChange, VersionChange
 from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
@@ -20,13 +21,15 @@ _STYLE = {
     "fewer": "green",
     "gone": "green",
     "slower": "red",
+    "worse": "red",
+    "better": "green",
     "broken": "bold red",
     "faster": "green",
     "recovered": "green",
 }
 
 
-_Judged = StartChange | LatencyChange | ErrorChange | RebalanceChange
+_Judged = StartChange | IncidentChange | RecoveryChange | LatencyChange | ErrorChange | RebalanceChange
 
 
 def render_comparison(model: Comparison) -> Iterator[RenderableType]:
@@ -42,7 +45,10 @@ def render_comparison(model: Comparison) -> Iterator[RenderableType]:
             yield from _why(row)
     yield from _alone("Only in the first", model.only_before)
     yield from _alone("Only in the second", model.only_after)
-    yield from _latency(model.latency)
+    yield from _incidents(model.incidents)
+    yield from _recoveries(model.recoveries)
+    yield from _latency("Latency by API", model.latency)
+    yield from _latency("Latency by API and broker", model.latency_by_broker)
     yield from _errors(model.errors)
     yield from _versions(model.versions)
     yield from _rebalances(model.rebalances)
@@ -88,17 +94,49 @@ def _as_before(rows: Sequence[_Judged], one: str) -> Iterator[RenderableType]:
     yield from more(len(rows) - same - MOST_ROWS, one, "--format json has all")
 
 
-def _latency(rows: Sequence[LatencyChange]) -> Iterator[RenderableType]:
+def _incidents(rows: Sequence[IncidentChange]) -> Iterator[RenderableType]:
     if not rows:
         return
-    yield heading("Latency by API")
+    yield heading("Incidents")
+    changed = [row for row in rows if row.verdict != "same"][:MOST_ROWS]
+    table = grid(("what failed", "w"), ("times", "rn"), ("clients", "rn"), ("longest", "rn"), ("", "n"))
+    for row in changed:
+        counts = f"{row.n_before:,} > {row.n_after:,}", f"{row.clients_before:,} > {row.clients_after:,}"
+        longest = f"{span(1000 * row.longest_before_ms)} > {span(1000 * row.longest_after_ms)}"
+        table.add_row(Text(safe(row.what)), *counts, longest, _verdict(row))
+    if changed:
+        yield table
+    yield from _as_before(rows, "incident")
+
+
+def _recoveries(rows: Sequence[RecoveryChange]) -> Iterator[RenderableType]:
+    if not rows:
+        return
+    yield heading("Recoveries")
+    changed = [row for row in rows if row.verdict != "same"][:MOST_ROWS]
+    table = grid(("client", "w"), ("what broke", ""), ("first error", ""), ("times", "rn"), ("median", "rn"), ("", "n"))
+    for row in changed:
+        broke = Text(row.resource_kind.replace("_", " "))
+        times = " > ".join("-" if ms is None else span(1000 * ms) for ms in (row.before_ms, row.after_ms))
+        n = f"{row.n_before:,} > {row.n_after:,}"
+        table.add_row(Text(client_name(row.client_id)), broke, Text(safe(row.error_name)), n, times, _verdict(row))
+    if changed:
+        yield table
+    yield from _as_before(rows, "first error")
+
+
+def _latency(title: str, rows: Sequence[LatencyChange]) -> Iterator[RenderableType]:
+    if not rows:
+        return
+    yield heading(title)
     changed = [row for row in rows if row.verdict != "same"][:MOST_ROWS]
     table = grid(("API", "w"), ("requests", "rn"), ("p50", "rn"), ("p99", "rn"), ("", "n"))
     for row in changed:
         times = (row.p50_before_us, row.p50_after_us), (row.p99_before_us, row.p99_after_us)
         figures = (f"{span(before)} > {span(after)}" for before, after in times)
         n = f"{row.n_before:,} > {row.n_after:,}"
-        table.add_row(Text(safe(row.api_name)), n, *figures, _verdict(row))
+        at = "" if row.node_id is None else f" at node {row.node_id}"
+        table.add_row(Text(f"{safe(row.api_name)}{at}"), n, *figures, _verdict(row))
     if changed:
         yield table
     yield from _as_before(rows, "API")

@@ -23,7 +23,7 @@ from kafkascope_analyzer.report.model.incidents.model import (
 from kafkascope_analyzer.report.model.moments import Moment
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.findings import INDENT, STYLE, command_lines, finding_lines
-from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, labelled, line, more
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, labelled, line, more, titled_grid
 
 SEE_ALL = "kafkascope report --all"
 _VERDICT = {"error": "error", "warning": "warning", "none": "ok", "unknown": "unknown"}
@@ -69,20 +69,22 @@ def render_incidents(model: Report, *, everything: bool = False) -> Iterator[Ren
 
 
 def _table(incidents: Sequence[Incident], n: int, *, everything: bool) -> Iterator[RenderableType]:
-    """A row an incident: what and where, when, who, and whether it is over. Times stand above their times of day."""
+    """For each incident what and where, and below it a row: when, who, and whether it is over. Times stand above their
+    times of day."""
     listed = incidents if everything else incidents[:TABLE_INCIDENTS]
-    columns = (("what and where", "w"), ("fault from", "n"), ("to", "n"), ("served\nafter", ""))
-    table = grid(*columns, ("who stalled", "n"), ("over", "n"))
-    for row in listed:
-        style = "" if row.over else "bold yellow"
-        times = _moment(row.fault_start), "not seen" if row.fault_end is None else _moment(row.fault_end)
-        texts = (Text(row.served_after), Text(row.who.replace(", ", ",\n")), Text(row.over_text, style=style))
-        table.add_row(Text(row.title, style=STYLE[row.severity]), *times, *texts)
-    yield table
+    columns = (("fault from", "n"), ("to", "n"), ("served after", ""), ("who stalled", "w"), ("over", "n"))
+    yield titled_grid(columns, [_titled_row(row) for row in listed])
     between = [moment for row in listed for moment in (row.fault_start, row.fault_end) if moment is not None]
     if any(moment.is_between for moment in between):
         yield line(("a - b: between the two; no packet shows it more exactly", "dim"))
     yield from more(n - len(listed), "incident", "table stories/incidents" if everything else SEE_ALL)
+
+
+def _titled_row(row: Incident) -> tuple[Text, tuple[Text, ...]]:
+    fault_end = "not seen" if row.fault_end is None else _moment(row.fault_end)
+    times = (_moment(row.fault_start), fault_end, row.served_after)
+    over = Text(row.over_text, style="" if row.over else "bold yellow")
+    return Text(row.title, style=STYLE[row.severity]), (*map(Text, times), Text(row.who), over)
 
 
 def _moment(moment: Moment) -> str:

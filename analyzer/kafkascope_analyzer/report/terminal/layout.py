@@ -2,9 +2,10 @@
 says what is left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -50,6 +51,31 @@ def grid(*columns: tuple[str, str], header: bool = True) -> Table:
             ratio=1 if "w" in options else None,
         )
     return table
+
+
+def titled_grid(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Text, Sequence[Text]]]) -> RenderableType:
+    """A table as `grid` makes it, in which each row stands under a title as wide as the table; one column has `w`."""
+    cells = [[Text(title) for title, _ in columns], *(cells for _, cells in rows)]
+    widths = [max(_width(cell) for cell in column) for column in zip(*cells, strict=True)]
+
+    def of_widths(*, header: bool) -> Table:
+        table = grid(("", "n"), *columns)
+        table.show_header, table.expand = header, True
+        for column, (_, options), width in zip(table.columns[1:], columns, widths, strict=True):
+            column.width = None if "w" in options else width
+        return table
+
+    parts: list[RenderableType] = [of_widths(header=True)]
+    for title, cells_of_row in rows:
+        row = of_widths(header=False)
+        row.add_row("", *cells_of_row)
+        parts += [title, row]
+    return Group(*parts)
+
+
+def _width(text: Text) -> int:
+    """The width of a text's longest line, in cells."""
+    return max(cell_len(part) for part in text.plain.split("\n"))
 
 
 def labelled(

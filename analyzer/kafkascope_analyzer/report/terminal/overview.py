@@ -51,7 +51,7 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
     found = model.connections
     spoken = [f"{row.n:,} {row.protocol or 'unknown'}" for row in found.by_protocol]
     yield line(f"{count(found.n, 'TCP connection')}: {', '.join(spoken) or 'none'}")
-    if ledger.stream_bytes:
+    if ledger and ledger.stream_bytes:
         kafka_bytes = ledger.kafka_bytes
         share = percent(ledger.decoded_bytes, kafka_bytes)
         other = f"; {size(ledger.zookeeper_bytes)} of ZooKeeper's protocol" if ledger.zookeeper_bytes else ""
@@ -77,8 +77,8 @@ def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:
             table.add_row(
                 Text("\n".join([node(broker.node_id, broker.address), *_other_addresses(broker)])),
                 f"{broker.n_connections:,}",
-                f"{broker.n_requests:,}",
-                f"{broker.n_errors:,}",
+                _figure(broker.n_requests),
+                _figure(broker.n_errors),
                 Text(safe(broker.rack or "")),
             )
         yield table
@@ -86,6 +86,10 @@ def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:
     loose = [f"{safe(s.address)} ({count(s.n_connections, 'connection')})" for s in cluster.servers_without_node_id]
     if loose:
         yield line("node id not known: " + list_of(loose, 4))
+
+
+def _figure(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"
 
 
 def _other_addresses(broker: Broker) -> list[str]:

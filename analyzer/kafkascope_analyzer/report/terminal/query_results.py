@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -37,21 +38,25 @@ MOST_WRAPPED = 3
 
 
 def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
-    """A table without borders. Where its columns do not fit into width, texts of several rows are cut; a single row, or
-    one of more columns than fit even so, is a block of lines. What is left out is said, and how to see it.
+    """A table without borders. Where its columns do not fit into width, their names are broken, and then texts of
+    several rows are cut; a single row, or one of more columns than fit even so, is a block of lines. What is left out
+    is said, and how to see it.
     """
     source = iter(rows)
     shown = list(islice(source, MOST_SHOWN))
     cells = [[safe(_text(value)) for value in row] for row in shown]
     heads = [safe(name) for name in names]
-    widest = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    columns = list(zip(*cells, strict=True)) or [()] * len(heads)
+    widest = [max(map(len, [head, *column])) for head, column in zip(heads, columns, strict=True)]
     wide = sum(widest) + GAP * (len(widest) - 1) > width and len(names) > MOST_WRAPPED
-    room = _fitted(widest, width) if wide and len(shown) > 1 else None
+    narrow = [max(map(len, [*_words(head), *column])) for head, column in zip(heads, columns, strict=True)]
+    room = _fitted(narrow, width) if wide and len(shown) > 1 else None
     if wide and room is None:
         parts = _blocks(heads, cells)
     else:
-        parts = [_columns(heads, [_cut(row, room or widest) for row in cells], shown)]
-    if room is not None:
+        broken = [_broken(head, n) for head, n in zip(heads, room or widest, strict=True)]
+        parts = [_columns(broken, [_cut(row, room or widest) for row in cells], shown)]
+    if room is not None and room != narrow:
         parts.append(line((f"cut to {width} columns (--format csv or json has everything)", "dim")))
     left = sum(1 for _ in source)
     if left:
@@ -74,6 +79,21 @@ def _fitted(widest: list[int], width: int) -> list[int] | None:
 
 def _cut(row: list[str], room: list[int]) -> list[str]:
     return [cell if len(cell) <= n else f"{cell[: n - 1]}…" for cell, n in zip(row, room, strict=True)]
+
+
+def _words(head: str) -> list[str]:
+    """The words of a column's name, each with the underscore after it."""
+    return re.findall("[^_]*_+|[^_]+", head) or [head]
+
+
+def _broken(head: str, room: int) -> str:
+    """The name of a column in lines that end with an underscore, where it is wider than the column."""
+    lines = [""]
+    for part in _words(head):
+        if lines[-1] and len(lines[-1]) + len(part) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _columns(heads: list[str], cells: list[list[str]], shown: list[tuple[Any, ...]]) -> RenderableType:

@@ -24,6 +24,7 @@ from kafkascope_analyzer.report.terminal.overview import (
     render_unread,
 )
 from kafkascope_analyzer.report.terminal.restarts import render_restarts
+from kafkascope_analyzer.report.terminal.service import render_racks, render_security, render_service_levels
 from kafkascope_analyzer.report.terminal.traffic import (
     render_client_traffic,
     render_latency,
@@ -72,6 +73,9 @@ def _parts(report: Report, *, everything: bool) -> dict[str, Callable[[], Iterat
         "leaders": lambda: render_leaders(report),
         "client_traffic": lambda: render_client_traffic(report),
         "removed_versions": lambda: render_removed_versions(report),
+        "service_levels": lambda: render_service_levels(report.service_levels),
+        "racks": lambda: render_racks(report.racks),
+        "security": lambda: render_security(report.security),
     }
     return {**first, **(between if everything else {}), **last}
 

@@ -1,4 +1,5 @@
-"""Perfetto's trace format, packet by packet: processes, threads, tracks, slices, instants, flows.
+"""Perfetto's trace format, packet by packet: processes, threads, tracks, slices, instants, flows,
+counters.
 
 The format is Protocol Buffers; the few messages that a trace needs are encoded here, some bytes at a time, so that
 memory does not grow with the trace. Names of events and arguments are interned. Everything is on one packet sequence;
@@ -20,7 +21,7 @@ _REALTIME, _BOOTTIME = 1, 6
 """Perfetto's builtin clocks: UTC, and the default clock of a trace."""
 _STATE_CLEARED, _NEEDS_STATE = 1, 2
 """TracePacket.SequenceFlags: a new sequence begins; names that were interned before are used."""
-_SLICE_BEGIN, _SLICE_END, _INSTANT = 1, 2, 3
+_SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 """TrackEvent.Type."""
 
 Args = Mapping[str, int | str | None]
@@ -46,6 +47,7 @@ class _Track(IntEnum):
     PROCESS = 3
     THREAD = 4
     PARENT_UUID = 5
+    COUNTER = 8
     SIBLING_ORDER_RANK = 12
 
 
@@ -57,6 +59,7 @@ class _Event(IntEnum):
     NAME_IID = 10
     TRACK_UUID = 11
     NAME = 23
+    COUNTER_VALUE = 30
     FLOW_IDS = 47
 
 
@@ -119,10 +122,10 @@ class TraceWriter:
         clocks = b"".join(_bytes(1, _number(1, clock) + _number(2, start_ns)) for clock in (_BOOTTIME, _REALTIME))
         self._packet(_number(_Packet.TIMESTAMP, start_ns) + _bytes(_Packet.CLOCK_SNAPSHOT, clocks))
 
-    def process(self, pid: int, name: str) -> int:
-        """A process, in the order of the calls; gives its track."""
-        process = _number(1, pid) + _text(6, name)
-        return self._track(_bytes(_Track.PROCESS, process) + _number(_Track.SIBLING_ORDER_RANK, pid))
+    def process(self, pid: int, name: str, *, is_first: bool = False) -> int:
+        """A process, in the order of the calls, or above all others; gives its track."""
+        process, rank = _number(1, pid) + _text(6, name), 0 if is_first else pid
+        return self._track(_bytes(_Track.PROCESS, process) + _number(_Track.SIBLING_ORDER_RANK, rank))
 
     def thread(self, process: int, ids: tuple[int, int], name: str) -> int:
         """A thread of the process; ids: pid and tid. Gives its track."""
@@ -132,6 +135,15 @@ class TraceWriter:
     def track(self, parent: int, name: str) -> int:
         """A further track under a process or thread."""
         return self._track(_number(_Track.PARENT_UUID, parent) + _text(_Track.NAME, name))
+
+    def counter(self, parent: int, name: str) -> int:
+        """A track of numbers under a process."""
+        return self._track(_number(_Track.PARENT_UUID, parent) + _text(_Track.NAME, name) + _bytes(_Track.COUNTER, b""))
+
+    def point(self, track: int, ts_ns: int, count: int) -> None:
+        """The value of a counter from a time on."""
+        event = _event(track, _COUNTER) + _number(_Event.COUNTER_VALUE, count)
+        self._packet(_number(_Packet.TIMESTAMP, ts_ns) + _bytes(_Packet.TRACK_EVENT, event))
 
     def _track(self, description: bytes) -> int:
         self._last_uuid += 1

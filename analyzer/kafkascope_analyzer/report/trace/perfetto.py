@@ -1,13 +1,14 @@
 """The report as a trace for ui.perfetto.dev: a process a client instance, a thread a connection, requests as slices.
 
 Starts with their steps and recoveries are tracks of the client; flows join the request that met an error, the recovery,
-and the request that ended it.
+and the request that ended it. A further process shows the cluster (cluster.py).
 """
 
-from hashlib import blake2b
 from pathlib import Path
 
 from kafkascope_analyzer.report.formatting import safe
+from kafkascope_analyzer.report.trace.cluster import write_cluster
+from kafkascope_analyzer.report.trace.flows import flow_of
 from kafkascope_analyzer.report.trace.packets import Args, TraceWriter
 from kafkascope_analyzer.report.trace.tracks import Tracks
 from kafkascope_analyzer.report.trace_model import TraceModel, TraceRecovery, TraceRequest, TraceStep
@@ -26,12 +27,8 @@ def write_perfetto(model: TraceModel, place: Path) -> None:
             _request(request, writer, tracks)
         _starts(model, writer, tracks)
         _recoveries(model, writer, tracks)
+        write_cluster(model.cluster, writer, tracks)
         writer.flush()
-
-
-def flow_of(recovery_id: str) -> int:
-    """The flow that joins what belongs to a recovery: 64 bits, the same each time."""
-    return int.from_bytes(blake2b(recovery_id.encode(), digest_size=8).digest(), "little")
 
 
 def _request(row: TraceRequest, writer: TraceWriter, tracks: Tracks) -> None:

@@ -35,6 +35,7 @@ class Tracks:
         self._ends: dict[int, list[int]] = defaultdict(list)
         self._lanes: dict[int, list[int]] = {}
         self._named: dict[tuple[int, str], int] = {}
+        self._cluster: int | None = None
         if model.of_cluster:
             self._process(f"cluster {safe(model.of_cluster.cluster)}, {model.of_cluster.place}")
         owners = self._clients(model)
@@ -55,9 +56,9 @@ class Tracks:
                 owners.update(dict.fromkeys(row.conn_ids, row.client_instance_id))
         return owners
 
-    def _process(self, name: str) -> int:
+    def _process(self, name: str, *, is_first: bool = False) -> int:
         pid = len(self._pids) + 1
-        process = self._writer.process(pid, name)
+        process = self._writer.process(pid, name, is_first=is_first)
         self._pids[process] = pid
         return process
 
@@ -86,6 +87,12 @@ class Tracks:
         if row.close_kind in _CLOSED and row.close_ns is not None:
             args = {"conn_id": row.conn_id}
             self._writer.instant(thread, row.close_ns, f"connection: {row.close_kind.replace('_', ' ')}", args)
+
+    def cluster(self, name: str) -> int:
+        """The process of the cluster, above all others, made with that name when something is first shown of it."""
+        if self._cluster is None:
+            self._cluster = self._process(name, is_first=True)
+        return self._cluster
 
     def named(self, parent: int, name: str) -> int:
         """The track of that name under a process."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.dictionary import ServerEndpoints
+from kafkascope_analyzer.connections.encrypted_kafka import EVIDENCE_COLUMNS, kafka_servers
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
@@ -57,6 +58,7 @@ _NO_TOPOLOGY = pa.schema(
 
 _CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
 _CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
+_CONNECTION_COLUMNS = sorted({*_CONNECTION_COLUMNS, *EVIDENCE_COLUMNS})
 
 
 def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
@@ -83,10 +85,13 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
         _note_answers(partition_answers(spill, topics), ends, leaders, evidence)
         _note_requests(spill, (askers, n), ends, coordinators, evidence)
     _note_brokers(askers, evidence)
+    encrypted = _encrypted(connections, evidence)
+    evidence.servers |= encrypted
     bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     changes = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
-    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, changes, leaders, frozenset(followers))
+    nodes = resolve_nodes(evidence)
+    return Cluster(nodes, advertised, topics, bootstrap, changes, leaders, frozenset(followers), encrypted)
 
 
 def note_answers(spills: Iterable[Path], names: HostNames) -> None:
@@ -192,6 +197,21 @@ def _note_requests(
         nodes = coordinators.get(group, set())
         if len(nodes) == 1:
             evidence.confirmed[ends[conn]].reported[next(iter(nodes))] += 1
+
+
+def _encrypted(connections: dict[Path, pa.Table], evidence: Evidence) -> frozenset[Endpoint]:
+    """The servers that speak Kafka over TLS that is not decrypted. Notes which addresses clients asked for the names
+    that the cluster advertises."""
+    for spill, rows in connections.items():
+        for asked in read_spill(spill, "connection_notes"):
+            asked = asked.filter(pc.equal(asked["what"], "tls_sni"))
+            servers = rows.select(["server_ip", "server_port"]).take(asked["conn"])
+            columns = (asked["text"].to_pylist(), servers["server_ip"].to_pylist(), servers["server_port"].to_pylist())
+            for name, address, port in zip(*columns, strict=True):
+                if (name, port) in evidence.advertised:
+                    evidence.names.note_server_name(name, address)
+    named = {(address, port) for host, port in evidence.advertised for address in evidence.names.addresses(host)[0]}
+    return kafka_servers(connections.values(), evidence.servers | named)
 
 
 def _note_brokers(askers: Askers, evidence: Evidence) -> None:

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.scan.block_ends import SENT
+from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.group_protocols import PROTOCOLS
 
 TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
@@ -59,7 +60,7 @@ def _servers(read_messages: MessageReader) -> Iterator[ConnectionValues]:
 
 def spilled_ids(spill: Path, conn_ids: pa.Array) -> Iterator[ConnectionValues]:
     """Connections and producer ids of the records that their requests carry. conn_ids: by number of the connection."""
-    for batch in read_spill(spill, SENT, ["conn", "producer_id"]):
+    for batch in read_spill(spill, spill_name(PRODUCE, "request"), ["conn", "producer_id"]):
         rows = batch.filter(pc.is_valid(batch["producer_id"])).group_by(batch.column_names, use_threads=False)
         distinct = rows.aggregate([]).combine_chunks()
         yield conn_ids.take(flat(distinct["conn"])), flat(distinct["producer_id"])

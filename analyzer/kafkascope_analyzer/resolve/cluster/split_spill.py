@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, SERVED
 from kafkascope_analyzer.scan.cluster_ids import CLUSTER_IDS
+from kafkascope_analyzer.scan.offsets_in_parts import OFFSETS
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets, spill_record_sets
 from kafkascope_analyzer.scan.spill import Spill, read_spill, spilled_batches, spilled_parts, spilled_tables
 
 Ints = NDArray[np.int64]
-_NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, *RECORD_SETS})
+_NOT_DIVIDED = frozenset({DNS.name, CLUSTER_IDS, BLOCK_ENDS, OFFSETS, *RECORD_SETS})
 """Tables of no connection, those that nobody needs behind this point, and those that are divided in another way."""
 
 
@@ -65,7 +66,7 @@ class _Split:
                 if name != "connections" and name not in _NOT_DIVIDED:
                     self._divide(name, part)
             self._divide_record_sets(part)
-        self._divide_block_ends()
+            self._divide_block_ends(part)
         for spill in self._spills.values():
             spill.close()
         return {number: spill.directory for number, spill in self._spills.items()}
@@ -100,8 +101,8 @@ class _Split:
                 mine = self._numbered_anew(sets.filter(pa.array(chosen)))
                 spill_record_sets(self._spills[number], mine, np.ascontiguousarray(batches[chosen[of_set]]))
 
-    def _divide_block_ends(self) -> None:
-        for ends in read_spill(self._directory, BLOCK_ENDS):
+    def _divide_block_ends(self, part: int) -> None:
+        for ends in read_spill(self._directory, BLOCK_ENDS, part=part):
             for number, spill in self._spills.items():
                 columns = {
                     name: pa.array([self._ends[name][end][number] for end in ends[name].to_pylist()], pa.int64())

@@ -63,6 +63,10 @@ class LoopEvents(EventSource):
             self._count_gaps(rows, chosen, conn[chosen], loop[chosen])
         yield from ()
 
+    def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Counts, as of other requests."""
+        return self.take_requests(rows)
+
     def _count_depths(self, rows: pa.Table, conn: NDArray[np.int64], is_produce: NDArray[np.bool_]) -> None:
         depth = int_column(rows, "in_flight", -1)
         known = np.flatnonzero(is_produce & (depth >= 0))

@@ -66,6 +66,10 @@ class SilenceEvents(EventSource):
                 )
         yield from ()
 
+    def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Keeps the requests at the ends of silences, as of others."""
+        return self.take_requests(rows)
+
     def wants_partitions(self, api_key: int, direction: str) -> bool:
         """Requests of Produce, where somebody was silent."""
         return (api_key, direction) == (PRODUCE, "request") and len(self._conn) > 0

@@ -42,6 +42,12 @@ class UsageEvents(EventSource):
             self._requests.add(rows, number, self._clients.of(rows["client_id"]))
         yield from ()
 
+    def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Adds up requests; there are no ids to sample."""
+        if rows.num_rows:
+            self._usage.add(rows.select(USAGE_COLUMNS), has_failed(rows, int_column(rows, "status_code", 0)))
+        yield from ()
+
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """One row per connection and kind of request, and the samples of each connection."""
         used = self._usage.rows()

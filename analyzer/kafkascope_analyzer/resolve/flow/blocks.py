@@ -1,6 +1,6 @@
 """Reads what producers and consumers of a bucket were answered, from its spill, one block of the capture at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +9,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.scan.block_ends import ACCEPTED, BLOCK_ENDS, FETCHED, SENT, SERVED
-from kafkascope_analyzer.scan.spill import GATHERED_ROWS, joined_batches, read_spill, spilled_batches
+from kafkascope_analyzer.scan.batches import BATCHES
+from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, FETCHED, SERVED
+from kafkascope_analyzer.scan.spill import GATHERED_ROWS, joined_batches, read_spill, spilled_batches, spilled_parts
+from kafkascope_parsers.row_copies import joined_rows
 
 _PLACE = ["conn", "number", "topic", "topic_id", "partition"]
 _COLUMNS = {
-    SENT: [*_PLACE, "ts_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
-    ACCEPTED: [*_PLACE, "ts_ns", "partition_offset", "error_code"],
+    BATCHES: [
+        *_PLACE,
+        *("ts_ns", "partition_offset", "error_code"),
+        *("sent_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"),
+    ],
     FETCHED: [
         *_PLACE,
         *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark"),
@@ -36,23 +41,41 @@ Block = dict[str, list[NamedRows]]
 """The rows of each of SERVED."""
 
 
-def blocks(spill: Path, topics: TopicNames) -> Iterator[Block]:
-    """The blocks of one bucket; small ones that follow each other are joined. topics: gives topics their names."""
-    tables = {name: _Rows(spilled_batches(spill, name, _COLUMNS[name]), topics) for name in SERVED}
-    for end in _ends(spill):
+def block_parts(spill: Path) -> list[int]:
+    """The parts of a bucket that have blocks."""
+    return spilled_parts(spill, [BLOCK_ENDS])
+
+
+def blocks(spill: Path, topics: TopicNames, parts: Sequence[int]) -> Iterator[Block]:
+    """The blocks of one bucket; small ones that follow each other are joined. topics: gives topics their names; parts:
+    those of `block_parts` that are read, none of them left out in between."""
+    ends = [end for part in parts for rows in read_spill(spill, BLOCK_ENDS, part=part) for end in rows.to_pylist()]
+    before = _end_before(spill, parts)
+    tables = {name: _Rows(_batches(spill, name, parts), topics, before[name]) for name in SERVED}
+    for end in _joined_ends(ends, before):
         yield {name: list(tables[name].until(end[name])) for name in SERVED}
 
 
-def _ends(spill: Path) -> Iterator[dict[str, int]]:
+def _batches(spill: Path, name: str, parts: Sequence[int]) -> Iterator[pa.Table]:
+    for part in parts:
+        yield from spilled_batches(spill, name, _COLUMNS[name], part)
+
+
+def _end_before(spill: Path, parts: Sequence[int]) -> dict[str, int]:
+    """The number of rows of each table of SERVED in the parts before these."""
+    earlier = [part for part in block_parts(spill) if parts and part < parts[0]]
+    last = [rows.slice(rows.num_rows - 1) for part in earlier[-1:] for rows in read_spill(spill, BLOCK_ENDS, part=part)]
+    return last[-1].to_pylist()[0] if last else dict.fromkeys(SERVED, 0)
+
+
+def _joined_ends(ends: Sequence[dict[str, int]], before: dict[str, int]) -> Iterator[dict[str, int]]:
     """How many rows of each of SERVED there are up to the end of each block, or of several that are small."""
-    n_before, last = 0, None
-    for ends in read_spill(spill, BLOCK_ENDS):
-        for end in ends.to_pylist():
-            n_rows = sum(end.values())
-            if last is not None and n_rows - n_before > GATHERED_ROWS:
-                yield last
-                n_before = sum(last.values())
-            last = end
+    n_before, last = sum(before.values()), None
+    for end in ends:
+        if last is not None and sum(end.values()) - n_before > GATHERED_ROWS:
+            yield last
+            n_before = sum(last.values())
+        last = end
     if last is not None:
         yield last
 
@@ -63,7 +86,7 @@ class _Rows:
 
     batches: Iterator[pa.Table]
     topics: TopicNames
-    n_read: int = 0
+    n_read: int
 
     def until(self, end: int) -> Iterator[NamedRows]:
         """The rows up to that one, batch by batch."""
@@ -80,4 +103,4 @@ class _Rows:
 
 def joined(parts: list[NDArray[np.void]], dtype: np.dtype[np.void]) -> NDArray[np.void]:
     """All rows of the parts."""
-    return np.concatenate([np.empty(0, dtype), *parts])
+    return joined_rows([np.empty(0, dtype), *parts])

@@ -19,32 +19,41 @@ from kafkascope_analyzer.scan.spill import read_spill
 
 def readers(connections: Mapping[Path, pa.Table]) -> NDArray[np.int64]:
     """A number for the reader on each connection of all buckets, one bucket after the other: the same for all members
-    of a group; one of its own for each connection of a client that has no group, or several. connections: by the
-    directory of a bucket's spill, with client_ip."""
+    of a group; one of its own for each connection of a client that has no group, or several. It is the
+    number of the reader's first connection (conn_keys). connections: by the directory of a bucket's spill, with
+    client_ip."""
     groups: dict[tuple[str, str], set[str]] = {}
     for spill, known in connections.items():
         for ip, client_id, group in _clients(spill, GROUP_CLIENTS, known):
             groups.setdefault((ip, client_id), set()).add(group)
-    numbers = {group: k for k, group in enumerate(sorted(set().union(*groups.values())))}
-    n_groups, n_before, parts = len(numbers), 0, [np.empty(0, np.int64)]
-    for spill, known in connections.items():
-        of_bucket = n_groups + n_before + np.arange(known.num_rows)
+    keys = [conn_keys(np.arange(known.num_rows), k, len(connections)) for k, known in enumerate(connections.values())]
+    members: dict[str, list[tuple[int, int]]] = {}
+    for number, (spill, known) in enumerate(connections.items()):
         for rows in read_spill(spill, CONSUMERS):
             ips = known["client_ip"].take(rows["conn"]).fill_null("").to_pylist()
             ids = rows["client_id"].fill_null("").to_pylist()
             for conn, client in zip(rows["conn"].to_pylist(), zip(ips, ids, strict=True), strict=True):
                 if len(groups.get(client, ())) == 1:
-                    of_bucket[conn] = numbers[next(iter(groups[client]))]
-        parts.append(of_bucket)
-        n_before += known.num_rows
-    return np.concatenate(parts)
+                    members.setdefault(next(iter(groups[client])), []).append((number, conn))
+    for conns in members.values():
+        first = min(int(keys[number][conn]) for number, conn in conns)
+        for number, conn in conns:
+            keys[number][conn] = first
+    return np.concatenate([np.empty(0, np.int64), *keys])
+
+
+def conn_keys(conn: NDArray[np.int64], bucket: int, n_buckets: int) -> NDArray[np.int64]:
+    """Numbers of connections of all buckets that stay as they are where connections are added: `conn` of the bucket of
+    that number, of which there are so many."""
+    return conn * n_buckets + bucket
 
 
 def _clients(spill: Path, name: str, known: pa.Table) -> list[tuple[str, str, str]]:
     """Address, client id and group of each client of a bucket."""
     found: set[tuple[str, str, str]] = set()
     for rows in read_spill(spill, name):
-        ips = pc.fill_null(known["client_ip"].take(rows["conn"]), "").to_pylist()
-        ids, groups = rows["client_id"].fill_null("").to_pylist(), rows["group_id"].to_pylist()
-        found |= set(zip(ips, ids, groups, strict=True))
+        ips = pc.fill_null(known["client_ip"].take(rows["conn"]), "")
+        columns = {"ip": ips, "client_id": rows["client_id"].fill_null(""), "group_id": rows["group_id"]}
+        clients = pa.table(columns).group_by(list(columns), use_threads=False).aggregate([])
+        found |= set(zip(*(clients[name].to_pylist() for name in columns), strict=True))
     return sorted(found)

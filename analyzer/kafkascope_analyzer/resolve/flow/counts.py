@@ -1,7 +1,6 @@
 """Counts what flows through topic-partitions, and spills the counts of each slice of time when it has ended."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,115 +15,169 @@ from kafkascope_analyzer.resolve.flow.kernels import (
     NONE,
     READER,
     FlowState,
+    ProduceState,
+    count_produced,
     follow_flow,
 )
-from kafkascope_analyzer.scan.places import TopicPartitions
-from kafkascope_analyzer.scan.spill import END, Spill
+from kafkascope_analyzer.scan.places import Slots, TopicPartitions
+from kafkascope_analyzer.scan.spill import Spill
 
 PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
 """Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""
+RECOUNTED = "facts.recounted"
+"""Spilled table: conn, part: the first part whose PRODUCE_SLICES count of that connection; of others all do."""
+MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14
+"""Pairs of connection and topic-partition (fetched: of all buckets; accepted: of a bucket), and topic-partitions, that
+are followed: 1.2 kB and 8 kB each. What is beyond has no rows in partition_flow, and is counted in the manifest
+(limits_hit)."""
 CONN_SHIFT = 40
-"""The key of a cell is the number of the connection, above that of the topic-partition."""
+"""The key of a cell is the number of the connection (clients.conn_keys), above that of the topic-partition."""
 LATE_NS = 250_000_000
 """A consumer may get records so long before the producer gets its response: both wait for the replicas."""
+GATHERED_CELLS = 8_192
+"""Cells of ended slices that are held before they are spilled: a slice of a small capture has a handful."""
 _LOWEST_US = pa.array([lowest_us(number) for number in range(N_CLASSES)], pa.int64())
 _OFFSETS = ("end_offset", "next_offset", "lag_first", "lag_last", "lag_max")
-_NAMES = ("first_ns", "last_ns", "n_records", "record_bytes", *_OFFSETS)
+_NAMES = ("first_ns", "last_ns", "n_records", "n_again", "record_bytes", *_OFFSETS)
 Array = NDArray[Any]
 
 
 class FlowRows(NamedTuple):
     """Accepted and fetched records by time (flow_kernels.ACCEPTED, FETCHED), and what their numbers mean: the keys of
-    the cells of both sides; how many topic-partitions and readers there are."""
+    the cells of fetched records; how many topic-partitions and readers there are."""
 
     accepted: Array
     fetched: Array
-    produce_keys: NDArray[np.int64]
-    fetch_keys: NDArray[np.int64]
+    keys: NDArray[np.int64]
     n_places: int
     n_readers: int
 
 
-class FlowCounts:
-    """Counts accepted and fetched records. slice_ns: length of a slice; partitions: the codes of topic-partitions;
-    first_conn: the number of each bucket's first connection by the directory of its spill, ascending."""
+class _Ended(NamedTuple):
+    """Cells of a slice that has ended: key of each, begin of the slice, fields of CELL and numbers of latencies."""
 
-    def __init__(self, slice_ns: int, partitions: TopicPartitions, first_conn: Mapping[Path, int]) -> None:
+    keys: NDArray[np.int64]
+    begin_ns: NDArray[np.int64]
+    cells: Array
+    counts: Array
+
+
+class _EndedSlices:
+    """Spills the counts of slices that have ended, in the buckets of their connections. name: of the table; slice_ns:
+    length of a slice; partitions: the codes of topic-partitions; spills: of the buckets, by their numbers."""
+
+    def __init__(self, name: str, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
+        self._name, self._slice_ns, self._partitions, self._spills = name, slice_ns, partitions, spills
+        self._ended: list[_Ended] = []
+
+    def take(self, state: FlowState | ProduceState, keys: NDArray[np.int64]) -> None:
+        """Takes what was counted in a slice that has ended, and empties its cells. keys: of the cells."""
+        used = np.flatnonzero(state.cells["n_responses"])
+        if len(used):
+            begin_ns = np.full(len(used), int(state.slices[0]) * self._slice_ns)
+            self._ended.append(_Ended(keys[used], begin_ns, state.cells.take(used), state.counts[used]))
+            state.cells[used] = np.zeros(1, CELL)
+            state.counts[used] = 0
+        state.slices[0] = NONE
+        if sum(len(ended.keys) for ended in self._ended) >= GATHERED_CELLS:
+            self.spill()
+
+    def spill(self) -> None:
+        """Spills all that was taken."""
+        if not self._ended:
+            return
+        keys, begin_ns, cells, counts = map(np.concatenate, zip(*self._ended, strict=True))
+        self._ended.clear()
+        conn, buckets = np.divmod(keys >> CONN_SHIFT, len(self._spills))
+        columns = self._partitions.columns(keys & ((1 << CONN_SHIFT) - 1))
+        columns["ts_ns"] = pa.array(begin_ns)
+        columns["slice_ms"] = pa.array(np.full(len(keys), self._slice_ns // 1_000_000))
+        columns |= _cell_columns(cells, counts)
+        columns["conn"] = pa.array(conn)
+        rows = pa.table(columns)
+        for bucket in np.unique(buckets).tolist():
+            self._spills[bucket].gather(self._name, rows.filter(pa.array(buckets == bucket)))
+
+
+class ProduceCounts:
+    """Counts the accepted records of one bucket. The counts of a slice may have several rows in PRODUCE_SLICES: one for
+    each time that its records were followed by those of another one. slice_ns, partitions: as of FetchCounts."""
+
+    def __init__(self, slice_ns: int, partitions: TopicPartitions, spill: Spill) -> None:
         self._slice_ns = slice_ns
-        self._partitions = partitions
-        self._first_conn = np.array(list(first_conn.values()), np.int64)
-        self._spills = [Spill(path, END) for path in first_conn]  # each run counts anew
-        cells, counts = np.empty(0, CELL), np.empty((0, N_CLASSES), np.int32)
+        self._cells = Slots()
+        self._state = ProduceState(np.empty(0, CELL), np.empty((0, N_CLASSES), np.int32), np.full(1, NONE))
+        self._ended = _EndedSlices(PRODUCE_SLICES, slice_ns, partitions, [spill])
+
+    def take(self, accepted: Array) -> int:
+        """Takes records (flow_kernels.ACCEPTED, with keys of cells) by time. Returns how many are beyond MOST_CELLS."""
+        rows = accepted.copy()
+        rows["cell"] = self._cells.of(np.ascontiguousarray(rows["cell"]))
+        rows = rows[rows["cell"] < MOST_CELLS] if len(self._cells) > MOST_CELLS else rows
+        n = min(len(self._cells), MOST_CELLS)
+        cells, counts, slices = self._state
+        self._state = ProduceState(_with_room(cells, n), _with_room(counts, n), slices)
+        at = 0
+        while (at := count_produced(rows, self._slice_ns, at, self._state)) < len(rows):
+            self._ended.take(self._state, self._cells.keys)
+        return len(accepted) - len(rows)
+
+    def finish(self) -> None:
+        """Spills all counts."""
+        self._ended.take(self._state, self._cells.keys)
+        self._ended.spill()
+
+
+class FetchCounts:
+    """Counts fetched records. slice_ns: length of a slice; partitions: the codes of topic-partitions; spills: of the
+    buckets, by their numbers."""
+
+    def __init__(self, slice_ns: int, partitions: TopicPartitions, spills: Sequence[Spill]) -> None:
+        self._slice_ns = slice_ns
+        self._ended = _EndedSlices(FETCH_SLICES, slice_ns, partitions, spills)
         self._state = FlowState(
-            cells,
-            counts,
-            cells,
-            counts,
+            np.empty(0, CELL),
+            np.empty((0, N_CLASSES), np.int32),
             np.empty(0, READER),
             np.empty((0, MOST_PIECES), ACCEPTANCE),
             np.empty(0, np.int64),
-            np.full(2, NONE),
+            np.full(1, NONE),
         )
-        self._keys = (np.empty(0, np.int64), np.empty(0, np.int64))
+        self._keys = np.empty(0, np.int64)
+
+    def state(self) -> dict[str, Any]:
+        """Spills the slices that have ended. Returns the state, which is valid until rows are taken."""
+        self._ended.spill()
+        return {"state": tuple(self._state), "keys": self._keys}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Goes on with this state."""
+        self._state, self._keys = FlowState(*state["state"]), state["keys"]
 
     def take(self, rows: FlowRows) -> None:
         """Takes the rows of some time; those of a time before were taken."""
         self._make_room(rows)
-        self._keys = (rows.produce_keys, rows.fetch_keys)
+        self._keys = rows.keys
         times, places = np.array([self._slice_ns, LATE_NS], np.int64), np.zeros(2, np.int64)
-        while ended := follow_flow(rows.accepted, rows.fetched, times, places, self._state):
-            self._empty(ended - 1)
+        while follow_flow(rows.accepted, rows.fetched, times, places, self._state):
+            self._ended.take(self._state, self._keys)
 
     def finish(self) -> None:
-        """Spills the counts of the last slices."""
-        for side in range(2):
-            self._empty(side)
-        for spill in self._spills:
-            spill.close()
+        """Spills the counts of the last slice."""
+        self._ended.take(self._state, self._keys)
+        self._ended.spill()
 
     def _make_room(self, rows: FlowRows) -> None:
-        state = self._state
-        n_produced, n_fetched = len(rows.produce_keys), len(rows.fetch_keys)
-        n_before = len(state.readers)
+        state, n_before = self._state, len(self._state.readers)
         self._state = FlowState(
-            _with_room(state.produce_cells, n_produced),
-            _with_room(state.produce_counts, n_produced),
-            _with_room(state.fetch_cells, n_fetched),
-            _with_room(state.fetch_counts, n_fetched),
+            _with_room(state.cells, len(rows.keys)),
+            _with_room(state.counts, len(rows.keys)),
             _with_room(state.readers, rows.n_readers),
             _with_room(state.pieces, rows.n_places),
             _with_room(state.n_pieces, rows.n_places),
             state.slices,
         )
         self._state.readers["position"][n_before:] = NONE
-
-    def _empty(self, side: int) -> None:
-        """Spills what was counted of one side, and begins anew."""
-        state = self._state
-        cells, counts, name = (
-            (state.produce_cells, state.produce_counts, PRODUCE_SLICES),
-            (state.fetch_cells, state.fetch_counts, FETCH_SLICES),
-        )[side]
-        used = np.flatnonzero(cells["n_responses"])
-        if len(used):
-            begin_ns = int(state.slices[side]) * self._slice_ns
-            keys = self._keys[side][used]
-            conn = keys >> CONN_SHIFT
-            columns = self._partitions.columns(keys & ((1 << CONN_SHIFT) - 1))
-            columns["ts_ns"] = pa.array(np.full(len(used), begin_ns))
-            columns["slice_ms"] = pa.array(np.full(len(used), self._slice_ns // 1_000_000))
-            columns |= _cell_columns(cells[used], counts[used])
-            self._spill(name, conn, pa.table(columns))
-            cells[used] = np.zeros(1, CELL)
-            counts[used] = 0
-        state.slices[side] = NONE
-
-    def _spill(self, name: str, conn: NDArray[np.int64], rows: pa.Table) -> None:
-        """Spills rows in the buckets of their connections."""
-        buckets = np.searchsorted(self._first_conn, conn, side="right") - 1
-        rows = rows.append_column("conn", pa.array(conn - self._first_conn[buckets]))
-        for bucket in np.unique(buckets).tolist():
-            self._spills[bucket].gather(name, rows.filter(pa.array(buckets == bucket)))
 
 
 def _with_room(array: Array, n: int) -> Array:

@@ -14,7 +14,8 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
 from kafkascope_analyzer.dataset.tables.event_kinds.flow import FetchSlice, ProduceSlice
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventPlace, EventSource, MessageReader, event_table
-from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.resolve.flow.added_slices import produce_slices
+from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES
 from kafkascope_analyzer.scan.spill import read_spill
 
 
@@ -29,9 +30,10 @@ class FlowEvents(EventSource):
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """The slices of the connections of this bucket."""
-        for kind, name in zip(self.KINDS, (PRODUCE_SLICES, FETCH_SLICES), strict=True):
-            for rows in read_spill(self._spill, name):
-                yield self._events(kind, rows)
+        for rows in produce_slices(self._spill):
+            yield self._events(ProduceSlice, rows)
+        for rows in read_spill(self._spill, FETCH_SLICES):
+            yield self._events(FetchSlice, rows)
 
     def _events(self, kind: type[Event], rows: pa.Table) -> pa.Table:
         columns = {name: flat(rows[name]) for name in rows.column_names}

@@ -5,6 +5,7 @@ Members of a group fetch on connections of any bucket, and what they wait for is
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow.blocks import NamedRows
 from kafkascope_analyzer.resolve.flow.offset_times import NEVER, OffsetTimes
+from kafkascope_analyzer.resolve.flow.part_ends import named_rows
 from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -47,6 +49,12 @@ does not show it."""
 MOSTLY_YOUNG = 0.9
 """Share of responses whose first record is young, from which on the times of records are those of a clock: a consumer
 that is served gets records when they are new, and an application may set any time."""
+_POINTS = pa.schema(
+    [
+        *(RUNS.field(name) for name in ("topic", "partition")),
+        *((name, pa.int64()) for name in ("offset", "first_ns", "blocked_ns")),
+    ]
+)
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
 
 
@@ -76,6 +84,23 @@ class FetchRunEnds:
         self._times.take_ends(named.topics, named.rows, "high_watermark")
         if self._is_committed.any():
             self._times.take_stable(named.topics, named.rows)
+
+    def state(self) -> dict[str, Any]:
+        """The state to be saved."""
+        if not self._runs.num_rows:
+            return {"points": _POINTS.empty_table(), "is_any_committed": False}
+        points = _points(self._runs).append_column("first_ns", pa.array(self._times.first_ns()))
+        points = points.append_column("blocked_ns", pa.array(self._times.blocked_ns()))
+        return {"points": points.cast(_POINTS), "is_any_committed": bool(self._is_committed.any())}
+
+    def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
+        """As of flow_facts.Responses."""
+        if not self._runs.num_rows:
+            return set()
+        needed = self._times.resume(named_rows(state["points"]), ends)
+        if self._is_committed.any() and not state["is_any_committed"]:
+            return set(ends.rows["part"].to_pylist())
+        return needed
 
     def runs(self) -> pa.Table:
         """The runs (RUNS), when all responses were taken."""

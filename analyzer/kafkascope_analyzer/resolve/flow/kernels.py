@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, STEPS_LOG2
-from kafkascope_analyzer.scan.places import spread
 from kafkascope_parsers.kernels import inlined, kernel
 
 NONE = -1
@@ -54,6 +53,7 @@ CELL = np.dtype(
         ("first_ns", np.int64),
         ("last_ns", np.int64),
         ("n_records", np.int64),
+        ("n_again", np.int64),
         ("record_bytes", np.int64),
         ("end_offset", np.int64),
         ("next_offset", np.int64),
@@ -62,7 +62,8 @@ CELL = np.dtype(
         ("lag_max", np.int64),
     ]
 )
-"""What flowed through a connection and topic-partition in a slice of time; columns of ProduceSlice and FetchSlice."""
+"""What flowed through a connection and topic-partition in a slice of time; columns of ProduceSlice and FetchSlice.
+n_again: of FetchSlice alone."""
 READER = np.dtype([("next_offset", np.int64), ("position", np.int64)])
 """How far a group has read a topic-partition: the first offset that no response has brought, and the offset after the
 latest response, which is lower where the group has gone back."""
@@ -80,17 +81,23 @@ _MOST_STEPS = 8
 
 
 class FlowState(NamedTuple):
-    """What the kernel goes on from. produce_cells, fetch_cells: CELL; produce_counts, fetch_counts: histograms, int32[n
-    cells, N_CLASSES]; readers: READER; pieces: ACCEPTANCE[n places, MOST_PIECES], of which n_pieces are used, by
-    offset; slices: the numbers of the slices that are being counted, of accepted and of fetched records, or NONE."""
+    """The state of follow_flow between two calls. cells: CELL; counts: histograms, int32[n cells, N_CLASSES]; readers:
+    READER; pieces: ACCEPTANCE[n places, MOST_PIECES], of which n_pieces are used, by offset; slices: one number, that
+    of the slice that is being counted, or NONE."""
 
-    produce_cells: NDArray[np.void]
-    produce_counts: NDArray[np.int32]
-    fetch_cells: NDArray[np.void]
-    fetch_counts: NDArray[np.int32]
+    cells: NDArray[np.void]
+    counts: NDArray[np.int32]
     readers: NDArray[np.void]
     pieces: NDArray[np.void]
     n_pieces: NDArray[np.int64]
+    slices: NDArray[np.int64]
+
+
+class ProduceState(NamedTuple):
+    """The state of count_produced between two calls, as in FlowState."""
+
+    cells: NDArray[np.void]
+    counts: NDArray[np.int32]
     slices: NDArray[np.int64]
 
 
@@ -106,51 +113,61 @@ def latency_class(latency_us):  # type: ignore[no-untyped-def]
 
 @kernel
 def follow_flow(accepted, fetched, times, places, state):  # type: ignore[no-untyped-def]
-    """Counts accepted and fetched records in order of time, until a slice of time has ended.
+    """Counts fetched records, and keeps when records were accepted, in order of time, until a slice of time has ended.
 
     accepted, fetched: ACCEPTED and FETCHED by time. times: length of a slice, and by how much a response to Fetch is
     taken later than it came, as the producer may get its response a little later than a consumer gets the records.
-    places: the row of each that comes next; brought forward. Returns 0 at the end of both, 1 where the slice of
-    state.slices[0] has ended, 2 for that of state.slices[1]: its cells have to be emptied, and its number set to NONE.
+    places: the row of each that comes next; brought forward. Returns False at the end of both, True where the slice has
+    ended: its cells have to be emptied, and its number set to NONE.
     """
     while places[0] < len(accepted) or places[1] < len(fetched):
         i, j = places[0], places[1]
         is_fetch = i >= len(accepted)
         if not is_fetch and j < len(fetched):
             is_fetch = fetched[j]["ts_ns"] + times[1] < accepted[i]["ts_ns"]
-        which = 1 if is_fetch else 0
-        ts_ns = fetched[j]["ts_ns"] if is_fetch else accepted[i]["ts_ns"]
-        number = ts_ns // times[0]
-        if state.slices[which] != number:
-            if state.slices[which] != NONE:
-                return which + 1
-            state.slices[which] = number
         if is_fetch:
+            number = fetched[j]["ts_ns"] // times[0]
+            if state.slices[0] != number:
+                if state.slices[0] != NONE:
+                    return True
+                state.slices[0] = number
             _fetch(fetched[j], state)
-        else:
-            _accept(accepted[i], state)
-        places[which] += 1
-    return 0
+        elif accepted[i]["first_offset"] >= 0 and accepted[i]["n_records"] > 0:
+            _keep(accepted[i], accepted[i]["first_offset"] + accepted[i]["n_records"], state)
+        places[1 if is_fetch else 0] += 1
+    return False
+
+
+@kernel
+def count_produced(accepted, slice_ns, start, state):  # type: ignore[no-untyped-def]
+    """Counts accepted records (ACCEPTED) from the row `start` on, until a slice of time has ended: its cells have to be
+    emptied then, and its number in the state (ProduceState) set to NONE. Returns the row that comes next."""
+    for i in range(start, len(accepted)):
+        number = accepted[i]["ts_ns"] // slice_ns
+        if state.slices[0] != number:
+            if state.slices[0] != NONE:
+                return i
+            state.slices[0] = number
+        _accept(accepted[i], state)
+    return len(accepted)
 
 
 @kernel
 def _accept(row, state):  # type: ignore[no-untyped-def]
     """Counts records that were accepted."""
-    cell = state.produce_cells[row["cell"]]
+    cell = state.cells[row["cell"]]
     _note_response(cell, row["ts_ns"])
     cell["n_records"] += row["n_records"]
     cell["record_bytes"] += row["record_bytes"]
     if row["oldest_us"] != NONE:
-        counts = state.produce_counts[row["cell"]]
+        counts = state.counts[row["cell"]]
         steps = min(row["n_records"], _MOST_STEPS)
         for step in range(steps):
             n = row["n_records"] * (step + 1) // steps - row["n_records"] * step // steps
             younger = (row["oldest_us"] - row["youngest_us"]) * (2 * step + 1) // (2 * steps)
             counts[latency_class(row["oldest_us"] - younger)] += n
     if row["first_offset"] >= 0 and row["n_records"] > 0:
-        next_offset = row["first_offset"] + row["n_records"]
-        cell["end_offset"] = max(cell["end_offset"], next_offset)
-        _keep(row, next_offset, state)
+        cell["end_offset"] = max(cell["end_offset"], row["first_offset"] + row["n_records"])
 
 
 @inlined
@@ -222,12 +239,14 @@ def _join_pieces(pieces, n, now_ns):  # type: ignore[no-untyped-def]
 
 @kernel
 def _fetch(row, state):  # type: ignore[no-untyped-def]
-    """Counts what a response to Fetch brought that its group did not have yet, and the lag after it."""
-    cell, reader = state.fetch_cells[row["cell"]], state.readers[row["reader"]]
+    """Counts what a response to Fetch brought that its group did not have yet, or had, and the lag after it."""
+    cell, reader = state.cells[row["cell"]], state.readers[row["reader"]]
     _note_response(cell, row["ts_ns"])
     if row["last_offset"] >= 0:
         end = row["last_offset"] + 1
         first = max(row["first_offset"], reader["next_offset"])
+        if row["first_offset"] >= 0:
+            cell["n_again"] += min(row["n_records"], max(min(end, reader["next_offset"]) - row["first_offset"], 0))
         if row["first_offset"] >= 0 and first < end:
             cell["n_records"] += min(row["n_records"], end - first)
             cell["record_bytes"] += row["record_bytes"]
@@ -257,32 +276,10 @@ def _count_fetched(row, first, end, state):  # type: ignore[no-untyped-def]
             high = middle
         else:
             low = middle + 1
-    counts = state.fetch_counts[row["cell"]]
+    counts = state.counts[row["cell"]]
     while low < n and pieces[low]["first_offset"] < end:
         piece = pieces[low]
         n_records = min(piece["next_offset"], end) - max(piece["first_offset"], first)
         accepted_ns = piece["from_ns"] + (piece["to_ns"] - piece["from_ns"]) // 2
         counts[latency_class((row["ts_ns"] - accepted_ns) // US)] += n_records
         low += 1
-
-
-@kernel
-def match_requests(sent, answered, table, matches):  # type: ignore[no-untyped-def]
-    """Finds the request of each response: matches[i] is the row of `sent` that has both numbers of answered[i], or
-    NONE. sent, answered: int64[n, 2], connection with request, and topic-partition; table: a power of two, twice as
-    long as `sent` or more, all NONE."""
-    mask = len(table) - 1
-    for i in range(len(sent)):
-        at = spread(sent[i, 0], sent[i, 1]) & mask
-        while table[at] != NONE:
-            at = (at + 1) & mask
-        table[at] = i
-    for i in range(len(answered)):
-        at = spread(answered[i, 0], answered[i, 1]) & mask
-        matches[i] = NONE
-        while table[at] != NONE:
-            k = table[at]
-            if sent[k, 0] == answered[i, 0] and sent[k, 1] == answered[i, 1]:
-                matches[i] = k
-                break
-            at = (at + 1) & mask

@@ -1,7 +1,8 @@
 """When offsets of topic-partitions were accepted or readable, as far as any message of the capture shows it.
 
 A point is a topic-partition and an offset that is looked for. Points are found first, from all buckets; then Produce
-and Fetch responses of all buckets are read once. Memory: four numbers for each point.
+and Fetch responses of all buckets are read once. Memory: four numbers for each point. Where captures are appended, what
+earlier runs have found is taken over; what these have read is read again only where a new point may have its time.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.flow.blocks import NamedRows
 from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
 
 Longs = NDArray[np.int64]
@@ -59,6 +61,39 @@ class OffsetTimes:
         is_there = slots < len(self._keys)
         is_there[is_there] = self._places[slots[is_there]] == places[is_there]
         np.maximum.at(self._blocked_ns, slots[is_there], rows["ts_ns"].to_numpy()[chosen[is_there]])
+
+    def resume(self, found: NamedRows, ends: NamedRows) -> set[int]:
+        """Takes over what was found in earlier parts. found: the points that were looked for (partition, offset,
+        first_ns, blocked_ns); ends: how far each part reaches (part_ends.PART_ENDS). Returns the parts that have
+        something to say about points that were not looked for."""
+        slots, chosen = self._exactly(found.topics, found.rows)
+        np.minimum.at(self._first_ns, slots, found.rows["first_ns"].to_numpy()[chosen])
+        np.maximum.at(self._blocked_ns, slots, found.rows["blocked_ns"].to_numpy()[chosen])
+        is_new = np.ones(len(self._keys), np.bool_)
+        is_new[slots] = False
+        return self._needed(self._keys[is_new], ends)
+
+    def _exactly(self, topics: pa.DictionaryArray, points: pa.Table) -> tuple[Longs, Longs]:
+        """The slots of points that are looked for here too, and their rows."""
+        places, offsets = self._topic_partitions.find(topics, points["partition"]), points["offset"].to_numpy()
+        rank = np.minimum(np.searchsorted(self._offsets, offsets), len(self._offsets) - 1)
+        keys = places * len(self._offsets) + rank
+        slots = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        chosen = np.flatnonzero((places >= 0) & (self._offsets[rank] == offsets) & (self._keys[slots] == keys))
+        return slots[chosen], chosen
+
+    def _needed(self, new: Longs, ends: NamedRows) -> set[int]:
+        """The parts that name an offset behind a new point of the same topic-partition. What the others say follows
+        from how far they reach."""
+        topics, rows = ends.topics, ends.rows
+        stable = {"partition": rows["partition"], "last_stable_offset": rows["last_stable_offset"]}
+        self.take_stable(topics, pa.table(stable | {"ts_ns": rows["stable_ns"].fill_null(0)}))
+        places = self._topic_partitions.find(topics, rows["partition"])
+        self._is_written[places[(places >= 0) & (rows["is_written"].to_numpy() == 1)]] = True
+        first = places * len(self._offsets)
+        end = first + np.searchsorted(self._offsets, rows["end_offset"].to_numpy())
+        is_behind = np.searchsorted(new, end) > np.searchsorted(new, first)
+        return set(rows["part"].to_numpy()[(places >= 0) & is_behind].tolist())
 
     def blocked_ns(self) -> Longs:
         """Until when responses show that the last stable offset is not beyond each point; 0 where none does."""

@@ -65,6 +65,11 @@ class ProducerClocks:
         """Whether the times in the batches of each connection are create times."""
         return np.asarray(self.linger_ns != _UNUSABLE)
 
+    @property
+    def has_sent(self) -> NDArray[np.bool_]:
+        """Whether each connection sent a batch with a time."""
+        return np.asarray(self.client != _NO_CLIENT)
+
 
 _CLOCK_ERROR_NS = 50 * MILLISECOND
 """How far the clocks of a client and of the capture may be apart once they are aligned: nothing is late for that."""

@@ -2,158 +2,143 @@
 producers that may have waited.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.resolve.flow.blocks import Block, NamedRows
-from kafkascope_analyzer.resolve.flow.counts import CONN_SHIFT, FlowRows
+from kafkascope_analyzer.resolve.flow.clients import conn_keys
+from kafkascope_analyzer.resolve.flow.counts import CONN_SHIFT, MOST_CELLS, MOST_PLACES, FlowRows, ProduceCounts
 from kafkascope_analyzer.resolve.flow.kernels import ACCEPTED as ACCEPTED_ROW
 from kafkascope_analyzer.resolve.flow.kernels import FETCHED as FETCHED_ROW
-from kafkascope_analyzer.resolve.flow.kernels import NONE, US, match_requests
+from kafkascope_analyzer.resolve.flow.kernels import NONE, US
 from kafkascope_analyzer.resolve.flow.produce_facts import CANDIDATES, LONGEST_NS, ProducerClocks
 from kafkascope_analyzer.scan.apis import int_column
-from kafkascope_analyzer.scan.block_ends import ACCEPTED, FETCHED, SENT
+from kafkascope_analyzer.scan.batches import BATCHES
+from kafkascope_analyzer.scan.block_ends import FETCHED
 from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
-from kafkascope_analyzer.scan.spill import read_spill
-from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, UNANSWERED, is_one_of, request_numbers
-from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.row_copies import joined_rows
 
 Longs = NDArray[np.int64]
-MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14
-"""Pairs of connection and topic-partition on each side, and topic-partitions, that are followed: 1.2 kB and 8 kB each,
-280 MB in all. What is beyond has no rows in partition_flow, and is counted in the manifest (limits_hit)."""
-_MOST_OPEN = 1 << 19
-"""Batches of a bucket whose requests are not answered yet. Those with acks=0 never are."""
-_OPEN = np.dtype(
-    [
-        ("number", np.int64),
-        ("place", np.int64),
-        ("sent_ns", np.int64),
-        ("n_records", np.int64),
-        ("record_bytes", np.int64),
-        ("first_ms", np.int64),
-        ("last_ms", np.int64),
-    ]
-)
-"""A batch on its way: number of connection and request, topic-partition, create times of the first and last record."""
+_STATE = ("partitions", "_n_beyond_cells", "_n_beyond_places", "_cells", "_places", "_readers")
+"""The attributes of a Flow that make its state."""
 
 
 @dataclass(slots=True)
 class BucketRows:
-    """What was read of one bucket. base: number of its first connection; until_ns: the last response of the last block
-    that was read; open: requests of Produce without a response so far; accepted, fetched: rows that wait, by time;
-    candidates: of CANDIDATES."""
+    """What was read of one bucket. number: of the bucket; base: number of its first connection; counts: of what
+    producers sent; until_ns: the last response of the last block that was read; accepted, fetched: rows that wait, by
+    time; candidates: of CANDIDATES."""
 
-    blocks: Iterator[Block]
+    number: int
     base: int
+    counts: ProduceCounts
+    blocks: Iterator[Block] = field(default_factory=lambda: iter(()))
     until_ns: int = -1
     is_read: bool = False
-    open: NDArray[np.void] = field(default_factory=lambda: np.empty(0, _OPEN))
     accepted: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ACCEPTED_ROW))
     fetched: NDArray[np.void] = field(default_factory=lambda: np.empty(0, FETCHED_ROW))
     candidates: list[pa.Table] = field(default_factory=list)
 
+    def all_candidates(self) -> pa.Table:
+        """The batches of the bucket that may have waited, when all blocks were added."""
+        return pa.concat_tables([CANDIDATES.empty_table(), *self.candidates])
+
+    def state(self) -> dict[str, Any]:
+        """The rows that are not counted yet, to be saved."""
+        return {"accepted": self.accepted, "fetched": self.fetched, "candidates": self.all_candidates()}
+
+    def resume(self, state: Mapping[str, Any], changed: NDArray[np.bool_]) -> None:
+        """Goes on with this state, without the candidates of the connections that have changed."""
+        self.accepted, self.fetched = state["accepted"], state["fetched"]
+        is_changed = changed[state["candidates"]["conn"].to_numpy()]
+        self.candidates = [state["candidates"].filter(pa.array(~is_changed))]
+
 
 def by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
-    """The rows of the parts by time. (`take` moves a row of many fields at once, an index field by field.)"""
+    """The rows of the parts by time."""
     parts = [part for part in parts if len(part)] or parts[:1]
-    rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    rows = joined_rows(parts) if len(parts) > 1 else parts[0]
     ts_ns = np.ascontiguousarray(rows["ts_ns"])
     return rows if (ts_ns[1:] >= ts_ns[:-1]).all() else rows.take(np.argsort(ts_ns, kind="stable"))
 
 
 class Flow:
-    """Makes rows for the kernels of what was spilled. readers: the number of the reader of each connection."""
+    """Makes rows for the kernels of what was spilled in so many buckets. readers: the number of the reader of each
+    connection."""
 
-    def __init__(self, readers: Longs, clocks: ProducerClocks) -> None:
+    def __init__(self, readers: Longs, clocks: ProducerClocks, n_buckets: int) -> None:
         self.partitions = TopicPartitions()
-        self.n_left_out = 0
+        self._n_beyond_cells = self._n_beyond_places = 0
         self._reader_of = readers
         self._clocks = clocks
-        self._cells = (Slots(), Slots())
-        self._places, self._readers = Slots(), Slots()
+        self._n_buckets = n_buckets
+        self._cells, self._places, self._readers = Slots(), Slots(), Slots()
+
+    @property
+    def n_left_out(self) -> int:
+        """Topic-partitions of responses that were not counted, at the limits."""
+        return self._n_beyond_cells + self._n_beyond_places
+
+    def state(self) -> dict[str, Any]:
+        """The numbers that were given, to be saved."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Goes on with these numbers."""
+        for name in _STATE:
+            setattr(self, name, state[name])
 
     def add(self, bucket: BucketRows, block: Block) -> None:
         """Adds a block to what was read of a bucket."""
-        sent = [self._sent(named) for named in block[SENT]]
-        bucket.open = np.concatenate([bucket.open, *sent])[-_MOST_OPEN:]
-        accepted = [self._accepted(bucket, named) for named in block[ACCEPTED]]
+        accepted = [bucket.accepted, *(self._accepted(bucket, named) for named in block[BATCHES])]
         fetched = [self._fetched(bucket, named) for named in block[FETCHED]]
-        bucket.accepted = by_time([bucket.accepted, *accepted])
+        for rows in accepted[1:]:
+            self._n_beyond_places += bucket.counts.take(rows)
+        bucket.accepted = by_time(accepted)
         bucket.fetched = by_time([bucket.fetched, *fetched])
 
-    def _sent(self, named: NamedRows) -> NDArray[np.void]:
-        rows = named.rows
-        sent = np.empty(rows.num_rows, _OPEN)
-        sent["number"], sent["place"] = request_numbers(rows), self.partitions.of_names(named.topics, rows["partition"])
-        sent["sent_ns"] = int_column(rows, "ts_ns", 0)
-        for name in ("n_records", "record_bytes"):
-            sent[name] = int_column(rows, name, 0)
-        sent["first_ms"] = int_column(rows, "first_timestamp_ms", NONE)
-        sent["last_ms"] = int_column(rows, "max_timestamp_ms", NONE)
-        chosen = (sent["n_records"] > 0) & (sent["place"] != NO_PLACE)
-        return sent if chosen.all() else sent[chosen]
+    def recount(self, bucket: BucketRows, named: NamedRows, changed: NDArray[np.bool_]) -> None:
+        """Counts anew what the connections that have changed sent, of batches that were added before."""
+        chosen = pa.array(changed[int_column(named.rows, "conn", 0)])
+        n_beyond = self._n_beyond_places
+        bucket.counts.take(self._accepted(bucket, NamedRows(named.topics.filter(chosen), named.rows.filter(chosen))))
+        self._n_beyond_places = n_beyond
 
     def _accepted(self, bucket: BucketRows, named: NamedRows) -> NDArray[np.void]:
-        """The accepted ones of the batches that responses are about."""
-        rows = named.rows
-        numbers, places = request_numbers(rows), self.partitions.of_names(named.topics, rows["partition"])
-        matches = _matches(bucket.open, numbers, places)
-        ts_ns = int_column(rows, "ts_ns", 0)
-        bucket.until_ns = max(bucket.until_ns, int(ts_ns.max(initial=-1)))
-        answered = np.flatnonzero(matches != NONE)
-        batches, ts_ns, errors = (
-            bucket.open.take(matches[answered]),
-            ts_ns[answered],
-            int_column(rows, "error_code", 0)[answered],
+        """The batches that brokers accepted, of those whose requests the capture has. Keeps those that may have
+        waited."""
+        bucket.until_ns = max(bucket.until_ns, int(int_column(named.rows, "ts_ns", NONE).max(initial=NONE)))
+        places = self.partitions.of_names(named.topics, named.rows["partition"])
+        chosen = np.flatnonzero((int_column(named.rows, "sent_ns", NONE) != NONE) & (places != NO_PLACE))
+        rows, places = named.rows.take(pa.array(chosen)), places[chosen]
+        conn, ts_ns = int_column(rows, "conn", 0) + bucket.base, int_column(rows, "ts_ns", NONE)
+        oldest_us = self._age_us(ts_ns, int_column(rows, "first_timestamp_ms", NONE), conn)
+        waited = self._may_have_waited(rows, ts_ns, oldest_us)
+        if waited.any():
+            topics = named.topics.take(pa.array(chosen[waited]))
+            bucket.candidates.append(_candidate_rows(rows.filter(pa.array(waited)), topics))
+        found = np.empty(len(chosen), ACCEPTED_ROW)
+        found["ts_ns"], found["place"], found["cell"] = ts_ns, places, conn - bucket.base << CONN_SHIFT | places
+        found["first_offset"] = int_column(rows, "partition_offset", NONE)
+        found["n_records"], found["record_bytes"] = (
+            int_column(rows, "n_records", 0),
+            int_column(rows, "record_bytes", 0),
         )
-        still_open = np.ones(len(bucket.open), np.bool_)
-        still_open[matches[answered]] = False
-        bucket.open = bucket.open.take(np.flatnonzero(still_open))
-        conn, places = int_column(rows, "conn", 0)[answered] + bucket.base, places[answered]
-        found = np.empty(len(answered), ACCEPTED_ROW)
-        found["ts_ns"], found["place"], found["cell"] = ts_ns, places, conn << CONN_SHIFT | places
-        found["first_offset"] = int_column(rows, "partition_offset", NONE)[answered]
-        found["n_records"], found["record_bytes"] = batches["n_records"], batches["record_bytes"]
-        oldest_us = self._age_us(ts_ns, batches["first_ms"], conn)
-        youngest_us = np.maximum(self._age_us(ts_ns, batches["last_ms"], conn), 0)
+        youngest_us = np.maximum(self._age_us(ts_ns, int_column(rows, "max_timestamp_ms", NONE), conn), 0)
         found["oldest_us"], found["youngest_us"] = oldest_us, np.minimum(youngest_us, oldest_us)
-        may_have_waited = (errors != 0) | (ts_ns - batches["sent_ns"] >= LEAST_PAUSE_NS)
-        may_have_waited |= oldest_us >= LEAST_PAUSE_NS // US
-        if may_have_waited.any():
-            chosen = may_have_waited
-            bucket.candidates.append(self._candidate_rows(batches[chosen], ts_ns[chosen], errors[chosen]))
-        return found if not errors.any() else found[errors == 0]
+        is_accepted = (int_column(rows, "error_code", 0) == 0) & (ts_ns != NONE)
+        return by_time([self._followed(found if is_accepted.all() else found.compress(is_accepted))])
 
-    def _candidate_rows(self, batches: NDArray[np.void], answered_ns: Longs, errors: Longs) -> pa.Table:
-        """Rows of CANDIDATES. answered_ns: NONE without a response."""
-        columns = self.partitions.columns(np.ascontiguousarray(batches["place"]))
-        columns |= {
-            "conn": pa.array(batches["number"] // (MOST_NUMBER + 1)),
-            "number": pa.array(batches["number"] & MOST_NUMBER),
-            "sent_ns": pa.array(np.ascontiguousarray(batches["sent_ns"])),
-            "created_ms": pa.array(np.ascontiguousarray(batches["first_ms"])),
-            "last_ms": pa.array(np.ascontiguousarray(batches["last_ms"])),
-            "n_records": pa.array(np.ascontiguousarray(batches["n_records"])),
-            "answered_ns": pa.array(answered_ns, mask=answered_ns == NONE),
-            "error_code": pa.array(errors.astype(np.int16)),
-        }
-        return pa.table([columns[name] for name in CANDIDATES.names], schema=CANDIDATES)
-
-    def candidates(self, bucket: BucketRows, spill: Path) -> pa.Table:
-        """The batches of a bucket that may have waited, when all blocks were added; those without a response too."""
-        parts = [CANDIDATES.empty_table(), *bucket.candidates]
-        for rows in read_spill(spill, UNANSWERED):
-            numbers = np.sort(request_numbers(rows)[int_column(rows, "api_key", -1) == PRODUCE])
-            lost = bucket.open[is_one_of(np.ascontiguousarray(bucket.open["number"]), numbers)]
-            parts.append(self._candidate_rows(lost, np.full(len(lost), NONE), np.zeros(len(lost), np.int64)))
-        return pa.concat_tables(parts)
+    def _may_have_waited(self, rows: pa.Table, ts_ns: Longs, oldest_us: Longs) -> NDArray[np.bool_]:
+        """Whether each batch may have waited: it was refused, answered late or never, or created long before."""
+        late = (ts_ns - int_column(rows, "sent_ns", 0) >= LEAST_PAUSE_NS) | (oldest_us >= LEAST_PAUSE_NS // US)
+        return np.asarray(late | (int_column(rows, "error_code", 0) != 0) | (ts_ns == NONE))
 
     def _age_us(self, ts_ns: Longs, created_ms: Longs, conn: Longs) -> Longs:
         """How long before a response records were created, on the capture's clock; NONE where it is not known."""
@@ -172,37 +157,40 @@ class Flow:
         found = np.empty(len(chosen), FETCHED_ROW)
         conn = int_column(rows, "conn", 0)[chosen] + bucket.base
         found["ts_ns"], found["place"] = ts_ns[chosen], places[chosen]
-        found["cell"] = conn << CONN_SHIFT | places[chosen]
+        of_all = conn_keys(conn - bucket.base, bucket.number, self._n_buckets)
+        found["cell"] = of_all << CONN_SHIFT | places[chosen]
         found["reader"] = self._reader_of[conn] << CONN_SHIFT | places[chosen]
         for name in ("first_offset", "last_offset", "high_watermark"):
             found[name] = int_column(rows, name, NONE)[chosen]
         for name in ("n_records", "record_bytes"):
             found[name] = int_column(rows, name, 0)[chosen]
-        return found
+        return self._followed(found)
+
+    def _followed(self, rows: NDArray[np.void]) -> NDArray[np.void]:
+        """Rows with numbers in place of topic-partitions; those beyond the limit are left out."""
+        rows["place"] = self._places.of(np.ascontiguousarray(rows["place"]))
+        if len(self._places) <= MOST_PLACES:
+            return rows
+        followed = rows[rows["place"] < MOST_PLACES]
+        self._n_beyond_places += len(rows) - len(followed)
+        return followed
 
     def numbered(self, accepted: NDArray[np.void], fetched: NDArray[np.void]) -> FlowRows:
-        """Rows by time with numbers in place of keys; those beyond the limits are left out."""
-        sides = []
-        for cells, rows in zip(self._cells, (accepted, fetched), strict=True):
-            n = len(rows)
-            rows["cell"] = cells.of(np.ascontiguousarray(rows["cell"]))
-            rows["place"] = self._places.of(np.ascontiguousarray(rows["place"]))
-            if rows is fetched:
-                rows["reader"] = self._readers.of(np.ascontiguousarray(rows["reader"]))
-            if max(len(cells) - MOST_CELLS, len(self._places) - MOST_PLACES) > 0:
-                rows = rows[(rows["cell"] < MOST_CELLS) & (rows["place"] < MOST_PLACES)]
-                self.n_left_out += n - len(rows)
-            sides.append(rows)
-        produce_keys, fetch_keys = (cells.keys[:MOST_CELLS] for cells in self._cells)
+        """Rows by time with numbers in place of keys; those beyond the limit of cells are left out."""
+        n = len(fetched)
+        fetched["cell"] = self._cells.of(np.ascontiguousarray(fetched["cell"]))
+        fetched["reader"] = self._readers.of(np.ascontiguousarray(fetched["reader"]))
+        if len(self._cells) > MOST_CELLS:
+            fetched = fetched[fetched["cell"] < MOST_CELLS]
+            self._n_beyond_cells += n - len(fetched)
         n_places = min(len(self._places), MOST_PLACES)
-        return FlowRows(sides[0], sides[1], produce_keys, fetch_keys, n_places, len(self._readers))
+        return FlowRows(accepted, fetched, self._cells.keys[:MOST_CELLS], n_places, len(self._readers))
 
 
-def _matches(sent: NDArray[np.void], numbers: Longs, places: Longs) -> Longs:
-    """The row of `sent` with the number and topic-partition of each response, or NONE."""
-    pairs = np.stack([sent["number"], sent["place"]], 1)
-    answered = np.stack([numbers, places], 1)
-    table = np.full(1 << max(2 * len(sent), 16).bit_length(), NONE)
-    matches = np.empty(len(numbers), np.int64)
-    match_requests(pairs, answered, table, matches)
-    return matches
+def _candidate_rows(rows: pa.Table, topics: pa.DictionaryArray) -> pa.Table:
+    """Rows of scan.batches.BATCHES, of topics of these names, as rows of CANDIDATES."""
+    columns = {name: rows[name] for name in ("conn", "number", "partition", "sent_ns", "n_records")}
+    columns |= {"topic": topics, "answered_ns": rows["ts_ns"], "error_code": rows["error_code"].fill_null(0)}
+    columns["created_ms"] = rows["first_timestamp_ms"].fill_null(NONE)
+    columns["last_ms"] = rows["max_timestamp_ms"].fill_null(NONE)
+    return pa.table([columns[name] for name in CANDIDATES.names], CANDIDATES.names).cast(CANDIDATES)

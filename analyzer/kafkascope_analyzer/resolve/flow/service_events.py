@@ -96,7 +96,8 @@ class ServiceEvents(EventSource):
         known = self._connections.select(["conn_id", "client_ip", "node_id"]).take(columns["conn"])
         columns |= {name: flat(known[name]) for name in known.column_names}
         columns["topic"] = columns["topic"].cast(pa.string())
-        key = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        named = pc.binary_join_element_wise(columns["topic"], columns["partition"].cast(pa.string()), "-")
+        key = pc.coalesce(named, columns["conn_id"])
         seq = columns["number"].cast(pa.int32(), safe=False)
         client_ip, conn_id = columns["client_ip"], columns["conn_id"]
         place = EventPlace(key, client_ip, conn_id, columns["ts_ns"], seq=seq)

@@ -9,6 +9,7 @@ Second pass: each bucket writes the events of the commits on its own connections
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.flow.blocks import NamedRows
 from kafkascope_analyzer.resolve.flow.known_places import KnownPlaces
+from kafkascope_analyzer.resolve.flow.part_ends import named_rows
 from kafkascope_analyzer.resolve.groups.requests import API_KEYS, COMMIT_APIS
 from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
 from kafkascope_analyzer.scan.partitions import spill_name
@@ -48,6 +50,7 @@ LAG_POINTS = pa.schema(
 )
 """The last commit of each group, generation and topic-partition of the capture, with its connection and the high
 watermark that it is compared with; sorted, and numbered."""
+_WATERMARKS = pa.schema([LAG_POINTS.field(name) for name in ("topic", "partition", "ts_ns", "high_watermark")])
 _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 
@@ -67,6 +70,21 @@ class LagPoints:
         """Takes responses to Fetch."""
         if self._watermarks is not None:
             self._watermarks.take(named.topics, named.rows)
+
+    def state(self) -> dict[str, Any]:
+        """The state to be saved."""
+        if self._watermarks is None:
+            return {"points": _WATERMARKS.empty_table()}
+        watermarks = self._watermarks.of_points().fill_null(NOT_REPORTED)
+        return {
+            "points": self._points.append_column("high_watermark", watermarks)
+            .select(_WATERMARKS.names)
+            .cast(_WATERMARKS)
+        }
+
+    def resume(self, state: Mapping[str, Any], ends: NamedRows) -> set[int]:
+        """As of flow_facts.Responses."""
+        return set() if self._watermarks is None else self._watermarks.resume(named_rows(state["points"]), ends)
 
     def points(self) -> pa.Table:
         """The last commits (LAG_POINTS), when all responses were taken; those of partitions whose high watermark no
@@ -150,6 +168,33 @@ class HighWatermarks:
         known, slots = known[before_end], slots[before_end]
         same_place = self._slots[slots] // self._span == places[known]
         np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
+
+    def resume(self, found: NamedRows, ends: NamedRows) -> set[int]:
+        """Takes over what was found in earlier parts. found: the points that were looked for (partition, ts_ns,
+        high_watermark); ends: how far each part reaches (part_ends.PART_ENDS). Returns the parts that have something to
+        say about points that were not looked for."""
+        places = self._known.find(found.topics, found.rows["partition"])
+        seconds = found.rows["ts_ns"].to_numpy() // SECOND_NS - self._first_second
+        keys = places * self._span + seconds
+        slots = np.minimum(np.searchsorted(self._slots, keys), len(self._slots) - 1)
+        is_there = (places >= 0) & (seconds >= 0) & (seconds < self._span) & (self._slots[slots] == keys)
+        chosen = np.flatnonzero(is_there)
+        np.maximum.at(self._highest, slots[chosen], found.rows["high_watermark"].to_numpy()[chosen])
+        is_new = np.ones(len(self._slots), np.bool_)
+        is_new[slots[chosen]] = False
+        return self._needed(self._slots[is_new], ends)
+
+    def _needed(self, new: NDArray[np.int64], ends: NamedRows) -> set[int]:
+        """The parts in whose time a new point lies. What the earlier ones say follows from how far they reach."""
+        places = self._known.find(ends.topics, ends.rows["partition"])
+        reached = {name: ends.rows[name] for name in ("partition", "high_watermark")}
+        self.take(ends.topics, pa.table(reached | {"ts_ns": ends.rows["last_ns"]}))
+        begin, end = (
+            places * self._span + np.clip(ends.rows[name].to_numpy() // SECOND_NS - self._first_second, 0, self._span)
+            for name in ("first_ns", "last_ns")
+        )
+        is_in = np.searchsorted(new, end) > np.searchsorted(new, begin)
+        return set(ends.rows["part"].to_numpy()[(places >= 0) & is_in].tolist())
 
     def of_points(self) -> pa.Array:
         """The high watermark of each lag point, int64; null where none was reported by then."""

@@ -19,6 +19,8 @@ from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_analyzer.resolve.cut_at_uncovered import cut_waits
 from kafkascope_analyzer.resolve.servers.client_silences import gather_silences
+from kafkascope_analyzer.resolve.servers.closed_windows import closed_windows
+from kafkascope_analyzer.resolve.servers.delays import delay_rows
 from kafkascope_analyzer.resolve.servers.host_silences import host_silence_rows
 from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.losses import loss_rows
@@ -50,11 +52,12 @@ servers of the process (SCOPES)."""
 
 
 def gather_server_rows(
-    connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered, clocks: pa.Array
+    connections: Mapping[Path, pa.Table], cluster: Cluster, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
 ) -> ServerRows:
     """The rows of all servers, from what the buckets spilled. connections: of each bucket (CONTACT_COLUMNS); uncovered:
     times that no file covers, over which nobody is known to wait; clocks: of each connection of all buckets, what is
-    added to the times in its batches for the capture's clock, null where these are no create times."""
+    added to the times in its batches for the capture's clock, null where these are no create times;
+    claims: what encrypted connections seem to do (claims.CLAIMS)."""
     if not connections:
         return ServerRows()
     hosts = ServerHosts(connections, cluster)
@@ -64,7 +67,7 @@ def gather_server_rows(
     for runs in spilled_runs(hosts):
         activity.take(runs)
     waits = cut_waits(gather_waits(hosts, activity.first_payload_ns), uncovered)
-    waits = with_slow_responses(waits, hosts)
+    waits = with_slow_responses(waits, hosts, _last_packets(hosts, activity.contacts.last_ns))
     absent = host_silence_rows(waits, activity.gaps(activity.of_hosts.runs()), hosts)
     waits = _of_interest(waits, activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
@@ -83,11 +86,26 @@ def gather_server_rows(
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
     ]
     met = host_rows(hosts, activity.contacts)
-    silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks)
-    losses, slow = loss_rows(hosts), slow_rows(hosts, activity.capture_ns)
+    silences = gather_silences(hosts, activity.capture_ns[1], uncovered, clocks, claims)
     return ServerRows(
-        met, losses, slow, absent, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences
+        hosts=met,
+        losses=loss_rows(hosts),
+        delays=delay_rows(hosts),
+        slow=slow_rows(hosts, activity.capture_ns),
+        absent=absent,
+        waits=waits.table(hosts),
+        lost=lost.table(hosts),
+        signs=sign_rows(hosts, signs),
+        silences=silences,
+        closed=closed_windows(hosts, uncovered),
     )
+
+
+def _last_packets(hosts: ServerHosts, of_pairs: Ints) -> Ints:
+    """The last packet of each server, -1 where there is none. of_pairs: of each pair, likewise."""
+    last_ns = np.full(len(hosts.servers), NONE)
+    np.maximum.at(last_ns, hosts.pair_server, of_pairs)
+    return last_ns
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:

@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS, COORDINATOR_JOB
 from kafkascope_analyzer.dataset.uncovered import Uncovered
+from kafkascope_analyzer.resolve.cluster.claims import job_codes
 from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers, quiet_times
-from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined
+from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined, last_before
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
 from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -45,9 +47,12 @@ NO_SILENCES = pa.schema(
 ).empty_table()
 
 
-def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array) -> pa.Table:
+def gather_silences(
+    hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clocks: pa.Array, claims: pa.Table
+) -> pa.Table:
     """The chosen silences. end_ns: end of the capture; uncovered: times that no file covers, in which clients may have
-    sent something; clocks: of each connection, its clock_ns.
+    sent something; clocks: of each connection, its clock_ns; claims: what encrypted connections seem to do
+    (claims.CLAIMS).
 
     Columns: conn_id; first_ns, first_packet: the client's last payload before; answered_ns: the server's first payload
     that the client had to respond to next; last_ns, last_packet, ended_by: what
@@ -60,13 +65,13 @@ def gather_silences(hosts: "ServerHosts", end_ns: int, uncovered: Uncovered, clo
     ended_by = np.concatenate([np.empty(0, np.int64), *(how for _, how in _server_waits(hosts, PAYLOAD))])
     known = np.flatnonzero(~uncovered.lie_in(waits.first_ns, _until(waits, end_ns)))
     waits, ended_by = waits.taken(known), ended_by[known]
-    chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns))
+    chosen = np.flatnonzero(_is_chosen(waits, hosts, end_ns, claims))
     waits, ended_by = waits.taken(chosen), ended_by[chosen]
-    before = _last_before(_client_runs(hosts, PAYLOAD, waits.subject), waits.subject, waits.first_ns)
+    before = last_before(_client_runs(hosts, PAYLOAD, waits.subject), waits.subject, waits.first_ns)
     known = np.flatnonzero(before.last_packet > 0)
     waits, ended_by, before = waits.taken(known), ended_by[known], before.taken(known)
     until = _until(waits, end_ns)
-    sent = _last_before(_client_runs(hosts, PACKETS, waits.subject), waits.subject, until)
+    sent = last_before(_client_runs(hosts, PACKETS, waits.subject), waits.subject, until)
     is_open = waits.last_ns == 0
     return pa.table(
         {
@@ -97,13 +102,13 @@ def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints
             yield Runs(conn, *columns).taken(mine), rows["ended_by"].to_numpy().astype(np.int64)[mine]
 
 
-def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
+def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int, claims: pa.Table) -> NDArray[np.bool_]:
     """Whether each wait is an overdue one of a group's member, or goes on in the middle of the time for which another
     connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent. The
     same for the times in which a client was quiet that seldom is, with connections that may be its own."""
     until = _until(waits, end_ns)
-    host, client = hosts.host[waits.subject], client_numbers(hosts)
-    overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts)[waits.subject])
+    host, client = hosts.host[waits.subject], client_numbers(hosts, claims)
+    overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts, claims)[waits.subject])
     chosen = _hold_moments(waits, until, host, _moments(host[overdue], due, until[overdue]))
     quiet = quiet_times(waits, client, hosts, end_ns)
     chosen |= _hold_moments(waits, until, client[waits.subject], _moments(quiet.subject, quiet.first_ns, quiet.last_ns))
@@ -144,9 +149,10 @@ def _overdue(conn: Ints, first_ns: Ints, until_ns: Ints, is_member: NDArray[np.b
     return mine[rows], first_ns[mine[rows]] + allowed[rows]
 
 
-def _of_members(hosts: "ServerHosts") -> NDArray[np.bool_]:
-    """Whether somebody acted as a member of a group on each connection."""
-    found = np.zeros(hosts.connections.num_rows, np.bool_)
+def _of_members(hosts: "ServerHosts", claims: pa.Table) -> NDArray[np.bool_]:
+    """Whether somebody acted as a member of a group on each connection, or seems to have done so."""
+    jobs = job_codes(claims, hosts.connections["conn_id"])
+    found = np.asarray(jobs == CLAIMED_JOBS.index(COORDINATOR_JOB), np.bool_)
     for spill, first in hosts.first_row.items():
         for rows in read_spill(spill, GROUP_CLIENTS):
             found[rows["conn"].to_numpy() + first] = True
@@ -166,19 +172,6 @@ def _client_runs(hosts: "ServerHosts", layer: int, conn: Ints) -> Runs:
             parts.append(Runs(of_conn, *(rows[name].to_numpy() for name in RUN_COLUMNS)).taken(mine))
     runs = joined(parts)
     return runs.taken(np.lexsort((runs.last_ns, runs.subject)))
-
-
-def _last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
-    """The last run of each subject that ends before a time; zeros where there is none."""
-    n = len(runs.subject)
-    if not n:
-        return Runs(subject, *(np.zeros(len(subject), np.int64) for _ in range(4)))
-    following = first_ending_after(runs, subject, at_ns)
-    after_all = np.searchsorted(runs.subject, subject, side="right")
-    row = np.where(following >= 0, following, after_all) - 1
-    found = (row >= 0) & (runs.subject[np.maximum(row, 0)] == subject)
-    taken = runs.taken(np.maximum(row, 0))
-    return Runs(subject, *(np.where(found, column, 0) for column in taken[1:]))
 
 
 def _is_unacknowledged(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostSilence,
     LifeSign,
+    PacketDelay,
     PacketLoss,
     ServerConnection,
     ServerHost,
@@ -27,7 +28,7 @@ from kafkascope_analyzer.resolve.servers.waits import LAYERS
 class ServerEvents(EventSource):
     """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
 
-    KINDS = (ServerHost, PacketLoss, SlowProcess, HostSilence, ServerConnection, ServerWait, LifeSign)
+    KINDS = (ServerHost, PacketLoss, PacketDelay, SlowProcess, HostSilence, ServerConnection, ServerWait, LifeSign)
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
@@ -38,6 +39,7 @@ class ServerEvents(EventSource):
         for make, rows in (
             (_host_events, self._servers.hosts),
             (_loss_events, self._servers.losses),
+            (_delay_events, self._servers.delays),
             (_slow_events, self._servers.slow),
             (_silence_events, self._servers.absent),
             (_connection_events, self._servers.lost),
@@ -55,6 +57,10 @@ def _host_events(rows: pa.Table) -> pa.Table:
 
 def _loss_events(rows: pa.Table) -> pa.Table:
     return _events(PacketLoss, rows, "first_ns", "first_packet", pc.index_in(rows["sender"], pa.array(SENDERS)))
+
+
+def _delay_events(rows: pa.Table) -> pa.Table:
+    return _events(PacketDelay, rows, "first_ns", "first_packet", pc.index_in(rows["sender"], pa.array(SENDERS)))
 
 
 def _slow_events(rows: pa.Table) -> pa.Table:

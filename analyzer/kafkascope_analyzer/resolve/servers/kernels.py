@@ -1,4 +1,4 @@
-"""Kernels over what was sent again, and over slices of time."""
+"""Kernels over what was sent again, over waits, and over slices of time."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,28 @@ def mark_unreported(
         elif n > 0:
             n -= 1
             lost[waiting[n]] = False
+
+
+@kernel
+def mark_times(
+    subject: NDArray[np.int64],
+    from_ns: NDArray[np.int64],
+    to_ns: NDArray[np.int64],
+    apart_ns: int,
+    begins: NDArray[np.bool_],
+    in_turn: NDArray[np.bool_],
+) -> None:
+    """Marks in begins the first row of each time: of another subject, or after a pause of more than apart_ns; and in
+    in_turn the rows that begin after the last such row of their time has ended. Rows by subject and from_ns."""
+    until, turn_ends = np.int64(0), np.int64(0)
+    for i in range(len(subject)):
+        begins[i] = i == 0 or subject[i] != subject[i - 1] or from_ns[i] > until + apart_ns
+        if begins[i]:
+            until, turn_ends = from_ns[i], from_ns[i]
+        if from_ns[i] >= turn_ends:
+            in_turn[i] = True
+            turn_ends = to_ns[i]
+        until = max(until, to_ns[i])
 
 
 @kernel

@@ -58,7 +58,8 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     key, conn_id, host, sender, the first and the last packet that was sent again, how often that was, of how many
     different segments, in how many bursts, on how many connections, the lengths of the shortest and the longest, and
     that of the longest frame that arrived at once meanwhile (arrived_bytes): in the first half, as the last attempt may
-    come as long after the losses are over as they lasted (RFC 6298, 5.5)."""
+    come as long after the losses are over as they lasted (RFC 6298, 5.5). lost_ns: until when packets were lost, at
+    least."""
     again = _gathered(hosts)
     n = len(again.conn)
     is_lost = np.zeros(n, np.bool_)
@@ -121,12 +122,25 @@ def _table(hosts: ServerHosts, again: Again, lost: Ints, stretches: tuple[Ints, 
             "least_bytes": pa.array([again.n_bytes[rows].min() for rows in inside], pa.int64()),
             "most_bytes": pa.array([again.n_bytes[rows].max() for rows in inside], pa.int64()),
             "arrived_bytes": pa.array(arrived),
+            "lost_ns": pa.array([_lost_ns(again, rows) for rows in inside], pa.int64()),
         }
     )
 
 
 def _n_segments(again: Again, rows: Ints) -> int:
     return group_codes([again.conn[rows], again.seq[rows]])[1]
+
+
+def _lost_ns(again: Again, rows: Ints) -> int:
+    """Until when packets were lost, at least. What a connection sends again in its last burst was lost before: in the
+    burst before that, where there is one, as TCP doubles the pause between its attempts (RFC 6298, 5.5)."""
+    conn, ts_ns = again.conn[rows], again.ts_ns[rows]
+    order = np.lexsort((ts_ns, conn))
+    conn, ts_ns = conn[order], ts_ns[order]
+    begins = np.flatnonzero(np.append(True, (np.diff(conn) != 0) | (np.diff(ts_ns) >= BURST_GAP_NS)))
+    _, first, n = np.unique(conn[begins], return_index=True, return_counts=True)
+    several = n > 1
+    return int(ts_ns[begins[(first + n - 2)[several]]].max(initial=ts_ns.min()))
 
 
 def _n_bursts(ts_ns: Ints) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import first_of_runs
+from kafkascope_analyzer.resolve.cluster.claims import client_codes
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, united
 from kafkascope_analyzer.scan.clock_samples import CLOCKS
 from kafkascope_analyzer.scan.group_clients import CONSUMERS, GROUP_CLIENTS
@@ -21,16 +22,20 @@ from kafkascope_analyzer.scan.spill import read_spill
 if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 
-SELDOM = 0.25
-"""A client is seldom quiet when it is for at most such a share of its life; times of a second or more count."""
+SELDOM, SELDOM_AND_LONG = 0.25, 0.5
+"""A client is seldom quiet when it is for at most such a share of its life; times of a second or more count. One that
+is stopped again and again is quiet for a large part of a short capture, and never for a short time."""
+LONG_NS = 2_000_000_000
+"""Of a client that works in bursts there are shorter quiet times, too."""
 MOST_QUIET = 32
 """Longest quiet times that are kept of one client."""
 NONE = -1
 
 
-def client_numbers(hosts: "ServerHosts") -> Ints:
+def client_numbers(hosts: "ServerHosts", claims: pa.Table) -> Ints:
     """The number of the client of each connection: connections of one host with the same client id have the same one.
-    NONE where nothing was produced or fetched on it, and nobody acted as a member of a group."""
+    NONE where nothing was produced or fetched on it, and nobody acted as a member of a group. claims: which encrypted
+    ones seem to have done so, and seem to be of one client (claims.CLAIMS)."""
     conns, client_ids = [np.empty(0, np.int64)], [pa.array([], pa.string())]
     for spill, first in hosts.first_row.items():
         for name in (CLOCKS, CONSUMERS, GROUP_CLIENTS):
@@ -42,6 +47,9 @@ def client_numbers(hosts: "ServerHosts") -> Ints:
     clients = hosts.host[conn] * max(len(codes.dictionary), 1) + codes.indices.to_numpy()
     found = np.full(hosts.connections.num_rows, NONE)
     found[conn] = np.unique(clients, return_inverse=True)[1]
+    encrypted = client_codes(claims, hosts.connections["conn_id"])
+    mine = np.flatnonzero(encrypted >= 0)
+    found[mine] = int(found.max(initial=NONE)) + 1 + encrypted[mine]
     return found
 
 
@@ -61,7 +69,9 @@ def quiet_times(waits: Runs, client: Ints, hosts: "ServerHosts", end_ns: int) ->
     if len(begins):
         ends = np.append(begins[1:], len(busy.subject)) - 1
         lived[busy.subject[begins]] = busy.last_ns[ends] - busy.first_ns[begins]
-    is_seldom = lasted <= SELDOM * lived
+    shortest = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, quiet.subject, length)
+    is_seldom = lasted <= np.where(shortest >= LONG_NS, SELDOM_AND_LONG, SELDOM) * lived
     order = np.lexsort((-length, quiet.subject))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) - np.searchsorted(quiet.subject, quiet.subject)

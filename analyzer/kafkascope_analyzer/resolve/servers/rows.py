@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.resolve.servers.client_silences import NO_SILENCES
+from kafkascope_analyzer.resolve.servers.closed_windows import NO_CLOSED_WINDOWS
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs
 
 if TYPE_CHECKING:
@@ -27,24 +28,32 @@ def _no_silences() -> pa.Table:
     return NO_SILENCES
 
 
+def _no_closed_windows() -> pa.Table:
+    return NO_CLOSED_WINDOWS
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
-    hosts: who talked to a server. losses: when packets between the two were lost. slow: when its process was slow.
+    hosts: who talked to a server. losses: when packets between the two were lost. delays: when they took long. slow:
+    when its process was slow.
     absent: when a host sent nothing to anybody, though the server sent again (host_silences).
-    waits: who waited for it. lost: which connections it ended or did not accept. signs: when it sent packets. silences,
-    which have conn_id only: when clients were silent, who are hosts like servers (client_silences).
+    waits: who waited for it. lost: which connections it ended or did not accept. signs: when it sent packets. silences
+    and closed, which have conn_id only: when clients were silent, who are hosts like servers (client_silences), and
+    when either side did not read (closed_windows).
     """
 
     hosts: pa.Table = field(default_factory=_nothing)
     losses: pa.Table = field(default_factory=_nothing)
+    delays: pa.Table = field(default_factory=_nothing)
     slow: pa.Table = field(default_factory=_nothing)
     absent: pa.Table = field(default_factory=_nothing)
     waits: pa.Table = field(default_factory=_nothing)
     lost: pa.Table = field(default_factory=_nothing)
     signs: pa.Table = field(default_factory=_nothing)
     silences: pa.Table = field(default_factory=_no_silences)
+    closed: pa.Table = field(default_factory=_no_closed_windows)
 
 
 def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:

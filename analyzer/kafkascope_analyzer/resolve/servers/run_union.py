@@ -75,6 +75,19 @@ def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
     return np.where(valid, found, -1)
 
 
+def last_before(runs: Runs, subject: Ints, at_ns: Ints) -> Runs:
+    """The last run of each subject that ends before a time; zeros where there is none."""
+    n = len(runs.subject)
+    if not n:
+        return Runs(subject, *(np.zeros(len(subject), np.int64) for _ in range(4)))
+    following = first_ending_after(runs, subject, at_ns)
+    after_all = np.searchsorted(runs.subject, subject, side="right")
+    row = np.where(following >= 0, following, after_all) - 1
+    found = (row >= 0) & (runs.subject[np.maximum(row, 0)] == subject)
+    taken = runs.taken(np.maximum(row, 0))
+    return Runs(subject, *(np.where(found, column, 0) for column in taken[1:]))
+
+
 class RunUnion:
     """Takes runs batch by batch; keeps what is left when they are put together."""
 

@@ -1,4 +1,5 @@
-"""Which late responses make a server look slow: they took ten times as long as usual, on several connections."""
+"""Which late responses make a server look slow: they took ten times as long as usual, on several connections; or they
+had not come for so long when the server sent its last packet of the capture."""
 
 from dataclasses import replace
 
@@ -9,19 +10,25 @@ from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints
 from kafkascope_analyzer.resolve.servers.usual_latency import usual_latency_ns
 from kafkascope_analyzer.resolve.servers.waits import REQUEST, Waits
-from kafkascope_parsers.tcp.spans import BY_DATA
+from kafkascope_parsers.tcp.spans import BY_DATA, BY_NOTHING
 
 TIMES_USUAL = 10
+LEAST_OPEN_NS = 2_000_000_000
+"""A response that has not come for less when the server sends its last packet may be the next one."""
 _TOGETHER_NS = 2_000_000_000
 """Responses that are late within so much of each other belong together."""
 
 
-def with_slow_responses(waits: Waits, hosts: ServerHosts) -> Waits:
-    """The waits with is_slow. Responses that the server could have given by itself decide whether it is slow; of such
-    a server all responses that are late say how long."""
-    answered = (waits.layer == REQUEST) & (waits.ended_by == BY_DATA)
+def with_slow_responses(waits: Waits, hosts: ServerHosts, last_ns: Ints) -> Waits:
+    """The waits with is_slow. last_ns: of each server, its last packet; a capture may end, or lose sight of it, then.
+    Responses that the server could have given by itself decide whether it is slow; of such a server all responses that
+    are late say how long."""
+    is_open = (waits.layer == REQUEST) & (waits.ended_by == BY_NOTHING)
+    is_open &= last_ns[waits.server] - waits.due_ns >= LEAST_OPEN_NS
+    answered = is_open | ((waits.layer == REQUEST) & (waits.ended_by == BY_DATA))
+    until_ns = np.where(is_open, last_ns[waits.server], waits.until_ns)
     proofs = np.flatnonzero(answered & (waits.is_proof > 0))
-    proofs = proofs[_beside_others(waits.taken(proofs))]
+    proofs = proofs[_beside_others(waits.taken(proofs), until_ns[proofs])]
     if not len(proofs):
         return waits
     in_question = np.zeros(len(hosts.servers), np.bool_)
@@ -30,15 +37,16 @@ def with_slow_responses(waits: Waits, hosts: ServerHosts) -> Waits:
     rows = np.concatenate([proofs, others])
     usual = usual_latency_ns(hosts, in_question)[waits.server[rows], waits.api_key[rows]]
     is_slow: Ints = np.zeros(len(waits.conn), np.int64)
-    is_slow[rows] = waits.until_ns[rows] - waits.due_ns[rows] >= TIMES_USUAL * usual
+    is_slow[rows] = until_ns[rows] - waits.due_ns[rows] >= TIMES_USUAL * usual
     return replace(waits, is_slow=is_slow)
 
 
-def _beside_others(waits: Waits) -> NDArray[np.bool_]:
-    """Whether another connection of the same server had a late response at nearly the same time."""
+def _beside_others(waits: Waits, until_ns: Ints) -> NDArray[np.bool_]:
+    """Whether another connection of the same server had a late response at nearly the same time. until_ns: when each
+    came, or had not come yet."""
     order = np.lexsort((waits.conn, waits.asked_ns, waits.server))
     server, conn = waits.server[order], waits.conn[order]
-    asked, until = waits.asked_ns[order], waits.until_ns[order]
+    asked, until = waits.asked_ns[order], until_ns[order]
     beside = np.zeros(len(order), np.bool_)
     near = (server[1:] == server[:-1]) & (asked[1:] <= until[:-1] + _TOGETHER_NS)
     group = np.concatenate([[0], np.cumsum(~near)])[: len(order)]

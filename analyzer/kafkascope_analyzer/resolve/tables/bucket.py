@@ -9,15 +9,15 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import DNS, EVENTS, REQUESTS, TCP_EVENTS, TOPOLOGY
-from kafkascope_analyzer.dataset.tables.events import ORDER_IN_FILE
+from kafkascope_analyzer.dataset.tables.events import KIND_FOLDER, ORDER_IN_FILE, file_schema
 from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.dataset.writer_set import WriterSet
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.resolve.cluster.split_spill import cluster_spill
 from kafkascope_analyzer.resolve.tables.finished_files import EarlierFiles, FinishedMessages
 
 _SORT = {
     REQUESTS.name: ("client_ip", "client_id", "ts_ns", "request_packet_no"),
-    EVENTS.name: ORDER_IN_FILE,
     TOPOLOGY.name: ("ts_ns",),
     TCP_EVENTS.name: ("ts_ns",),
     DNS.name: ("ts_ns",),
@@ -47,7 +47,15 @@ class Bucket:
     def writer(self, table: Table, part: str, made_of: Sequence[str] = ()) -> TableWriter:
         """Writes rows of a table. part: as of TablePlace; made_of: as of DatasetFile."""
         place, sort_by = TablePlace(self.dataset / table.name, part), _SORT.get(table.name, ())
-        return TableWriter(place, table.schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
+        return TableWriter(place, table.described_schema, sort_by=sort_by, group=self.limits.row_group, made_of=made_of)
+
+    def event_writers(self) -> WriterSet[str]:
+        """Writes rows of `events`, by kind."""
+        return WriterSet(self._event_writer, self.limits.pending_bytes)
+
+    def _event_writer(self, kind: str, _: pa.Schema) -> TableWriter:
+        place = TablePlace(self.dataset / EVENTS.name, f"{KIND_FOLDER}{kind}/{self.part}")
+        return TableWriter(place, file_schema(kind), sort_by=ORDER_IN_FILE, group=self.limits.row_group)
 
     def messages(self, conn_ids: pa.ChunkedArray) -> FinishedMessages:
         """The messages of the bucket. conn_ids: of its connections."""

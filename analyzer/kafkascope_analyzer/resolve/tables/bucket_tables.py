@@ -25,9 +25,11 @@ from kafkascope_analyzer.dataset.tables import (
     UNDECODED,
 )
 from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.dataset.writer_set import WriterSet
 from kafkascope_analyzer.memory.free_memory import stay_below
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.bucket_events import BucketEvents, of_cluster
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents, write_events
+from kafkascope_analyzer.resolve.cluster.claims import job_codes, with_claimed_apis
 from kafkascope_analyzer.resolve.cluster.membership import Membership
 from kafkascope_analyzer.resolve.cluster.partition_answers import COUNTS, FollowerFetches, with_topics
 from kafkascope_analyzer.resolve.connections.events import lookup_events
@@ -40,6 +42,7 @@ from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.resolve.tables.parted_table import PartedTable, RowFacts
 from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
+from kafkascope_analyzer.scan.exchanges import BY_LENGTHS
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets
 from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
@@ -56,12 +59,13 @@ _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
 class BucketTables:
     """Writes one bucket's tables."""
 
-    def __init__(self, bucket: Bucket, facts: ClusterFacts, events: TableWriter) -> None:
+    def __init__(self, bucket: Bucket, facts: ClusterFacts, events: WriterSet[str]) -> None:
         self._bucket = bucket
         cluster, shared, name = facts.cluster, facts.shared, facts.named.name
         self._cluster = cluster
         raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
-        self._facts = ConnectionFacts(raw, cluster, shared.network_times)
+        self._facts = ConnectionFacts(raw, cluster, shared.claims, shared.network_times)
+        self._jobs = job_codes(shared.claims, raw["conn_id"])
         self._names = Names(self._facts.names(), cluster.topics, name)
         self._row_facts = RowFacts(self._names, self._facts.raw["close_ns"], shared.uncovered)
         self._messages = bucket.messages(raw["conn_id"])
@@ -119,7 +123,7 @@ class BucketTables:
     def _requests(self) -> None:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
-        with self._parted(REQUESTS, [REQUESTS.name]) as parted:
+        with self._parted(REQUESTS, [REQUESTS.name, BY_LENGTHS]) as parted:
             for part, spilled in parted.batches(REQUESTS.name):
                 batch = self._row_facts.with_answers(spilled)
                 rows = contract_rows.request_rows(batch, self._names)
@@ -128,7 +132,16 @@ class BucketTables:
                 self._events.take_requests(_with_numbers(rows, batch))
                 self._facts.note_requests(batch)
                 self._roles.add(request_roles(batch))
+            for part, spilled in parted.batches(BY_LENGTHS):
+                batch = self._row_facts.with_answers(spilled.filter(self._facts.by_lengths.take(spilled["conn"])))
+                parted.write(part, contract_rows.request_rows(batch, self._names))
+                self._claimed(with_claimed_apis(batch, self._jobs))
         self._note(REQUESTS, parted)
+
+    def _claimed(self, batch: pa.Table) -> None:
+        """Shows requests of encrypted connections to the events, with the APIs that they seem to be of."""
+        rows = contract_rows.request_rows(batch, self._names).append_column("status_code", batch["status"])
+        self._events.take_claimed(_with_numbers(rows, batch))
 
     def _partitions(self) -> None:
         found = ((name, message_of_spill(name)) for name in spilled_tables(self._bucket.spill))
@@ -211,12 +224,12 @@ def finish_bucket(bucket: Bucket, learned: Learned) -> Finished:
 def _finish_part(bucket: Bucket, facts: ClusterFacts, lookups: Iterator[pa.Table]) -> Finished:
     """Writes the tables of what is of one cluster. lookups: rows of `dns`."""
     finished = Finished({})
-    with bucket.writer(EVENTS, bucket.part) as events:
+    with bucket.event_writers() as events:
         for batch in lookups:
-            events.write(of_cluster(lookup_events(batch), facts.named.name))
+            write_events(events, lookup_events(batch), facts.named.name)
         if is_spilled(bucket.spill, CONNECTIONS.name):
             finished = BucketTables(bucket, facts, events).write()
-    return Finished.joined([finished, Finished({EVENTS.name: events.n_rows})])
+    return Finished.joined([finished, Finished({EVENTS.name: sum(events.n_rows.values())})])
 
 
 def _write_dns(bucket: Bucket) -> int:

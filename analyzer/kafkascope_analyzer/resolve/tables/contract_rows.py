@@ -122,6 +122,10 @@ def request_rows(rows: pa.Table, names: Names) -> pa.Table:
     )
     columns["producer_id"] = pc.coalesce(rows["producer_id"], rows["answer_producer_id"])
     columns["producer_epoch"] = pc.coalesce(rows["producer_epoch"], rows["answer_producer_epoch"])
+    begins = pc.equal(rows["fetch_session_id"], 0)
+    columns["fetch_session_id"] = pc.coalesce(
+        pc.if_else(begins, None, rows["fetch_session_id"]), rows["answer_fetch_session_id"], rows["fetch_session_id"]
+    )
     columns["n_partitions"] = pc.max_element_wise(rows["n_partitions"], rows["answer_n_partitions"])
     columns["n_records"] = pc.coalesce(rows["n_records"], rows["answer_n_records"])
     columns["record_bytes"] = pc.coalesce(rows["record_bytes"], rows["answer_record_bytes"])

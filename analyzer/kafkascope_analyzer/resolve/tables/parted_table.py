@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.dataset.uncovered import Uncovered
@@ -29,10 +28,12 @@ from kafkascope_analyzer.resolve.cut_at_uncovered import with_unknown_answers
 from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.resolve.tables.finished_files import open_part
+from kafkascope_analyzer.scan.named_in_parts import NAMED
 from kafkascope_analyzer.scan.spill import END, joined_batches, read_spill, spilled_batches, spilled_parts
 
 _DIGEST_BYTES = 12
 """Of some thousand parts two have the same digest once in 10^22 datasets."""
+_NOTHING_NAMED = pa.schema([("conn", pa.int64()), ("topic_id", pa.string())]).empty_table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +110,18 @@ def _key(bucket: Bucket, part: int, digest: str) -> str:
 
 def _digest(bucket: Bucket, table: Table, spilled: Sequence[str], part: int, facts: RowFacts) -> str:
     """A digest of what is known of the connections and topics that a part names, and of the answers of its requests."""
-    names = facts.names
-    by_topic = "topic" in table.schema.names
-    columns = ["conn", "topic_id"] if by_topic else ["conn"]
-    columns += ["status", "request_last_ns"] if table is REQUESTS else []
-    digest = hashlib.blake2b(names.cluster.encode(), digest_size=_DIGEST_BYTES)
-    occurs, topic_ids = np.zeros(names.conn.num_rows, np.bool_), set[str | None]()
-    for name in spilled:
-        for batch in read_spill(bucket.spill, name, columns, part):
-            occurs[batch["conn"].to_numpy()] = True
-            if by_topic:
-                topic_ids.update(pc.unique(flat(batch["topic_id"])).to_pylist())
-            if table is REQUESTS and facts.uncovered:
+    digest = hashlib.blake2b(facts.names.cluster.encode(), digest_size=_DIGEST_BYTES)
+    found = (
+        rows.filter(pc.is_in(rows["table"], pa.array(spilled))) for rows in read_spill(bucket.spill, NAMED, part=part)
+    )
+    named = pa.concat_tables([_NOTHING_NAMED, *(rows.select(_NOTHING_NAMED.column_names) for rows in found)])
+    digest.update(_connection_bytes(facts.names, table, pc.unique(named["conn"]).sort().to_numpy()))
+    if "topic" in table.schema.names:
+        digest.update(_topic_bytes(facts.names.topics, set(pc.unique(named["topic_id"]).to_pylist())))
+    if table is REQUESTS and facts.uncovered:
+        for name in spilled:
+            for batch in read_spill(bucket.spill, name, ["conn", "status", "request_last_ns"], part):
                 digest.update(facts.with_answers(batch)["status"].to_numpy().tobytes())
-    digest.update(_connection_bytes(names, table, np.flatnonzero(occurs)))
-    digest.update(_topic_bytes(names.topics, topic_ids))
     return digest.hexdigest()
 
 

@@ -19,6 +19,7 @@ from kafkascope_analyzer.resolve.transactions.facts import TransactionFacts
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_parsers.api_keys import PRODUCE
+from kafkascope_parsers.row_copies import joined_rows
 
 DUPLICATE = 46
 """DUPLICATE_SEQUENCE_NUMBER: the broker has the batch already."""
@@ -105,7 +106,8 @@ class WrittenStretches:
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
         """Takes a batch of `partitions`."""
         if self._parts:
-            self._requests = np.sort(np.concatenate([self._requests, *self._parts]), order="key")
+            requests = joined_rows([self._requests, *self._parts])
+            self._requests = requests.take(np.argsort(requests["key"], kind="stable"))
             self._parts = []
         conn, number = rows["conn"].to_numpy(), rows["number"].to_numpy()
         keys = conn << _NUMBER_BITS | number
@@ -155,8 +157,8 @@ class WrittenStretches:
 
     def _entries(self) -> _Entries:
         """Requests and answers joined by request and topic-partition, sorted by group, topic-partition and time."""
-        sent = np.concatenate([np.empty(0, _SENT), *self._sent])
-        answered = np.concatenate([np.empty(0, _ANSWERED), *self._answered])
+        sent = joined_rows([np.empty(0, _SENT), *self._sent])
+        answered = joined_rows([np.empty(0, _ANSWERED), *self._answered])
         self._sent, self._answered = [], []
         n = len(sent)
         request = np.concatenate([sent["request"], answered["request"]]).astype(np.int64)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import (
+    ClosedWindow,
     ConnectionEvent,
     Learned,
     LoopStatistics,
@@ -15,7 +16,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import ClientEvent
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperConnection
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.stories.model import Connection, TlsGivenUp
 
 TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
 """KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
@@ -49,7 +50,18 @@ def connection_of(row: ConnectionEvent) -> Connection:
         refused_after=row.refused_after or 0,
         advertised=f"{row.advertised_host}:{row.advertised_port}" if row.advertised_host else None,
         session_lifetime_ms=row.session_lifetime_ms,
+        tls_ja4=row.tls_ja4,
+        tls_given_up=None if row.claimed_requests else _tls_given_up(row),
+        is_encrypted=row.claimed_requests is not None,
+        claimed_job=row.claimed_job,
     )
+
+
+def _tls_given_up(row: ConnectionEvent) -> TlsGivenUp | None:
+    if row.tls_failure is None:
+        return None
+    side = "server" if row.tls_client_alert is None else "client"
+    return TlsGivenUp(side, row.tls_client_alert or row.tls_server_alert or row.tls_failure, row.tls_failure)
 
 
 def zookeeper_connection(client_ip: str, row: ConnectionEvent) -> ZooKeeperConnection:
@@ -102,8 +114,9 @@ def _add_api(connection: Connection, row: Usage) -> None:
         connection.last_join_ns = _most(connection.last_join_ns, row.last_ns)
     connection.served = connection.served or (row.status == "ok" and key not in api_keys.HANDSHAKE_APIS)
     connection.apis.add(key)
-    connection.versions.setdefault(key, version)
-    connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)
+    if version is not None:
+        connection.versions.setdefault(key, version)
+        connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)
     connection.is_replica = connection.is_replica or row.is_replica
     connection.has_left = connection.has_left or row.n_leaves > 0
 
@@ -122,8 +135,8 @@ def _add_names(connection: Connection, row: Usage) -> None:
         connection.group_instances.add(row.group_instance_id)
     if row.transactional_id is not None:
         connection.transactional_ids.add(row.transactional_id)
-    if row.member_id and row.api_key in api_keys.GROUP_APIS:
-        connection.members.add(row.member_id)
+    if (row.member_id or connection.is_encrypted) and row.api_key in api_keys.GROUP_APIS:
+        connection.members.update(filter(None, [row.member_id]))
         connection.member_first_ns = _least(connection.member_first_ns, row.ts_ns)
         connection.member_last_ns = _most(connection.member_last_ns, row.last_ns)
 
@@ -154,20 +167,26 @@ def add_silence(connection: Connection, silence: Silence) -> None:
     connection.silences.append(silence)
 
 
+def add_closed_window(connection: Connection, closed: ClosedWindow) -> None:
+    """Add a time in which the client did not read what came."""
+    connection.closed_windows.append(closed)
+
+
 ADDERS: dict[type[ClientEvent], Callable[[Connection, Any], None]] = {
     Usage: add_usage,
     Samples: add_samples,
     Learned: add_learned,
     LoopStatistics: add_loop,
     Silence: add_silence,
+    ClosedWindow: add_closed_window,
 }
 """Kind of an event about a whole connection -> what adds it."""
 
 
 def first_request(usage: Usage) -> Request | None:
     """The first request of a kind that healthy clients send all the time, where it went well; other requests have
-    events of their own."""
-    if usage.api_key not in api_keys.STEADY_APIS or usage.failed:
+    events of their own. Of encrypted connections none is known."""
+    if usage.api_key not in api_keys.STEADY_APIS or usage.failed or usage.api_version is None:
         return None
     return Request(
         request_id=f"{usage.conn_id}-{usage.first_number}",

@@ -26,6 +26,7 @@ from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request, zookeeper_connection
 from kafkascope_spark.stories.clients.identity.client_rows import client_row
 from kafkascope_spark.stories.clients.identity.instances import Instance, instances_of
+from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.clients.timeline import Event, Kind, Timeline
 from kafkascope_spark.stories.event_decoder import EventRow, Key
 from kafkascope_spark.stories.incidents.affected_client import affected_client
@@ -38,6 +39,7 @@ from kafkascope_spark.stories.stage_rows import PassedOn, StageRow
 from kafkascope_spark.stories.stalls.calls import Calls
 from kafkascope_spark.stories.stalls.clients import group_of, service_clients
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.unasked import unasked_stalls
 from kafkascope_spark.stories.startups.lifecycle import Startups
 from kafkascope_spark.stories.startups.lookups import client_lookups
 from kafkascope_spark.stories.transactions.machine import TRANSACTION, ClientEnd
@@ -129,6 +131,7 @@ class Client:
     ) -> None:
         self.instance = instance
         self._failed_parts = failed_parts
+        self._limits = limits
         self._part = failed_parts.part("client", instance.instance_id)
         """The boundary around its machines."""
         self.startups = Startups(instance, capture_ns, limits.uncovered)
@@ -139,8 +142,9 @@ class Client:
         self.evicted_ns = 0
 
     def take(self, event: Event, timeline: Timeline) -> None:
-        """Hand the event to the machines. Once one of them has failed, they are left alone."""
-        if not self._part.has_failed:
+        """Hand the event to the machines. Once one of them has failed, they are left alone. What an encrypted client
+        asked for first, or after a failure, is not known: it has no starts, loops and recoveries."""
+        if not self._part.has_failed and not self.instance.is_encrypted:
             with self._part:
                 self._take(event, timeline)
 
@@ -203,14 +207,20 @@ class Client:
             yield from silent_client_rows(self.instance, capture_ns[1])
         if self._part.has_failed:
             return
-        sections: dict[str, Callable[[], Iterable[Story]]] = {
-            "stalls of client": lambda: self.calls.finish(row.left_ns),
+        for kind, rows in self._sections(row).items():
+            yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
+
+    def _sections(self, row: ClientRow) -> dict[str, Callable[[], Iterable[Story]]]:
+        """What makes its stalls, starts, loops and recoveries. row: its row of `clients`."""
+        if self.instance.is_encrypted:
+            return {"stalls of client": lambda: unasked_stalls(self.instance, self._limits)}
+        return {
+            # A broker that asks another one does so for its clients, and waits for nothing itself.
+            "stalls of client": lambda: () if row.kind == "broker" else self.calls.finish(row.left_ns),
             "starts of client": self.startups.finish,
             "cadences of client": self.cadences.finish,
             "recoveries of client": lambda: self.recoveries.finish(row.left_ns),
         }
-        for kind, rows in sections.items():
-            yield from self._failed_parts.rows(kind, self.instance.instance_id, rows)
 
     def ready(self) -> Iterator[Story]:
         """The rows that are complete before the client is."""

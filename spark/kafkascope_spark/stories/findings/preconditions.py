@@ -2,21 +2,25 @@
 common what a finding needs (`Detector.candidates`).
 
 They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
-tables such as requests these are short columns. Rows stay in memory only of reads that candidates ask about, and only
+tables such as requests these are short columns. What was found in a file that ingest has kept is not looked for again
+(file_reads). Rows stay in memory only of reads that candidates ask about, and only
 where all of their detector's reads have rows; of groups stay their aggregates, unless there are more than
 MOST_GROUPS: then the detector runs. Preconditions save the planning and running of detectors that cannot find anything;
 without them the findings are the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables.events import EVENTS
+from kafkascope_spark.stories.findings.file_reads import FileReads, Place
 from kafkascope_spark.stories.findings.read import (
     MOST_GROUPS,
     Events,
@@ -35,6 +39,10 @@ from kafkascope_spark.stories.findings.rule import Detector
 class Collector(Protocol):
     """Takes the rows that a read selects, batch by batch, and gives what stays of them."""
 
+    @property
+    def columns(self) -> Collection[str]:
+        """The columns of the rows that it needs."""
+
     def take(self, rows: pa.RecordBatch) -> None:
         """Take rows that the read selects."""
 
@@ -42,14 +50,21 @@ class Collector(Protocol):
         """What stays of all rows."""
 
     @property
+    def is_complete(self) -> bool:
+        """Whether further rows change nothing."""
+
+    @property
     def are_too_many(self) -> bool:
         """Whether nothing stays because it would be too much."""
+
+
+Collectors = Mapping[Read, Collector]
 
 
 class KeptRows:
     """Some columns of the rows that a read selects."""
 
-    are_too_many = False
+    are_too_many = is_complete = False
 
     def __init__(self, source: Source, columns: Sequence[str]) -> None:
         self._parts = [pa.Table.from_batches([rows_of_none(source).select(columns)])]
@@ -65,10 +80,12 @@ class KeptRows:
 
 
 class Preconditions:
-    """Evaluates the preconditions of detectors on one dataset. most_groups: groups of a read that are kept."""
+    """Evaluates the preconditions of detectors on one dataset. most_groups: groups of a read that are kept; file_reads:
+    what was found in files before; takes what is found in others."""
 
-    def __init__(self, dataset: Dataset, most_groups: int = MOST_GROUPS) -> None:
+    def __init__(self, dataset: Dataset, most_groups: int = MOST_GROUPS, file_reads: FileReads | None = None) -> None:
         self._dataset, self._most_groups = dataset, most_groups
+        self._file_reads = FileReads() if file_reads is None else file_reads
         self._present: dict[Read, bool] = {}
         """Whether a read has rows, as far as that was asked."""
         self._tables: dict[Read, pa.Table] = {}
@@ -81,10 +98,11 @@ class Preconditions:
         reads = list(dict.fromkeys(read for detector in detectors for read in detector.reads.values()))
         # Most events are of other kinds than the one that is read: its groups are made in the first pass over them.
         first = [read for read in reads if isinstance(read, Groups) and isinstance(read.source, Events)]
-        self._ask([read for read in reads if isinstance(read, Where)], self._grouped(first))
+        any_row: dict[Read, Collector] = {read: GroupedRows(Groups(read)) for read in reads if isinstance(read, Where)}
+        self._ask(any_row | self._grouped(first))
         later = [read for read in self._of_possible(detectors) if read not in self._present]
-        self._ask([], self._grouped(read for read in later if isinstance(read, Groups)))
-        self._ask([], self._kept(detectors))
+        self._ask(self._grouped(read for read in later if isinstance(read, Groups)))
+        self._ask(self._kept(detectors))
         return [self._is_possible(detector) and self._has_candidates(detector) for detector in detectors]
 
     def _is_possible(self, detector: Detector) -> bool:
@@ -119,33 +137,81 @@ class Preconditions:
         """What makes the groups of reads."""
         return {read: GroupedRows(read, self._most_groups) for read in reads if isinstance(read, Groups)}
 
-    def _ask(self, tested: Iterable[Read], collected: Mapping[Read, Collector]) -> None:
-        """Finds whether the tested reads have rows, and what stays of those of the collected ones: one pass over each
-        table."""
-        for _, of_source in groupby(sorted({*tested, *collected}, key=_place), _place):
-            self._pass(list(of_source), collected)
-        for read, collector in collected.items():
+    def _ask(self, collectors: Collectors) -> None:
+        """Finds what stays of the rows of these reads: one pass over each table."""
+        for _, reads in groupby(sorted(collectors, key=_place), _place):
+            self._pass({read: collectors[read] for read in reads})
+        for read, collector in collectors.items():
             self._tables[read] = collector.table()
             self._present[read] = collector.are_too_many or self._tables[read].num_rows > 0
             if collector.are_too_many:
                 self._unknown.add(read)
 
-    def _pass(self, reads: Sequence[Read], collected: Mapping[Read, Collector]) -> None:
+    def _pass(self, collectors: Collectors) -> None:
         """One pass over the table of these reads, which ends where nothing is left to find."""
-        open_reads = dict.fromkeys(reads)
-        self._present |= dict.fromkeys(reads, False)
-        for batch in table_batches(self._dataset, reads[0].source, columns_of(reads, collected)):
-            for read in list(open_reads):
-                rows = _selected(read, batch)
-                if rows.num_rows == 0:
-                    continue
-                if read in collected:
-                    collected[read].take(rows)
-                else:
-                    self._present[read] = True
-                    del open_reads[read]
-            if not open_reads:
-                return
+        for part in _parts(self._dataset, next(iter(collectors)).source):
+            self._read(part, {read: each for read, each in collectors.items() if not each.is_complete})
+
+    def _read(self, part: "_Part", collectors: Collectors) -> None:
+        """Reads the rows of a part of a table, or takes what was found in it before."""
+        if part.file is None:
+            _take_rows(part.dataset, collectors)
+            return
+        place, new = Place(part.file.path, self._dataset.cluster or ""), dict[Read, Collector]()
+        for read, collector in collectors.items():
+            if not isinstance(collector, GroupedRows):
+                new[read] = collector
+            elif (found := self._file_reads.found(place, collector.read)) is not None:
+                collector.add(found)
+            else:
+                new[read] = GroupedRows(collector.read, self._most_groups)
+        _take_rows(part.dataset, new)
+        for read, in_file in new.items():
+            collector = collectors[read]
+            if isinstance(collector, GroupedRows) and isinstance(in_file, GroupedRows):
+                groups = in_file.found()
+                collector.add(groups)
+                if groups is not None:
+                    self._file_reads.note(place, collector.read, groups, part.file.rows)
+
+
+class _Part(NamedTuple):
+    """A part of a table. dataset: as if it had no other rows; file: the one that it consists of, where a later run may
+    keep that."""
+
+    dataset: Dataset
+    file: DatasetFile | None
+
+
+def _parts(dataset: Dataset, source: Source) -> Iterator[_Part]:
+    """The parts of a table: each file that a later run may keep, and the rest."""
+    if isinstance(source, Events):
+        yield _Part(dataset, None)
+        return
+    manifest, name = dataset.manifest, source.stored_as
+    files = manifest.files.get(name, ())
+    kept = [file for file in files if file.made_of]
+    rest = tuple(file for file in files if not file.made_of)
+    for file, part in (*((file, (file,)) for file in kept), (None, rest)):
+        yield _Part(replace(dataset, manifest=manifest.with_files({**manifest.files, name: part})), file)
+
+
+def _take_rows(dataset: Dataset, collectors: Collectors) -> None:
+    """Shows the rows of the table of these reads to their collectors, until all are complete."""
+    open_reads = dict(collectors)
+    if not open_reads:
+        return
+    reads = list(collectors)
+    columns = columns_of(reads, collectors)
+    for batch in table_batches(dataset, reads[0].source, columns):
+        for read, collector in list(open_reads.items()):
+            rows = _selected(read, batch, [name for name in columns if name in collector.columns] or columns[:1])
+            if rows.num_rows:
+                collector.take(rows)
+            if collector.is_complete:
+                del open_reads[read]
+        if not open_reads:
+            return
 
 
 def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -157,11 +223,9 @@ def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> I
     return dataset.batches(EVENTS.name, fields, pc.field("kind") == source.kind)
 
 
-def columns_of(reads: Sequence[Read], collected: Mapping[Read, Collector]) -> list[str]:
+def columns_of(reads: Sequence[Read], collected: Collectors) -> list[str]:
     """The columns that these reads of one source, and what is collected of them, need; at least one."""
-    wanted = set().union(*(read.columns() for read in reads))
-    kept = (collected[read] for read in reads if read in collected)
-    wanted = wanted.union(*(each.columns for each in kept if isinstance(each, KeptRows)))
+    wanted = set().union(*(read.columns() for read in reads), *(collected[read].columns for read in reads))
     known = source_columns(reads[0].source)
     return [name for name in known if name in wanted] or known[:1]
 
@@ -171,7 +235,8 @@ def _place(read: Read) -> tuple[bool, str]:
     return isinstance(read.source, Events), name_of(read.source)
 
 
-def _selected(read: Read, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of the batch that the read selects."""
+def _selected(read: Read, batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """These columns of the rows of the batch that the read selects."""
     condition = (read if isinstance(read, Where) else read.rows).condition
-    return batch if condition is None else batch.filter(condition.value(batch))
+    rows = batch.select(columns)
+    return rows if condition is None else rows.filter(condition.value(batch))

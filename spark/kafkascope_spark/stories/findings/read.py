@@ -93,11 +93,15 @@ class Groups:
     per: tuple[str | Expression, ...] = ()
     having: Expression | None = None
     """A condition on aggregates of a group (conditions.total, ...); None: each group that has a row."""
+    last_of: tuple[str, ...] = ()
+    """Columns of `per`: of the groups that have the same values of these, the precondition keeps the one that has the
+    last row. For a query that finds what repeats until the end, with nothing else of these values in between: such a
+    group has the last row of each part of the table that it has a row in, and so no other group has to be counted."""
 
     def __post_init__(self) -> None:
-        rows, aggregates = rows_of_none(self.source), _aggregates(self.having)
+        rows = rows_of_none(self.source)
         having = Constant(True) if self.having is None else self.having
-        _check(having, self.source, lambda: groups_of(rows, self.per, aggregates))
+        _check(having, self.source, lambda: groups_of(rows, self))
 
     @property
     def source(self) -> Source:
@@ -106,13 +110,21 @@ class Groups:
 
     def columns(self) -> set[str]:
         """The columns that conditions and groups name."""
-        every = [each for each in (*map(_expression, self.per), self.having) if each is not None]
-        return self.rows.columns().union(*(each.columns() for each in every))
+        return self.rows.columns() | self.made_of()
+
+    def made_of(self) -> set[str]:
+        """The columns of selected rows that the groups are made of."""
+        return set[str]().union(*(each.columns() for each in (*map(_expression, self.per), *self.aggregates)))
 
     def group_columns(self) -> list[str]:
         """The columns of the groups that candidates may ask about: those of `per`, and the aggregates of the condition
         under their SQL."""
-        return [*map(str, self.per), *map(str, _aggregates(self.having))]
+        return [*map(str, self.per), *map(str, self.aggregates)]
+
+    @property
+    def aggregates(self) -> list[Aggregate]:
+        """The aggregates that are computed of each group, each once."""
+        return list(dict.fromkeys([*_aggregates(self.having), *([_LAST_ROW] if self.last_of else [])]))
 
     def query(self, table: str) -> str:
         """The Spark SQL that selects the columns of `per` of each group; without these, the rows: then the query that
@@ -123,10 +135,16 @@ class Groups:
         having = "" if self.having is None else f" having {self.having}"
         return f"select {per} from {table} where {self.rows} group by {per}{having}"
 
+    def __str__(self) -> str:
+        """What the groups are, before their condition."""
+        columns = [", ".join(map(str, each)) for each in (self.per, self.aggregates, self.last_of)]
+        return f"{self.rows} group by ({columns[0]}) select ({columns[1]}) last of ({columns[2]})"
+
 
 Read = Where | Groups
 
 
+_LAST_ROW = Aggregate("max", ColumnOf("ts_ns"))
 MOST_GROUPS = 1 << 20
 """Groups of a read that are kept: some 300 MB of two texts and six numbers. Of more Spark finds out, which has
 a disk."""
@@ -137,40 +155,65 @@ class GroupedRows:
     more, `are_too_many`, and none are."""
 
     def __init__(self, read: Groups, most: int = MOST_GROUPS) -> None:
-        self._read, self._most = read, most
-        self._aggregates = _aggregates(read.having)
-        self._parts: list[pa.Table] = []
+        self.read, self._most = read, most
+        self.columns = read.made_of()
+        self._parts = [groups_of(rows_of_none(read.source), read).slice(0, 0)]
         self._n_rows = 0
         self.are_too_many = False
 
     def take(self, rows: Rows) -> None:
         """Take rows that the read selects."""
-        if self.are_too_many:
+        self.add(groups_of(rows, self.read))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether further rows change nothing: there is a row, and nothing is computed."""
+        return self._n_rows > 0 and not self.read.per and not self.read.aggregates
+
+    def add(self, found: pa.Table | None) -> None:
+        """Take the groups of other rows, as `found` gives them."""
+        if self.are_too_many or found is None:
+            self.are_too_many = True
             return
-        self._parts.append(groups_of(rows, self._read.per, self._aggregates))
-        self._n_rows += self._parts[-1].num_rows
+        self._parts.append(found)
+        self._n_rows += found.num_rows
         if self._n_rows > 2 * self._most:
             self._parts = [self._combined()]
             self._n_rows = self._parts[0].num_rows
             self.are_too_many = self._n_rows > self._most
-            self._parts = [] if self.are_too_many else self._parts
+
+    def found(self) -> pa.Table | None:
+        """The groups of all rows so far, whatever the read's condition; None where they are too many."""
+        return None if self.are_too_many else self._combined()
 
     def table(self) -> pa.Table:
         """The groups that satisfy the read: the columns of `per` (and of aggregates)."""
-        if not self._parts:
-            return groups_of(rows_of_none(self._read.source), self._read.per, self._aggregates).slice(0, 0)
+        if self.are_too_many:
+            return self._parts[0].slice(0, 0)
         groups = self._combined()
-        return groups if self._read.having is None else groups.filter(self._read.having.value(groups))
+        return groups if self.read.having is None else groups.filter(self.read.having.value(groups))
 
     def _combined(self) -> pa.Table:
         """The groups of all rows so far."""
-        names = [str(each) for each in self._read.per]
-        combined = [(str(each), "sum" if each.function == "count_all" else each.function) for each in self._aggregates]
-        return _grouped(pa.concat_tables(self._parts), names, combined)
+        read, names = self.read, [str(each) for each in self.read.per]
+        combined = [(str(each), "sum" if each.function == "count_all" else each.function) for each in read.aggregates]
+        return _last_groups(_grouped(pa.concat_tables(self._parts), names, combined), read.last_of)
 
 
-def groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence[Aggregate]) -> pa.Table:
-    """The groups of rows with the same values of `per`, with these aggregates as columns under their SQL."""
+def groups_of(rows: Rows, read: Groups) -> pa.Table:
+    """The groups that a read makes of rows, which it selects all: the columns of `per`, and the aggregates under their
+    SQL."""
+    groups = _groups_of(rows, read.per, read.aggregates)
+    return _last_groups(groups, read.last_of)
+
+
+def has_group(rows: Rows, per: Sequence[str], having: Expression) -> bool:
+    """Whether a condition on aggregates holds for a group of the rows with the same values of `per`."""
+    found = pc.any(having.value(_groups_of(rows, per, _aggregates(having))))
+    return found.as_py() is True
+
+
+def _groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence[Aggregate]) -> pa.Table:
     columns = {str(each): _expression(each).value(rows) for each in per}
     columns |= {str(each): each.of.value(rows) for each in aggregates if each.of is not None}
     counts = [each for each in aggregates if each.of is None]
@@ -180,10 +223,14 @@ def groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence[
     return _grouped(pa.table(columns), [str(each) for each in per], functions)
 
 
-def has_group(rows: Rows, per: Sequence[str], having: Expression) -> bool:
-    """Whether a condition on aggregates holds for a group of the rows with the same values of `per`."""
-    found = pc.any(having.value(groups_of(rows, per, _aggregates(having))))
-    return found.as_py() is True
+def _last_groups(groups: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Of the groups with the same values of the columns of these names, those that have the last row; all without
+    names. Groups of a null, which no query joins, are left out."""
+    if not names:
+        return groups
+    last = str(_LAST_ROW)
+    latest = groups.select([*names, last]).group_by(names, use_threads=False).aggregate([(last, "max")])
+    return groups.join(latest.rename_columns([*names, last]), [*names, last], join_type="inner", use_threads=False)
 
 
 def _grouped(rows: pa.Table, names: list[str], functions: Sequence[tuple[str, str]]) -> pa.Table:

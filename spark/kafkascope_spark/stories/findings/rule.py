@@ -143,7 +143,8 @@ class Rule:
     follows: Follows | None = None
     """The incidents that may explain what it finds; None: its findings stand alone, or name their incident."""
     unless: tuple[str, ...] = ()
-    """Rules that explain what this rule sees: it gives no finding about a client of which one of them gives one."""
+    """Rules that explain what this rule sees: it gives no finding about a client of which one of them gives one. They
+    have no such rules themselves."""
 
 
 def fact(name: str) -> Callable[[Facts], Any]:

@@ -61,6 +61,30 @@ CUT_CONNECTIONS = 2
 """One connection may end by chance soon after a request."""
 UNFIT_RESPONSES = 3
 """One may be a message of a release that is not known here, and two its repetition."""
+ABANDONED_RESPONSES = 3
+"""A client that stops, or is killed, may do so in the middle of a response, and once more after a restart."""
+NEVER_ANSWERED = 3
+"""One request may be lost with its connection, and two with a broker that ends."""
+PATIENCE_MS = 3_000
+"""Clients that stop, or lose interest, close connections sooner after what a request allows."""
+PATIENCE_S = 5
+"""The shortest of the usual timeouts of requests: librdkafka's socket.timeout.ms is set to 5 s by some, the default of
+clients is 10 s to 60 s."""
+SENT_AWAY, SENT_AWAY_APART_S = 5, 60
+"""A consumer asks its leader for the preferred replica again after metadata.max.age.ms (5 min by default, a minute
+where somebody lowered it), and when leaders move: five times in a row less than a minute apart are none of that."""
+PACED_FETCHES = 20
+"""Fewer show no habit."""
+PACED_MS = 200
+"""Shorter pauses are those of any work: a Fetch of 500 records in 200 ms is 2,500 a second."""
+MEMBER_IDS = 5
+"""A client asks for a member id once for each time that it joins; some times more where answers are lost."""
+REFUSED_AGAIN = 3
+"""By hand, a call is tried once or twice; what is refused three times in the same way is part of a start."""
+LATE_FETCH_MS = 1_000
+"""A read from a busy disk takes some hundred milliseconds at most."""
+LATE_FETCHES = 5
+"""Fewer show no habit: one follows each pause of a broker."""
 CHATTY_REQUESTS = 200
 """Fewer requests show no habit."""
 CHATTY_A_SECOND = 20
@@ -93,3 +117,17 @@ BEHIND_POLL_MS = 100
 within some milliseconds."""
 BEHIND_POLLS = 20
 """Fewer such requests show no habit: some come together in each rebalance and each move of a leader."""
+EXPIRING_DAYS = 30
+"""A certificate is renewed before that: a month is what monitoring tools warn of, and what a change of a keystore
+takes."""
+EXPIRING_PART = 3
+"""Certificates that are valid for less than three months are renewed when a third of their time is left, as ACME
+clients and service meshes do: only what is left of that is late."""
+SMALL_RSA_BITS = 2048
+"""RFC 9325, section 4.5: RSA keys have 2048 bits at least."""
+SMALL_EC_BITS = 224
+"""RFC 9325, section 4.5: keys on elliptic curves have 224 bits at least."""
+SHORT_LIVED, SHORT_LIFE_MS = 20, 10_000
+"""Clients of one name that each end so soon: tools and jobs are started a few times by hand, not so often."""
+SHORT_LIVED_APART_MS = 5_000
+"""A probe or job that runs every ten seconds or less often is cheap enough."""

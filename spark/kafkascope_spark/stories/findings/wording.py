@@ -1,6 +1,7 @@
 """The formatters of sentences: numbers, times, durations, clients and brokers as a reader expects them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from kafkascope_analyzer.dataset.capture_time import duration_text, since_start
@@ -21,6 +22,11 @@ def clock(ns: int) -> str:
     ms = ns // 1_000_000
     hours, minutes, seconds = ms // 3_600_000 % 24, ms // 60_000 % 60, ms // 1_000 % 60
     return f"{hours:02}:{minutes:02}:{seconds:02}.{ms % 1_000:03} UTC"
+
+
+def date(ns: int) -> str:
+    """The day of a time in nanoseconds since the epoch: `2026-11-27`."""
+    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).date().isoformat()
 
 
 def duration(ns: int) -> str:

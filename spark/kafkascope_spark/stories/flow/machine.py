@@ -1,4 +1,5 @@
-"""The state machine over a topic-partition: slices of connections in, rows of `partition_flow` out.
+"""The state machine over a topic-partition: slices of connections in, rows of `partition_flow` out, and what groups
+fetched again, for the incidents.
 
 Rows come sorted by time. Memory is how far each reader is, and the slice that is being added up.
 """
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from kafkascope_analyzer.dataset.tables.event_kinds.flow import CommitSlice, FlowEvent, ProduceSlice
 from kafkascope_spark.stories.flow.slices import Place, Produced, Read, Reader, flow_row, highest, unread_row
 from kafkascope_spark.stories.flow.table import PartitionFlow
+from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.keyed import Origin
 
 
@@ -21,7 +23,7 @@ class Partition:
     produced: Produced = field(default_factory=Produced)
     readers: dict[Reader, Read] = field(default_factory=dict)
 
-    def take(self, event: FlowEvent, origin: Origin) -> Iterator[PartitionFlow]:
+    def take(self, event: FlowEvent, origin: Origin) -> Iterator[PartitionFlow | FetchedAgain]:
         """Rows of the slice that the next event ends."""
         if self.place is None or self.place.ts_ns != origin.ts_ns:
             yield from self.finish()
@@ -39,7 +41,7 @@ class Partition:
     def _read(self, reader: Reader) -> Read:
         return self.readers.setdefault(reader, Read())
 
-    def finish(self) -> Iterator[PartitionFlow]:
+    def finish(self) -> Iterator[PartitionFlow | FetchedAgain]:
         """Rows of the slice: one for each reader so far for whom something was there."""
         if self.place is None:
             return
@@ -48,11 +50,20 @@ class Partition:
             read.end_slice(self.end_offset)
             if accepted.n_records or read.has_news:
                 yield flow_row(self.place, accepted, reader, read, self.end_offset)
+            if read.n_again:
+                yield _fetched_again(self.place, reader, read.n_again)
         if accepted.n_records and not self.readers:
             yield unread_row(self.place, accepted, self.end_offset)
         self.produced = Produced()
         for read in self.readers.values():
             read.begin_slice()
+
+
+def _fetched_again(place: Place, reader: Reader, n_records: int) -> FetchedAgain:
+    to_ns = place.ts_ns + place.slice_ms * 1_000_000
+    return FetchedAgain(
+        place.topic, place.partition, reader.group_id, reader.client_instance_id, place.ts_ns, to_ns, n_records
+    )
 
 
 def _by_name(item: tuple[Reader, Read]) -> tuple[str, str]:

@@ -71,6 +71,7 @@ class Read:
     next_offset: int | None = None
     lag: int | None = None
     n_records: int = 0
+    n_again: int = 0
     record_bytes: int = 0
     latencies: Counter[int] = field(default_factory=Counter)
     node: tuple[int, int | None] = (0, None)
@@ -89,6 +90,7 @@ class Read:
     def add(self, body: FetchSlice) -> None:
         """The slice of one connection."""
         self.n_records += body.n_records
+        self.n_again += body.n_again
         self.record_bytes += body.record_bytes
         self.latencies += added_up([body.latencies])
         self.node = _latest(self.node, (body.last_ns, body.node_id))
@@ -105,7 +107,7 @@ class Read:
     @property
     def has_news(self) -> bool:
         """Whether the group fetched or committed records in the slice, or was behind."""
-        return self.n_records > 0 or bool(self.lag_max) or self.committed is not None
+        return self.n_records + self.n_again > 0 or bool(self.lag_max) or self.committed is not None
 
     def end_slice(self, end_offset: int | None) -> None:
         """Brings the lag up to the end of a slice. end_offset: of what was in the partition by then."""
@@ -121,7 +123,7 @@ class Read:
 
     def begin_slice(self) -> None:
         """Forgets what is of the slice."""
-        self.n_records, self.record_bytes, self.latencies = 0, 0, Counter()
+        self.n_records, self.n_again, self.record_bytes, self.latencies = 0, 0, 0, Counter()
         self.node, self.high_watermark, self.position, self.committed = (0, None), None, None, None
         self.lag_first, self.lag_last, self.lag_max = None, None, None
 
@@ -143,6 +145,7 @@ def flow_row(place: Place, accepted: Accepted, reader: Reader, read: Read, end_o
         created_to_acked_p99_us=created.p99_us,
         created_to_acked=created.histogram,
         n_fetched=read.n_records,
+        n_fetched_again=read.n_again,
         fetched_bytes=read.record_bytes,
         acked_to_fetched_p50_us=fetched.p50_us,
         acked_to_fetched_p99_us=fetched.p99_us,
@@ -159,7 +162,7 @@ def flow_row(place: Place, accepted: Accepted, reader: Reader, read: Read, end_o
 def unread_row(place: Place, accepted: Accepted, end_offset: int | None) -> PartitionFlow:
     """A row of `partition_flow` for records that nobody read."""
     row = flow_row(place, accepted, _NOBODY, Read(), end_offset)
-    row.n_fetched = row.fetched_bytes = None
+    row.n_fetched = row.n_fetched_again = row.fetched_bytes = None
     return row
 
 

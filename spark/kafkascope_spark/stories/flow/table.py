@@ -43,6 +43,11 @@ class PartitionFlow(StoryRow):
     n_fetched: Annotated[
         int | None, "records that the group fetched for the first time in the slice; null without a reader"
     ]
+    n_fetched_again: Annotated[
+        int | None,
+        "records that a member of the group had fetched before, so that they may be processed twice: after a rebalance "
+        "or a restart behind the last commit, or where a response came too late; null without a reader",
+    ]
     fetched_bytes: Annotated[int | None, "bytes of the record batches of the responses that brought them"]
     acked_to_fetched_p50_us: Annotated[
         int | None,

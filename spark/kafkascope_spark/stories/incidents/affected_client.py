@@ -28,6 +28,7 @@ class AffectedClient(StageRow):
     client_id: str | None
     client_ip: str
     principal: str | None
+    kind: str
     group_protocol: str | None
     end_state: str
     died_ns: int | None
@@ -49,6 +50,7 @@ def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
         client_id=client.client_id,
         client_ip=client.client_ip,
         principal=client.principal,
+        kind=client.kind,
         group_protocol=client.group_protocol,
         end_state=client.end_state,
         died_ns=_died_ns(connections) if client.end_state == "died" else None,

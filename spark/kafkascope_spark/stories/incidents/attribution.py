@@ -98,6 +98,15 @@ def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
     return longest[1]
 
 
+def at_unnamed_broker(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure, for most of the stall, of a broker that looked bad to the client's host, where the capture names
+    neither that broker nor the one that was waited on: nobody asked for Metadata meanwhile."""
+    longest = None if stall.node_id is not None else among.longest([("unnamed", stall.client_ip)])
+    if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
+        return None
+    return longest[1]
+
+
 def while_kept_out(stall: Stall, among: Candidates) -> Failure | None:
     """The failure because of which the client's host could not connect meanwhile: a name server that did not answer, a
     connection limit, a listener that accepted nobody."""
@@ -164,6 +173,7 @@ AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 BESIDE_OTHERS: tuple[Rule, ...] = (
     without_coordinator,
     beside_cut_path,
+    at_unnamed_broker,
     while_kept_out,
     with_the_same_error,
     beside_own_stalls,
@@ -234,5 +244,5 @@ def _overlap_of(stall: Stall, failure: Failure) -> int:
 
 def _resources_of(stall: Stall) -> frozenset[str]:
     """The names that a recovery's resource may have, if it is about what waited."""
-    partition = f"{stall.topic}-{stall.partition}"
+    partition = stall.topic and f"{stall.topic}-{stall.partition}"
     return frozenset(filter(None, (partition, stall.topic, stall.group_id, stall.transactional_id)))

@@ -21,7 +21,7 @@ def fault_of(failure: Failure) -> Fault:
     if failure.kind.serves_on:
         return _of_reports(failure)
     if failure.kind.is_move:
-        return Fault(start_ns=next((step.ts_ns for step in failure.course if step.step == "detected"), None))
+        return _of_move(failure)
     if not failure.states:
         return Fault()
     fault = _of_states(failure.states)
@@ -34,16 +34,40 @@ def fault_of(failure: Failure) -> Fault:
     return replace(fault, start_after_ns=failure.start_ns - NOTICED_NS, start_ns=failure.start_ns)
 
 
+def _of_move(failure: Failure) -> Fault:
+    """It is known where a packet shows the new leader or coordinator before anybody was served by it; else what packets
+    show is another move, of several."""
+    first = {step.step: step.ts_ns for step in reversed(failure.course)}
+    shown_ns = first.get("detected")
+    is_first = shown_ns is not None and shown_ns <= first.get("served", shown_ns)
+    return Fault(start_ns=shown_ns if is_first else None)
+
+
 def _of_states(states: list[BrokerState]) -> Fault:
     """A broker failed between the last packet that shows one host that it had not, and the first that shows any host
-    that it had; it was over between the last that shows that and the first that one of those got who suffered last."""
+    that it had; it was over between the last that shows that and the first that one of those got who suffered last.
+    Where packets are lost by chance, one of whom none was lost for a while shows no end of it; nor does one whom a slow
+    broker answered."""
     start_ns = min(state.shown_from_ns for state in states)
     start_after_ns = max((state.before_ns for state in states if state.before_ns <= start_ns), default=None)
     last_ns = max(state.from_ns for state in states)
     over = [state.after_ns for state in states if state.after_ns is not None and state.until_ns > last_ns]
+    if all(state.state == "lossy" for state in states):
+        return Fault(start_after_ns, start_ns, max(state.shown_to_ns for state in states), max(over, default=None))
+    if all(state.state == "slow" for state in states):
+        return Fault(start_after_ns, start_ns, _slow_until_ns(states), max(over, default=None))
     end_ns = min(over, default=None)
     shown = [state.shown_to_ns for state in states if end_ns is None or state.shown_to_ns <= end_ns]
     return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
+
+
+def _slow_until_ns(states: list[BrokerState]) -> int:
+    """Until when a broker was slow, at least: each of its addresses shows that of the same process, and the one where
+    late responses show the most of it knows best."""
+    shown: dict[str, int] = {}
+    for state in states:
+        shown[state.server] = max(state.shown_to_ns, shown.get(state.server, 0))
+    return min(shown.values())
 
 
 def _of_reports(failure: Failure) -> Fault:
@@ -68,4 +92,4 @@ def _of_silences(failure: Failure) -> Fault:
     over = [silence.to_ns for silence in last if silence.to_ns is not None]
     end_ns = max(over, default=None) if len(over) == len(last) else None
     due_ns = min(silence.due_ns for silence in first)
-    return Fault(max(s.from_ns for s in first), due_ns, min(silence.due_ns for silence in last), end_ns)
+    return Fault(max(s.from_ns for s in first), due_ns, min(silence.shown_ns for silence in last), end_ns)

@@ -40,6 +40,9 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
         together.silences.append(row)
         together.client_instance_ids.add(row.client_instance_id)
         together.end_ns = None if row.to_ns is None else max(together.end_ns or 0, row.to_ns)
+        if row.owed == "read":
+            until_ns = row.shown_ns if row.to_ns is None else row.to_ns
+            together.waited_ms = max(together.waited_ms, (until_ns - row.due_ns) // 1_000_000)
     found = _of_one_time(found)
     for failure in found:
         failure.hosts = frozenset(row.client_ip for row in failure.silences)

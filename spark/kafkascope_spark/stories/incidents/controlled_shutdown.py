@@ -1,15 +1,18 @@
 """Brokers that shut down in order: a broker hands over what it leads and coordinates before it closes its connections.
 
-From the first request that it refuses for that reason, clients are not served because it shuts down (controlled
-shutdown: the controller moves its leaders first, and lets it go at one of its next heartbeats). A broker that takes
-over a leader or coordinator meanwhile does not shut down: then it is an election.
+It asks the controller in its heartbeats to let it go (controlled shutdown: the controller moves its leaders first, and
+lets it go at one of its next heartbeats). Where the capture does not show these (the active controller sends itself
+none over the network), from the first request that it refuses because it led or coordinated that before: clients are
+not served because it shuts down. A broker that takes over a leader or coordinator meanwhile does not shut down: then it
+is an election.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkascope_parsers.error_facts import LED_ELSEWHERE
+from kafkascope_spark.stories.incidents.broker_processes import Heartbeats
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.recoveries.table import Recovery
 
@@ -20,9 +23,11 @@ _HANDED_OVER = frozenset({"partition", "group", "transaction", "coordinator"})
 """Resources of recoveries that a broker leads or coordinates."""
 
 
-def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[Recovery]) -> None:
-    """Lets the failure of each broker that shut down in order begin when it first refused what it had handed over.
-    failures: those of brokers, in order of time."""
+def mark_controlled_shutdowns(
+    failures: Iterable[Failure], recoveries: Iterable[Recovery], heartbeats: Mapping[int, Heartbeats]
+) -> None:
+    """Lets the failure of each broker that shut down in order begin when it asked to be let go, or first refused what
+    it had handed over. failures: those of brokers, in order of time; heartbeats: of each node."""
     refused: dict[int, list[int]] = defaultdict(list)
     taken: dict[int, list[int]] = defaultdict(list)
     for row in recoveries:
@@ -37,10 +42,15 @@ def mark_controlled_shutdowns(failures: Iterable[Failure], recoveries: Iterable[
     for failure in failures:
         if not failure.kind.restarts or failure.node_id is None:
             continue
-        served = taken[failure.node_id]
-        n_served = bisect_left(served, failure.start_ns)
-        begin = _first_of_row(refused[failure.node_id], served[n_served - 1] if n_served else 0, failure.start_ns)
-        if begin < failure.start_ns:
+        beats = heartbeats.get(failure.node_id)
+        if beats is not None and (beats.before(failure.start_ns) or 0) > failure.start_ns - HANDOVER_NS:
+            begin = beats.asked_before(failure.start_ns)
+        else:
+            served = taken[failure.node_id]
+            n_served = bisect_left(served, failure.start_ns)
+            since = served[n_served - 1] if n_served else 0
+            begin = _first_of_row(refused[failure.node_id], since, failure.start_ns)
+        if begin is not None and begin < failure.start_ns:
             failure.closed_ns, failure.start_ns = failure.start_ns, begin
 
 

@@ -1,5 +1,6 @@
 """Hosts that waited for a broker on encrypted connections whose keys are not known: that they waited is seen, and for
-what is not, so that nobody can say whether their clients stalled."""
+what is not, so that nobody can say whether their clients stalled. Hosts are left out where the lengths of TLS records
+show who seems to have stalled."""
 
 from collections.abc import Callable, Collection, Iterable
 
@@ -22,7 +23,8 @@ def give_encrypted_hosts(
     servers = {row.server for rows in waiting.values() for row in rows}
     pairs = ask(servers) if servers else ()
     for failure, rows in waiting.items():
-        encrypted = [row for row in rows if (row.host, row.server) in pairs]
+        claimed = {stall.client_ip for stall in failure.stalls if stall.claimed}
+        encrypted = [row for row in rows if (row.host, row.server) in pairs and row.host not in claimed]
         failure.encrypted_hosts = frozenset(row.host for row in encrypted)
         failure.waited_ms = max([failure.waited_ms, *map(_waited_ms, encrypted)])
 

@@ -7,10 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
+from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.latencies import Latencies
 from kafkascope_spark.stories.incidents.leadership import Leader
+from kafkascope_spark.stories.incidents.long_polls import HeldRequest
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -164,11 +167,14 @@ class Failure:
     rebalances: list[RebalanceRow] = field(default_factory=list)
     reopened_ns: int | None = None
     """Of a broker that restarted: when it opened its next ZooKeeper session, where that shows first that it is back."""
+    restart: ProcessRestart | None = None
+    """Of a broker whose restart only its own connections show: these."""
     left_open: list[TransactionRow] = field(default_factory=list)
     """Of clients that died: the transactions that they left open."""
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
+    fetched_again: list[FetchedAgain] = field(default_factory=list)
     """Of clients: when each sent nothing."""
     contrast: Contrast = field(default_factory=Contrast)
     """Who was served meanwhile."""
@@ -178,6 +184,10 @@ class Failure:
     """What else may have failed instead."""
     unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
     """Requests that a broker never answered, by request_id."""
+    held: list[HeldRequest] = field(default_factory=list)
+    """Of members of groups: their requests that waited behind long polls until their sessions were over."""
+    given_up_joins: list[UnansweredRequest] = field(default_factory=list)
+    """Of members of groups: JoinGroup requests of theirs that clients gave up, in order of time."""
     latencies: Latencies = field(default_factory=Latencies)
     """Where only requests show it: how long the responses of its brokers took meanwhile."""
     misuse: Misuse | None = None
@@ -250,6 +260,11 @@ class Failure:
     def is_lossy(self) -> bool:
         """Whether packets were lost, and arrived when they were sent again."""
         return any(state.state == "lossy" for state in self.states)
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether packets took long."""
+        return any(state.state == "delayed" for state in self.states)
 
     @property
     def is_slow_process(self) -> bool:

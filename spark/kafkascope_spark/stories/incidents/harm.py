@@ -1,12 +1,15 @@
-"""The records that a failure harmed, by topic: at least so many, as packets show what was sent."""
+"""The records that a failure harmed, by topic, as packets show what was sent and fetched."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.error_facts import FATAL
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.client_failures import groups_of
+from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, Failure
+from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
 from kafkascope_spark.stories.incidents.lost_records import is_of_lost_records
 from kafkascope_spark.stories.incidents.table import Harm
 from kafkascope_spark.stories.incidents.topics import topic_of
@@ -28,6 +31,7 @@ class _Count:
 @dataclass(slots=True)
 class _Topic:
     writers: dict[_Writer, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    n_again: int = 0
 
 
 def harm_of(failure: Failure) -> tuple[Harm, ...]:
@@ -42,6 +46,8 @@ def harm_of(failure: Failure) -> tuple[Harm, ...]:
         topic = topic_of(row)
         if topic is not None and _is_for_good(row):
             topics[topic].writers[row.client_instance_id, row.resource].n_refused += row.n_errors
+    for again in failure.fetched_again:
+        topics[again.topic].n_again += again.n_records
     return tuple(_harm(topics))
 
 
@@ -49,11 +55,36 @@ def _harm(topics: Mapping[str, _Topic]) -> Iterable[Harm]:
     for topic, of_topic in sorted(topics.items()):
         counts = of_topic.writers.values()
         n_late, n_failed = sum(c.n_late for c in counts), sum(max(c.n_failed, c.n_refused) for c in counts)
-        if n_late or n_failed:
-            yield Harm(topic, n_late, n_failed)
+        if n_late or n_failed or of_topic.n_again:
+            yield Harm(topic, n_late, n_failed, of_topic.n_again)
 
 
 def _is_for_good(recovery: ClientRecovery) -> bool:
     """Whether batches, each with a record at least, were refused for good, or lost with their connection."""
     is_refused = recovery.first_api_key == PRODUCE and recovery.first_error_name in FATAL
     return (is_refused and recovery.recovered_ns is None) or is_of_lost_records(recovery)
+
+
+def give_fetched_again(failures: Iterable[Failure], rows: Iterable[FetchedAgain]) -> None:
+    """Gives each failure what the groups and consumers that it concerned fetched again while it lasted, or soon after;
+    of several the one that began last."""
+    of_readers: dict[str, list[Failure]] = defaultdict(list)
+    for failure in sorted(failures, key=lambda each: each.start_ns, reverse=True):
+        for reader in _readers(failure):
+            of_readers[reader].append(failure)
+    for row in rows:
+        met = (failure for failure in of_readers.get(row.reader, ()) if _is_of_time(failure, row))
+        for failure in islice(met, 1):
+            failure.fetched_again.append(row)
+
+
+def _readers(failure: Failure) -> set[str]:
+    """The groups, and the clients, that it concerned."""
+    groups = {stall.group_id for stall in (*failure.stalls, *failure.earlier_stalls)}
+    clients = {stall.client_instance_id for stall in failure.stalls} | failure.client_instance_ids
+    resources = {recovery.resource for recovery in failure.recoveries}
+    return {each for each in (*groups, *groups_of(failure), *clients, *resources) if each is not None}
+
+
+def _is_of_time(failure: Failure, row: FetchedAgain) -> bool:
+    return failure.start_ns < row.to_ns and row.from_ns <= failure.affected_to_ns + FOLLOWS_NS

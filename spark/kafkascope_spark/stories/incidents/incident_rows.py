@@ -11,10 +11,11 @@ from kafkascope_spark.stories.incidents.failure import SECOND, UNSERVED, Failure
 from kafkascope_spark.stories.incidents.harm import harm_of
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.localization import hosts_of
+from kafkascope_spark.stories.incidents.lost_records import is_final
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
-from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.table import IncidentRow, Place
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import SEVERE_MS
 
@@ -27,6 +28,12 @@ def incident_id(failure: Failure) -> str:
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
+def _place(failure: Failure) -> Place | None:
+    """Where it failed: the kind's place; of a listener that serves others, the one client that is wrong."""
+    is_of_one = failure.misuse is not None and failure.misuse.is_of_one_client
+    return "client" if is_of_one else failure.kind.place
+
+
 def incident_row(
     failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int
 ) -> IncidentRow:
@@ -37,7 +44,7 @@ def incident_row(
         incident_id=identity(failure),
         kind=failure.kind.name,
         client_fault=client_fault(failure),
-        place=failure.kind.place,
+        place=_place(failure),
         node_id=failure.node_id,
         hosts=tuple(sorted(failure.hosts)),
         confidence=failure.confidence,
@@ -63,6 +70,7 @@ def incident_row(
         longest_ms=max([failure.waited_ms, failure.refused_ms, *(stall.waited_ms for stall in stalls)]),
         n_records_late=sum(each.n_late for each in harm),
         n_records_failed=sum(each.n_failed for each in harm),
+        n_records_again=sum(each.n_again for each in harm),
         harm=harm,
         how_known=how_known(failure),
         evidence=tuple(_evidence(failure)),
@@ -117,6 +125,8 @@ def severity_of(failure: Failure) -> str:
     failed_for_good = any(r.outcome == "fatal" and r.first_error_name in FATAL for r in failure.recoveries)
     if failed_for_good and not failure.kind.is_replaced:
         return "error"
+    if failure.kind.lasting and any(map(is_final, failure.recoveries)):
+        return "error"
     if failure.misuse is not None and failure.misuse.unserved:
         return "error"
     if failure.kind.of_listener and any(r.outcome in UNSERVED for r in failure.recoveries):
@@ -126,6 +136,7 @@ def severity_of(failure: Failure) -> str:
     if failure.is_routine:
         return "info"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
+    is_felt = is_felt or failure.is_delayed
     is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0 or failed_for_good
     is_felt = is_felt or failure.refused_ms * 1_000_000 >= SECOND
     return "warning" if is_felt else "info"
@@ -139,12 +150,13 @@ def _is_long_unread(recovery: ClientRecovery) -> bool:
 
 
 def _evidence(failure: Failure) -> list[str]:
-    """The connections of a ZooKeeper session that ended, then requests in the order in which those who sent them stood
-    still."""
+    """The connections of a ZooKeeper session that ended, the registration of a broker that restarted, then requests in
+    the order in which those who sent them stood still."""
     cause = failure.root if failure.session is None and failure.root is not None else failure
     session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))
-    ids = [*session, *failure.unanswered, *(i for stall in ordered for i in stall.evidence)]
+    registration = [] if failure.restart is None else [failure.restart.registration]
+    ids = [*session, *registration, *failure.unanswered, *(i for stall in ordered for i in stall.evidence)]
     ids += [i for silence in failure.silences for i in silence.requests]
     ids += [i for state in failure.states for i in state.requests]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r.start_ns) for i in r.evidence]

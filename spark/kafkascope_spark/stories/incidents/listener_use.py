@@ -12,7 +12,7 @@ from itertools import pairwise
 from kafkascope_analyzer.dataset.row_types import values_of
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.instances import Instance
-from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.stories.model import Connection, TlsGivenUp
 from kafkascope_spark.stories.recoveries.failures import CLOSED_BY_SERVER
 from kafkascope_spark.stories.stage_rows import StageRow
 
@@ -31,7 +31,7 @@ class Outcome(StageRow):
     of_broker: it was served, and belongs to a broker; from_start: the capture has its first packets, so that it is
     known whether it uses SASL. error_name: with which SASL was refused; had_session: it had been accepted before, on
     the same connection; answered: the server answered ApiVersions before it closed; asked: the client asked for more
-    than that.
+    than that. tls_given_up: which side gave TLS up, and why.
     """
 
     server: str
@@ -44,6 +44,7 @@ class Outcome(StageRow):
     had_session: bool = False
     answered: bool = False
     asked: bool = False
+    tls_given_up: TlsGivenUp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ class ListenerUse(StageRow):
     client_instance_id, client_id: None where they were served, or where no request could be read. n: how many;
     first_ns, last_ns: of these, the first packet and the last; is_over: no further one was to be expected by the end of
     the capture; works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence:
-    conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there.
+    conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there;
+    logs_in_later: it did so with the same mechanism on a later one. accepted_ns: when the server last let in, with the
+    same mechanism, a connection of this address and client id before these; None where it did not, or did so later.
     """
 
     client_ip: str
@@ -67,6 +70,8 @@ class ListenerUse(StageRow):
     works_on: bool
     evidence: tuple[str, ...]
     logged_in: bool = False
+    logs_in_later: bool = False
+    accepted_ns: int | None = None
 
     @property
     def use_id(self) -> str:
@@ -93,7 +98,10 @@ def listener_uses(
     """
     alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
+    tls_until: dict[str, int] = defaultdict(int)
     logged_in_ns: dict[str, int] = {}
+    last_login_ns: dict[tuple[str, str], int] = {}
+    accepted_ns: dict[tuple[str, str | None, str | None], int] = {}
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -103,25 +111,41 @@ def listener_uses(
             outcome = replace(outcome, of_broker=True)
         identity = None if instance is None else instance.instance_id
         alike[outcome, None if outcome.served else identity].append(connection)
-        if outcome.served and identity is not None:
+        if outcome.served and connection.tls:
+            tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
+        if outcome.served and instance is not None and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
             if connection.sasl_mechanism is not None:
-                logged_in_ns[identity] = min(logged_in_ns.get(identity, connection.begin_ns), connection.begin_ns)
+                begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
+                logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
+                last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
+                name = outcome.server, instance.client_id, connection.sasl_mechanism
+                accepted_ns[name] = max(accepted_ns.get(name, 0), begin_ns)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
+        client_id = None if identity is None else instances[mine[0].conn_id].client_id
+        last_ns = accepted_ns.get((outcome.server, client_id, outcome.mechanism)) if identity is not None else None
         yield ListenerUse(
             client_ip=client_ip,
             client_instance_id=identity,
-            client_id=None if identity is None else instances[mine[0].conn_id].client_id,
+            client_id=client_id,
             outcome=outcome,
             n=len(mine),
             first_ns=mine[0].begin_ns,
             last_ns=max(c.last_ns for c in mine),
             is_over=_is_over(mine, end_ns),
-            works_on=identity is not None and served_until[identity] > mine[-1].begin_ns,
+            works_on=_works_on(outcome, served_until.get(identity or "", 0), tls_until[outcome.server], mine[-1]),
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
             logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
+            logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns,
+            accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
+
+
+def _works_on(outcome: Outcome, served_ns: int, tls_ns: int, last: Connection) -> bool:
+    """Whether the client was served after its last attempt; where TLS was given up, so that no client is known, whether
+    a connection of its address to the same server worked then. served_ns, tls_ns: until when that was so."""
+    return max(served_ns, tls_ns if outcome.tls_given_up is not None else 0) > last.begin_ns
 
 
 def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
@@ -133,6 +157,8 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
     if error_name is not None:
         had_session = connection.session_lifetime_ms is not None
         return Outcome(*spoke, served=False, error_name=error_name, had_session=had_session)
+    if protocol == TLS and connection.tls_given_up is not None and connection.first_request_ns is None:
+        return Outcome(*spoke, served=False, tls_given_up=connection.tls_given_up)
     if connection.server_bytes > 0 if protocol == TLS else connection.served:
         return Outcome(*spoke, served=True, from_start=connection.opened_in_capture)
     if protocol == HTTP:
@@ -148,7 +174,10 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
 
 
 def _protocol(connection: Connection) -> str | None:
-    """What the client spoke: a security.protocol of Kafka, TLS or HTTP; None for what is no protocol of a listener."""
+    """What the client spoke: a security.protocol of Kafka, TLS or HTTP; None for what is no protocol of a listener. TLS
+    that was given up is TLS, also where keys open it."""
+    if connection.tls_given_up is not None and connection.first_request_ns is None:
+        return TLS
     if connection.protocol == "kafka":
         is_sasl = connection.sasl_mechanism is not None
         return f"{'SASL_' if is_sasl else ''}{'SSL' if connection.tls else 'PLAINTEXT'}"

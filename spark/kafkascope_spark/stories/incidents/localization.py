@@ -5,13 +5,14 @@ servers, or others like the hosts, served somebody else. Where a side is missing
 another one.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.brackets import fault_of
-from kafkascope_spark.stories.incidents.contrast import Contrast, Question
+from kafkascope_spark.stories.incidents.contrast import LONGEST_NS, Contrast, Question
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Place
 from kafkascope_spark.stories.servers.table import BrokerState
@@ -34,7 +35,7 @@ class Suspect:
 
 
 def localize(
-    failures: Iterable[Failure],
+    failures: Sequence[Failure],
     states: Iterable[BrokerState],
     ask: Callable[[Sequence[Question]], list[Contrast]],
 ) -> None:
@@ -42,11 +43,14 @@ def localize(
     be. states: rows of broker_states; ask: who was served."""
     brokers = frozenset(row.host for row in states if row.host_kind != "client")
     on_grid = [(failure, suspects) for failure in failures if (suspects := _suspects(failure))]
-    contrasts = ask([_question(failure, brokers) for failure, _ in on_grid])
-    for (failure, suspects), contrast in zip(on_grid, contrasts, strict=True):
+    questions = [_question(failure, brokers) for failure, _ in on_grid]
+    lost = _lost_servers(failures)
+    for (failure, suspects), question, contrast in zip(on_grid, questions, ask(questions), strict=True):
+        contrast.servers_beside -= set(_failed_too(contrast.servers_beside, lost, question))
         failure.contrast = contrast
         left = [suspect for suspect in suspects if not suspect.is_excluded(failure, contrast)]
-        failure.confidence = _confidence(len(suspects), len(left))
+        elsewhere = [suspect for suspect in suspects if suspect.place != failure.kind.place]
+        failure.confidence = _confidence(len(elsewhere), len(set(left).intersection(elsewhere)))
         failure.alternatives = tuple(
             Alternative(suspect.place, suspect.what(failure), suspect.decided_by) for suspect in left
         )
@@ -64,14 +68,40 @@ def _suspects(failure: Failure) -> tuple[Suspect, ...]:
     return () if place is None else _SUSPECTS.get(place, ())
 
 
+def _lost_servers(failures: Iterable[Failure]) -> dict[str, Stretches[None]]:
+    """When brokers failed for everybody, by their keys."""
+    found: dict[str, list[tuple[int, int, None]]] = defaultdict(list)
+    for failure in failures:
+        if failure.is_of_broker and failure.kind.cuts_clients:
+            for row in failure.states:
+                if _is_of(failure, row):
+                    found[row.broker_key].append((row.from_ns, row.until_ns, None))
+    return {key: Stretches(times) for key, times in found.items()}
+
+
+def _failed_too(servers: Iterable[str], lost: Mapping[str, Stretches[None]], question: Question) -> Iterator[str]:
+    """The servers that failed themselves for half of the time, as far as that is looked at: what they still served
+    shows nothing."""
+    until_ns = min(question.to_ns, question.from_ns + LONGEST_NS)
+    for server in servers:
+        longest = lost[server].longest(question.from_ns, until_ns) if server in lost else None
+        if longest is not None and 2 * longest[0] >= until_ns - question.from_ns:
+            yield server
+
+
 def _question(failure: Failure, brokers: frozenset[str]) -> Question:
     """Who else was served while packets prove the failure."""
     fault = fault_of(failure)
     from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
     until_ns = FOREVER if failure.end_ns is None else failure.end_ns
     to_ns = until_ns if fault.end_after_ns is None else fault.end_after_ns
-    servers = frozenset(row.broker_key for row in failure.states)
+    servers = frozenset(row.broker_key for row in failure.states if not failure.is_of_broker or _is_of(failure, row))
     return Question(from_ns, to_ns, hosts_of(failure), servers, brokers)
+
+
+def _is_of(failure: Failure, row: BrokerState) -> bool:
+    """Whether a state is one of the broker that failed, and not what another one saw of it."""
+    return failure.node_id is None or row.node_id is None or row.node_id == failure.node_id
 
 
 def hosts_of(failure: Failure) -> frozenset[str]:
@@ -113,6 +143,11 @@ def _has_several_servers(failure: Failure, _: Contrast) -> bool:
     return len(failure.servers | {row.server for row in failure.states}) > 1
 
 
+def _lost_bytes(failure: Failure) -> list[int]:
+    """Of the states in which only long packets are known to be lost: the shortest of these."""
+    return [row.lost_bytes for row in failure.states if row.lost_bytes is not None]
+
+
 _OTHER_HOST = "packets captured at another host"
 _WAY = Suspect(
     "path",
@@ -137,6 +172,15 @@ _PEERS = Suspect(
     lambda failure: f"the broker at {_hosts(failure)}",
     _are_hosts_served,
     "its log for that time, or whether it reached other brokers meanwhile",
+)
+_MTU = Suspect(
+    "path",
+    lambda failure: (
+        f"a link on that path that takes no packets with {min(_lost_bytes(failure))} bytes of payload (MTU), as only "
+        "such are known to be lost"
+    ),
+    lambda failure, _: not failure.states or len(_lost_bytes(failure)) < len(failure.states),
+    "whether long packets pass now (tracepath, ping -M do), and whether shorter ones did meanwhile",
 )
 _SERVERS_NETWORK = Suspect(
     "cluster",
@@ -164,7 +208,7 @@ _WAY_TO_ONE_BROKER = Suspect(
 )
 _SUSPECTS: dict[Place, tuple[Suspect, ...]] = {
     "broker": (_WAY, _HOSTS),
-    "path": (_BROKER, _HOSTS),
+    "path": (_BROKER, _HOSTS, _MTU),
     "client_host": (_WAY_TO_ONE_BROKER, _SERVERS_NETWORK),
     "replication": (_BROKER, _PEERS),
     "listener": (_WAY, _HOSTS, _BROKER),

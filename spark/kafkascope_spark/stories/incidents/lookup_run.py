@@ -21,15 +21,20 @@ class LookupRun(StageRow):
     """Questions of one client address to one name server, one after the other, that were all answered promptly, with
     pauses of a second at most, or not.
 
-    n: how many; names: the first of those asked for, sorted; first_ns, last_ns: the first question and the last;
-    before_ns: the last prompt answer before them, after_ns: the first packet after them that shows that the server
-    responds again, None where there is none: a prompt answer, or a late one, if no further question is unanswered.
+    A question that was answered promptly, but after one that had been asked before it and was answered late, is one of
+    those: until then the server did not respond.
+
+    n: how many; n_late: those of them that were answered after all, not promptly; names: the first of those asked for,
+    sorted; first_ns, last_ns: the first question and the last; before_ns: the last prompt answer before them, after_ns:
+    the first packet after them that shows that the server responds again, None where there is none: a prompt answer, or
+    a late one, unless further questions had to wait after an earlier late one.
     """
 
     client_ip: str
     server_ip: str
     answered: bool
     n: int
+    n_late: int
     names: tuple[str, ...]
     first_ns: int
     last_ns: int
@@ -51,11 +56,13 @@ def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Itera
         for at, run in enumerate(runs):
             before = max(filter(None, (each.answer_ns for each in runs[at - 1])), default=None) if at else None
             following = runs[at + 1] if at + 1 < len(runs) else []
+            alike = [each for each in run if _is_prompt(each) is _is_prompt(run[0])]
             yield LookupRun(
                 client_ip=client_ip,
                 server_ip=server_ip,
                 answered=_is_prompt(run[0]),
-                n=len(run),
+                n=len(alike),
+                n_late=sum(each.answer_ns is not None and not _is_prompt(each) for each in run),
                 names=tuple(sorted({lookup.name for lookup in run}))[:MOST_NAMES],
                 first_ns=run[0].ts_ns,
                 last_ns=run[-1].ts_ns,
@@ -69,13 +76,26 @@ def _alike(lookups: Iterable[Lookup]) -> Iterator[list[Lookup]]:
     the time in between."""
     run: list[Lookup] = []
     for lookup in lookups:
-        is_alike = bool(run) and _is_prompt(run[-1]) is _is_prompt(lookup)
-        if run and not (is_alike and (not _is_prompt(lookup) or lookup.ts_ns - run[-1].ts_ns <= PROMPT_NS)):
+        if run and not _goes_on(run, lookup):
             yield run
             run = []
         run.append(lookup)
     if run:
         yield run
+
+
+def _goes_on(run: list[Lookup], lookup: Lookup) -> bool:
+    """Whether the next question belongs to a run."""
+    if _is_prompt(run[0]):
+        return _is_prompt(lookup) and lookup.ts_ns - run[-1].ts_ns <= PROMPT_NS
+    return not _is_prompt(lookup) or any(_is_answered_between(each, lookup) for each in run)
+
+
+def _is_answered_between(earlier: Lookup, lookup: Lookup) -> bool:
+    """Whether an earlier question was answered between a question and its answer."""
+    if earlier.answer_ns is None or lookup.answer_ns is None:
+        return False
+    return lookup.ts_ns < earlier.answer_ns <= lookup.answer_ns
 
 
 def _is_cut(lookup: Lookup, end_ns: int) -> bool:
@@ -88,6 +108,7 @@ def _is_prompt(lookup: Lookup) -> bool:
 
 def _after_ns(run: list[Lookup], following: list[Lookup]) -> int | None:
     last_ns = run[-1].ts_ns
-    late = (each.answer_ns for each in run if each.answer_ns is not None and each.answer_ns > last_ns)
-    prompt = (each.answer_ns for each in following if each.answer_ns is not None)
-    return min((*late, *prompt), default=None)
+    late = [each.answer_ns for each in run if each.answer_ns is not None]
+    had_to_wait_again = any(answer_ns <= last_ns for answer_ns in late)
+    prompt = [each.answer_ns for each in following if each.answer_ns is not None]
+    return min(prompt if had_to_wait_again else late + prompt, default=None)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from kafkascope_parsers.api_keys import PRODUCE
-from kafkascope_parsers.error_facts import SERVER_CLOSED
+from kafkascope_parsers.error_facts import EPOCH_OVER, SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import client
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
@@ -44,3 +44,10 @@ def is_of_lost_records(recovery: ClientRecovery) -> bool:
     """Whether records were lost that the client did not send again."""
     is_produce = recovery.resource_kind == "partition" and recovery.first_api_key == PRODUCE
     return is_produce and recovery.recovered_ns is None and recovery.outcome in _NEVER_AGAIN
+
+
+def is_final(recovery: ClientRecovery) -> bool:
+    """Whether a client that was refused did not go on: it took the error for final, or ended without the records that
+    were refused. A producer that was fenced stops at once where its application does what it should."""
+    ends = recovery.outcome == "fatal" or is_of_lost_records(recovery)
+    return ends and recovery.first_error_name not in EPOCH_OVER

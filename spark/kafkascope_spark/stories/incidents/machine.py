@@ -35,15 +35,19 @@ from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_se
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
+from kafkascope_spark.stories.incidents.fetched_again import FetchedAgain
+from kafkascope_spark.stories.incidents.given_up_joins import give_given_up
+from kafkascope_spark.stories.incidents.harm import give_fetched_again
+from kafkascope_spark.stories.incidents.held_members import give_held
 from kafkascope_spark.stories.incidents.hidden_leaders import without_hidden
 from kafkascope_spark.stories.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.stories.incidents.late_polls import late_polls
 from kafkascope_spark.stories.incidents.late_responses import with_late_responses
 from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
+from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
-from kafkascope_spark.stories.incidents.lossy_links import with_lossy_links
 from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
@@ -51,6 +55,7 @@ from kafkascope_spark.stories.incidents.observed import Observed, serving_addres
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
+from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
 from kafkascope_spark.stories.incidents.stale_metadata import may_have_moved, moved, of_stale_metadata
@@ -77,6 +82,7 @@ Found = (
     AffectedClient
     | BrokerState
     | ClientRecovery
+    | FetchedAgain
     | ListenerUse
     | LookupRun
     | RebalanceRow
@@ -121,6 +127,7 @@ class Incidents:
         self._transactions: list[TransactionRow] = []
         self._listeners = Listeners()
         self._lookups: list[LookupRun] = []
+        self._fetched_again: list[FetchedAgain] = []
         self._clients: dict[str, AffectedClient] = {}
         self._named: set[str] | None = None
 
@@ -133,6 +140,8 @@ class Incidents:
                 self._states.append(row)
             case ClientRecovery():
                 self._recoveries.append(row)
+            case FetchedAgain():
+                self._fetched_again.append(row)
             case ListenerUse():
                 self._listeners.take(row)
             case LookupRun():
@@ -252,7 +261,10 @@ class Incidents:
         )
         found = [*others, *died]
         self._do("earlier stalls", lambda: give_earlier_stalls(found))
+        self._do("records fetched again", lambda: give_fetched_again(found, self._fetched_again))
         self._do("error messages", lambda: give_messages(found, self._packets))
+        self._do("long polls", lambda: give_held(found, self._packets, self._clients))
+        self._do("joins that were given up", lambda: give_given_up(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
@@ -283,14 +295,21 @@ class Incidents:
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
-        failures = with_lossy_links(with_cut_hosts(failures, self._states), self._states)
+        failures = with_links(with_cut_hosts(failures, self._states), self._states)
         lost = self._found(
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
         )
         self._do("controllers", lambda: give_controllers(failures, self._packets.roles))
-        self._do("controlled shutdowns", lambda: mark_controlled_shutdowns(failures, self._recoveries))
-        return sorted([*failures, *lost], key=lambda f: (f.start_ns, f.subject))
+        restarted = self._found("restarts", lambda: self._restarts(failures))
+        return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
+
+    def _restarts(self, failures: list[Failure]) -> Iterator[Failure]:
+        """The restarts that none of the failures of brokers shows. These begin earlier where a broker shut down in
+        order."""
+        processes = self._packets.processes()
+        mark_controlled_shutdowns(failures, self._recoveries, processes.heartbeats)
+        return restarted_brokers(processes.restarts, failures, self._states)
 
     def _found(self, detector: str, find: Callable[[], Iterable[Failure]]) -> list[Failure]:
         """What a detector finds; nothing where it fails."""

@@ -11,8 +11,10 @@ from itertools import islice
 
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
+from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
+from kafkascope_spark.stories.model import TlsGivenUp
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
 """What clients with TLS speak."""
@@ -20,7 +22,15 @@ UNAUTHENTICATED = 2
 """Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
 MOST_ADDRESSES = 3
 AUTHENTICATION: frozenset[Cause] = frozenset(
-    {"without_sasl", "needless_sasl", "mechanism", "credentials", "authenticates_again"}
+    {
+        "without_sasl",
+        "needless_sasl",
+        "mechanism",
+        "credentials",
+        "refused_at_times",
+        "no_longer",
+        "authenticates_again",
+    }
 )
 _OF_ERROR: dict[str, Cause] = {
     "SASL_AUTHENTICATION_FAILED": "credentials",
@@ -39,7 +49,11 @@ class Listeners:
         self._of_clients: dict[str, set[str]] = defaultdict(set)
         """The same of clients that are no brokers: a listener for brokers is none for others."""
         self._mechanisms: dict[str, set[str]] = defaultdict(set)
+        self._served: dict[str, set[str]] = defaultdict(set)
+        """The addresses of the clients that were served, by that of the listener."""
         self._failed: list[ListenerUse] = []
+        self._plain: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """Why clients gave TLS up, as handshakes show it, by the port and the alert."""
         self._offers: dict[str, list[str]] = {}
         """The addresses at which clients are served that speak a protocol, sorted: made when all rows are there."""
 
@@ -47,8 +61,10 @@ class Listeners:
         """How a listener was used."""
         if not use.outcome.served:
             self._failed.append(use)
+            self._take_given_up(use, use.outcome.tls_given_up)
             return
         self._taken[use.server].add(use.outcome.protocol)
+        self._served[use.server].add(use.client_ip)
         if use.outcome.from_start:
             self._known[use.server].add(use.outcome.protocol)
             if not use.outcome.of_broker:
@@ -56,24 +72,44 @@ class Listeners:
         if use.outcome.mechanism is not None:
             self._mechanisms[use.server].add(use.outcome.mechanism)
 
+    def _take_given_up(self, use: ListenerUse, given_up: TlsGivenUp | None) -> None:
+        if given_up is not None:
+            self._taken[use.server].add(use.outcome.protocol)
+            if given_up.side == "client" and given_up.is_plain:
+                self._plain[use.server.rpartition(":")[2], given_up.alert].add(given_up.reason)
+
     def client_ids(self) -> set[str]:
         """The clients (client_instance_id) of which a use came to nothing."""
         return {use.client_instance_id for use in self._failed if use.client_instance_id is not None}
 
     def failures(self) -> Iterator[Failure]:
-        """One failure for each port and cause."""
-        found: dict[tuple[str, Cause], list[ListenerUse]] = defaultdict(list)
+        """One failure for each port and cause; of TLS that was given up, for each side and reason."""
+        found: dict[tuple[str, Cause, str | None, str | None], list[ListenerUse]] = defaultdict(list)
         for use in self._failed:
-            cause = self._cause(use)
+            cause, port = self._cause(use), use.server.rpartition(":")[2]
             if cause is not None:
-                found[use.server.rpartition(":")[2], cause].append(use)
-        for (_, cause), uses in found.items():
+                side, reason = self._given_up(use, port)
+                found[port, cause, side, reason].append(use)
+        for (_, cause, _, _), uses in found.items():
             yield _failure(self._misuse(cause, uses))
+
+    def _given_up(self, use: ListenerUse, port: str) -> tuple[str | None, str | None]:
+        """Which side gave TLS up, and why. Where this handshake does not show more than its alert, as TLS 1.3 hides the
+        certificate of the server, others at the port may: those that a client ended with the same alert, if they show
+        one thing."""
+        given_up = use.outcome.tls_given_up
+        if given_up is None:
+            return None, None
+        shown = self._plain[port, given_up.alert]
+        is_hidden = given_up.side == "client" and not given_up.is_plain and len(shown) == 1
+        return given_up.side, next(iter(shown)) if is_hidden else given_up.reason
 
     def _cause(self, use: ListenerUse) -> Cause | None:
         """What about the client's settings does not fit; None where the capture does not show that."""
         if use.outcome.error_name is not None:
-            return "authenticates_again" if _lost_session(use) else _OF_ERROR.get(use.outcome.error_name)
+            return _cause_of_refusal(use, use.outcome.error_name)
+        if use.outcome.tls_given_up is not None:
+            return "tls"
         protocol, taken = use.outcome.protocol, self._taken_at(use.server)
         if not taken:
             return None
@@ -104,6 +140,7 @@ class Listeners:
             sorted(set().union(*(self._known.get(server, ()) for server in servers))),
             sorted(set().union(*(self._mechanisms.get(server, ()) for server in servers))),
             self._alternatives(spoken, servers),
+            bool(set().union(*(self._served.get(server, ()) for server in servers)) - {use.client_ip for use in uses}),
         )
 
     def _alternatives(self, spoken: set[str], servers: set[str]) -> list[str]:
@@ -120,6 +157,17 @@ class Listeners:
         return self._offers[protocol]
 
 
+def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
+    """What an error of SASL says. Credentials with which the client is let in afterwards are right; those with which it
+    was let in before, and is not any longer, were."""
+    if _lost_session(use):
+        return "authenticates_again"
+    cause = _OF_ERROR.get(error_name)
+    if cause == "credentials" and use.logs_in_later:
+        return "refused_at_times"
+    return "no_longer" if cause == "credentials" and use.accepted_ns is not None else cause
+
+
 def _lost_session(use: ListenerUse) -> bool:
     return bool(use.outcome.error_name == "ILLEGAL_SASL_STATE" and use.outcome.had_session)
 
@@ -129,12 +177,14 @@ def _failure(misuse: Misuse) -> Failure:
     uses = misuse.uses
     is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(
-        CLIENT,
+        TLS_FAILED if misuse.cause == "tls" else CLIENT,
         f"{clients_of(misuse)} at {place_of(misuse)}",
         min(use.first_ns for use in uses),
         max(use.last_ns for use in uses) if is_over else None,
         hosts=frozenset(use.client_ip for use in uses),
         misuse=misuse,
     )
+    if misuse.cause == "refused_at_times":
+        failure.waited_ms = misuse.refused_ns // 1_000_000
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
     return failure

@@ -4,13 +4,15 @@ clients that were served there show them, and the listeners that would serve the
 import shlex
 from collections.abc import Callable, Iterable
 
-from kafkascope_spark.stories.findings.wording import counted, listed
-from kafkascope_spark.stories.incidents.actions import Action, clients
+from kafkascope_spark.stories.findings.wording import counted, duration, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
 from kafkascope_spark.stories.incidents.observed import Observed, address
+from kafkascope_spark.stories.model import TlsGivenUp
 from kafkascope_spark.stories.settings import setting, settings
+from kafkascope_spark.stories.tls_words import what_to_change, why
 
 _DID: dict[Cause, str] = {
     "http": "{who} spoke HTTP to {place}, where brokers serve Kafka",
@@ -21,12 +23,19 @@ _DID: dict[Cause, str] = {
     "needless_sasl": "{who} began SASL at {place}, which does none (ILLEGAL_SASL_STATE)",
     "mechanism": "{place} does not have the SASL mechanism of {who} (UNSUPPORTED_SASL_MECHANISM)",
     "credentials": "{place} did not accept the credentials of {who} (SASL_AUTHENTICATION_FAILED)",
+    "refused_at_times": "{place} refused some logins of {who}, and later took the same (SASL_AUTHENTICATION_FAILED)",
+    "no_longer": "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), which it had let in "
+    "by the same client id from the same address before",
     "authenticates_again": "{who} authenticated again at {place} in a way that it does not take (ILLEGAL_SASL_STATE)",
 }
 
 
 def misuse_sentence(misuse: Misuse) -> str:
     """What the clients did; from when to when follows."""
+    if misuse.tls_given_up is not None:
+        values = _ends(misuse, misuse.tls_given_up)
+        said = f"{values['sender']} {why(misuse.tls_given_up.reason, values)}"
+        return f"{said[0].upper()}{said[1:]}: {counted(misuse.n_connections, 'connection')} came to nothing"
     did = _DID[misuse.cause].format(who=clients_of(misuse), place=place_of(misuse))
     mechanisms = _mechanisms(misuse)
     how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
@@ -39,11 +48,17 @@ def misuse_impact(misuse: Misuse) -> str:
     n = len(misuse.unserved)
     if n:
         return f"{counted(n, 'client')} could not work because of it."
+    if misuse.cause == "tls":
+        return "Later connections of the same hosts to it worked."
+    if misuse.cause == "refused_at_times":
+        return f"All of them were let in later, after trying for up to {duration(misuse.refused_ns)}."
     return "All of them were served in another way."
 
 
 def misuse_known(misuse: Misuse) -> str:
     """What in the capture shows it."""
+    if misuse.tls_given_up is not None:
+        return "TLS alerts, and what the handshakes show"
     if any(use.outcome.error_name for use in misuse.uses):
         return "error codes of SASL"
     return "connections that brokers closed without serving them, and those that they served at the same address"
@@ -52,6 +67,20 @@ def misuse_known(misuse: Misuse) -> str:
 def what_fits(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     """What to change."""
     yield from _ADVICE[misuse.cause](misuse, observed)
+
+
+def _ends(misuse: Misuse, given_up: TlsGivenUp) -> dict[str, str]:
+    """Who gave TLS up, and to whom. What the certificates and hellos say is in the finding tls_failed."""
+    ends = [clients_of(misuse), place_of(misuse)]
+    sender, other = ends if given_up.side == "client" else ends[::-1]
+    return {"sender": sender, "other": other, "of_subject": ""}
+
+
+def _tls(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    """What to compare, as the alert says."""
+    if misuse.tls_given_up is not None:
+        values = _ends(misuse, misuse.tls_given_up)
+        yield clients(what_to_change(misuse.tls_given_up.reason, observed.libraries, values))
 
 
 def _mechanisms(misuse: Misuse) -> list[str]:
@@ -128,6 +157,35 @@ def _credentials(misuse: Misuse, observed: Observed) -> Iterable[Action]:
         yield clients(f"To set a password: {'; '.join(commands[:MOST_COMMANDS])}" if commands else "")
 
 
+def _refused_at_times(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        "The credentials are right: nothing is to be changed about them. The logs of these clients have the broker's "
+        "message (it is not shown here, as it may quote a credential): where it speaks of too many connections or "
+        "logins, open fewer at a time: one client object for each process, clients that do not all start at once, "
+        f"and longer pauses between attempts ({settings(('reconnect_backoff',), observed.libraries)})."
+    )
+    yield brokers(
+        f"See what the log of {place_of(misuse)} says about these logins: a limit of connections or logins a second (a "
+        "managed service has one for each broker), a service for identities that answered late, or users that it "
+        "learned of only then."
+    )
+
+
+def _no_longer(misuse: Misuse, observed: Observed) -> Iterable[Action]:
+    mechanisms = listed(_mechanisms(misuse))
+    yield clients(
+        f"Their credentials were right until then: they have expired, or were changed since ({mechanisms}: a "
+        "delegation token, a token of OAUTHBEARER, a password that was rotated). Give these clients new ones, and "
+        "restart those that keep the old ones in memory. Connections that are open go on until they end: more "
+        "clients fail then."
+    )
+    yield brokers(
+        "When users and tokens expire or changed: kafka-delegation-tokens.sh "
+        f"{observed.tool} --describe (delegation.token.expiry.time.ms, default a day), kafka-configs.sh "
+        f"{observed.tool} --describe --entity-type users."
+    )
+
+
 def _before_login(misuse: Misuse, observed: Observed) -> Iterable[Action]:
     users = sorted({client.principal for client in observed.clients if client.principal})
     as_whom = f" as {listed(users)}" if users else ""
@@ -151,5 +209,8 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "before_login": _before_login,
     "mechanism": _mechanism,
     "credentials": _credentials,
+    "refused_at_times": _refused_at_times,
+    "no_longer": _no_longer,
     "authenticates_again": _authenticates_again,
+    "tls": _tls,
 }

@@ -7,6 +7,7 @@ from typing import Literal
 
 from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
+from kafkascope_spark.stories.model import TlsGivenUp
 
 Cause = Literal[
     "http",
@@ -17,7 +18,10 @@ Cause = Literal[
     "needless_sasl",
     "mechanism",
     "credentials",
+    "refused_at_times",
+    "no_longer",
     "authenticates_again",
+    "tls",
 ]
 """What does not fit."""
 
@@ -25,13 +29,26 @@ Cause = Literal[
 @dataclass(frozen=True)
 class Misuse:
     """How clients used a listener that their settings do not fit. protocols, mechanisms:
-    what clients that were served there speak; alternatives: addresses that serve what these clients speak."""
+    what clients that were served there speak; alternatives: addresses that serve what these clients speak;
+    others_served: whether clients of other addresses were served there."""
 
     cause: Cause
     uses: Sequence[ListenerUse]
     protocols: Sequence[str]
     mechanisms: Sequence[str]
     alternatives: Sequence[str]
+    others_served: bool
+
+    @property
+    def is_of_one_client(self) -> bool:
+        """Whether one client address alone is wrong: the listener serves others."""
+        return self.others_served and len({use.client_ip for use in self.uses}) == 1
+
+    @property
+    def tls_given_up(self) -> TlsGivenUp | None:
+        """Which side gave TLS up, and why: as the handshake shows it, where one of them does."""
+        found = [use.outcome.tls_given_up for use in self.uses if use.outcome.tls_given_up is not None]
+        return next((given_up for given_up in found if given_up.is_plain), found[0] if found else None)
 
     @cached_property
     def servers(self) -> list[str]:
@@ -47,6 +64,11 @@ class Misuse:
     def client_instance_ids(self) -> set[str]:
         """The clients, without those of which no request could be read."""
         return {use.client_instance_id for use in self.uses if use.client_instance_id is not None}
+
+    @cached_property
+    def refused_ns(self) -> int:
+        """How long the client tried in vain that did so for the longest time."""
+        return max(use.last_ns - use.first_ns for use in self.uses)
 
     @cached_property
     def n_connections(self) -> int:

@@ -3,20 +3,22 @@ permissions, quotas, missing topics; and stalls that nothing in the capture expl
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_parsers.error_facts import EPOCH_OVER
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
-from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
 from kafkascope_spark.stories.incidents.failure_index import Failures, KeyedStretches
 from kafkascope_spark.stories.incidents.kinds import KIND_OF_ERROR
 from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
+from kafkascope_spark.stories.incidents.kinds.outsider import OUTSIDER
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
+from kafkascope_spark.stories.incidents.kinds.wrong_broker import WRONG_BROKER, of_wrong_broker
 from kafkascope_spark.stories.incidents.leadership import Leader
+from kafkascope_spark.stories.incidents.lost_records import is_final
 from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import Stall
@@ -120,8 +122,9 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] 
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
     missed. moved: who led elsewhere meanwhile what is not missing then, by recovery_id."""
     known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR and not _is_brief(row)]
+    misled = of_wrong_broker([row for row in known if row.recovery_id not in moved])
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
-    found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved))
+    found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved, misled))
     found += _by_subject(_without_topic(commits, found))
     for failure in found:
         if failure.kind.complete is not None:
@@ -131,9 +134,8 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] 
 
 def _is_brief(recovery: ClientRecovery) -> bool:
     """Whether errors of a kind that has to last did not: the client got what it wanted, or they were the last that the
-    capture shows of it. A producer that was fenced stops at once where its application does what it should."""
-    is_final = recovery.outcome == "fatal" and recovery.first_error_name not in EPOCH_OVER
-    if is_final or not KIND_OF_ERROR[recovery.first_error_name].lasting:
+    capture shows of it."""
+    if is_final(recovery) or not KIND_OF_ERROR[recovery.first_error_name].lasting:
         return False
     return recovery.last_failed_ns - recovery.start_ns < SECOND
 
@@ -171,20 +173,31 @@ def _order(recovery: ClientRecovery) -> tuple[int, str]:
     return recovery.start_ns, recovery.recovery_id
 
 
-def _by_subject(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] = NOT_MOVED) -> Iterator[Failure]:
-    """Failures from recoveries whose errors have a kind. moved: those of moves, whatever the error (recovery_id)."""
+def _by_subject(
+    recoveries: Iterable[ClientRecovery],
+    moved: Mapping[str, Leader] = NOT_MOVED,
+    misled: Collection[str] = frozenset(),
+) -> Iterator[Failure]:
+    """Failures from recoveries whose errors have a kind. moved: those of moves, whatever the error (recovery_id);
+    misled: those whose requests reached another broker, which is one failure, however often it happens."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
-        kind = LEADER_MOVE if row.recovery_id in moved else KIND_OF_ERROR[row.first_error_name]
+        kind = WRONG_BROKER if row.recovery_id in misled else _kind_of(row, moved)
         subject = topic_of(row) or row.resource if kind.by_topic else row.resource
         key = f"{kind.name} {subject if kind.by_topic else ''}"
         failure = last_of.get(key)
-        if failure is None or _is_long_over(failure, row.start_ns):
+        if failure is None or (kind is not WRONG_BROKER and _is_long_over(failure, row.start_ns)):
             failure = last_of[key] = Failure(kind, subject, row.start_ns, row.start_ns)
             yield failure
         failure.take_error(row)
         if row.recovery_id in moved:
             failure.moved_to.setdefault(row.resource, moved[row.recovery_id])
+
+
+def _kind_of(recovery: ClientRecovery, moved: Mapping[str, Leader]) -> Kind:
+    if recovery.recovery_id in moved:
+        return LEADER_MOVE
+    return OUTSIDER if recovery.of_outsider else KIND_OF_ERROR[recovery.first_error_name]
 
 
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:

@@ -7,6 +7,7 @@ would have. Whether its process was stopped, or only what keeps it busy (a handl
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
@@ -41,6 +42,35 @@ def quiet_times(instance: Instance) -> Iterator[tuple[AtMoment, Due]]:
             due = _due(instance, at)
             if due is not None:
                 yield at, due
+
+
+@dataclass(frozen=True, slots=True)
+class LateFetch:
+    """A time in which a consumer that otherwise fetches at once did not. answered_ns: since when it had all that it had
+    asked for; usual_ms: its usual time between a response and the next Fetch; to_ns: its next Fetch on node_id."""
+
+    answered_ns: int
+    usual_ms: int
+    to_ns: int
+    node_id: int | None
+    request_id: str | None
+    next_request_id: str | None
+
+
+def late_fetches(instance: Instance) -> Iterator[LateFetch]:
+    """The times in which all connections of the client were silent and a Fetch was due, until the first that went on
+    to fetch, also where it recovered from a failure."""
+    for connection in instance.connections:
+        usual_ms = _fetches_again_ms(connection)
+        for silence in filter(_is_fetch, connection.silences) if usual_ms is not None else ():
+            assert usual_ms is not None
+            assert silence.last_ns is not None
+            at = at_moment(instance, (silence.answered_ns + silence.last_ns) // 2)
+            if at is None or silence.last_ns > min(s.last_ns or silence.last_ns for s in at.silences if _is_fetch(s)):
+                continue
+            if silence.last_ns - _answered_ns(at) >= LEAST_NS:
+                ids = silence.request_id, silence.next_request_id
+                yield LateFetch(_answered_ns(at), usual_ms, silence.last_ns, connection.node_id, *ids)
 
 
 def _went_on(instance: Instance, at: AtMoment) -> bool:
@@ -101,6 +131,9 @@ def _fetches_again_ms(connection: Connection) -> int | None:
 
 def _is_late_fetch(silence: Silence, at: AtMoment) -> bool:
     """Whether a Fetch was due on the connection, and its client went on there when it did elsewhere."""
-    if silence.api_key not in _FETCHES or silence.ended_by != "data" or silence.last_ns is None:
-        return False
-    return silence.last_ns - (at.end_ns or 0) <= _TOGETHER_NS
+    return _is_fetch(silence) and (silence.last_ns or 0) - (at.end_ns or 0) <= _TOGETHER_NS
+
+
+def _is_fetch(silence: Silence) -> bool:
+    """Whether the client had fetched before the silence, and sent something after it."""
+    return silence.api_key in _FETCHES and silence.ended_by == "data" and silence.last_ns is not None

@@ -61,7 +61,8 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     if not stalls:
         return _impact_without_stalls(failure)
     who = sorted({_who(stall) for stall in stalls})
-    harm = f"{listed(who)} stalled, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
+    stalled = f"seem{'s' if len(who) == 1 else ''} to have stalled" if all(s.claimed for s in stalls) else "stalled"
+    harm = f"{listed(who)} {stalled}, for {duration(max(s.waited_ms for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{harm}; somebody was still waiting at the end of the capture."
     going_on = sorted({_who(stall) for stall in stalls if stall.stall_id in failure.outlasting})
@@ -78,9 +79,14 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
 
 
 def _encrypted(failure: Failure) -> str:
-    """Who waited besides those who stalled, and cannot be heard."""
+    """Of whom it is claimed that they stalled; and who waited besides those who stalled, and cannot be heard."""
+    who = {_who(stall) for stall in failure.stalls if stall.claimed}
+    heard = {_who(stall) for stall in failure.stalls if not stall.claimed}
     n = len(failure.encrypted_hosts) if failure.stalls else 0
-    return f" What {counted(n, 'host')} waited for is encrypted: which clients stalled there is not known." if n else ""
+    whose = f"of {listed(sorted(who))}" if heard else "of who stalled"
+    claimed = f" What is said {whose} is claimed from the lengths of TLS records." if who else ""
+    rest = f" What {counted(n, 'host')} waited for is encrypted: which clients stalled there is not known." if n else ""
+    return claimed + rest
 
 
 def _earlier(failure: Failure) -> str:
@@ -115,6 +121,6 @@ def _impact_without_stalls(failure: Failure) -> str:
         return f"{who} waited for it, for {longest} at the longest; {what}."
     if failure.waited_ms:
         return f"Somebody waited for it for {duration(failure.waited_ms * 1_000_000)} at least."
-    if failure.is_lossy:
+    if failure.is_lossy or failure.is_delayed:
         return "Requests and responses came late because of it, responses later than where they were captured."
     return f"Nobody{' else' if failure.earlier_stalls else ''} stalled because of it."

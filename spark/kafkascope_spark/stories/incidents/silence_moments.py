@@ -8,9 +8,9 @@ from kafkascope_spark.stories.clients.identity.instances import Instance
 
 LEAST_NS = 1_000_000_000
 """A client that is silent for less does not count as stalled."""
-Owed = Literal["heartbeat", "fetch", "records"]
-"""What was due while a client was silent: a heartbeat; the next Fetch of one that otherwise fetches again at once; the
-records of one that otherwise sends some all the time."""
+Owed = Literal["read", "heartbeat", "fetch", "records"]
+"""What was due while a client was silent: that it reads what had come for it; a heartbeat; the next Fetch of one that
+otherwise fetches again at once; the records of one that otherwise sends some all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ def at_moment(instance: Instance, at_ns: int) -> AtMoment | None:
     its last request had failed: it may wait for a while before it tries again."""
     silences = []
     for connection in instance.connections:
-        if connection.first_ns <= at_ns <= connection.last_ns:
-            silence = next((s for s in connection.silences if _covers(s, at_ns)), None)
+        silence = next((s for s in connection.silences if _covers(s, at_ns)), None)
+        is_open = silence is not None and silence.last_ns is None
+        if connection.first_ns <= at_ns and (at_ns <= connection.last_ns or is_open):
             if silence is None or not silence.acknowledged:
                 return None
             silences.append(silence)

@@ -8,15 +8,17 @@ waiting. Where no heartbeat was overdue, others show it less surely (quiet_clien
 because then servers send again what is not acknowledged.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.incidents.quiet_client import quiet_times
 from kafkascope_spark.stories.incidents.silence_moments import LEAST_NS, AtMoment, Due, Owed, at_moment
+from kafkascope_spark.stories.incidents.unread import Unread, unread_times
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stage_rows import StageRow
 
@@ -37,9 +39,11 @@ class SilentClient(StageRow):
     """A client that stalled.
 
     from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
-    the capture; owed: what was due; due_ns: when it was due first; usual_ms: the usual time between two of these, or
+    the capture; owed: what was due; due_ns: when it was due first; shown_ns: the last time that shows that it had not
+    come; usual_ms: the usual time between two of these, or
     between a response and the next Fetch; n_sent: records that came at once afterwards, of a producer; n_connections:
-    those that were silent; packets, requests: those at both ends, of all its connections.
+    those that were silent; packets, requests: those at both ends, of all its connections; claimed: whether it is
+    encrypted, so that what was due is claimed from the lengths of its requests.
     """
 
     client_instance_id: str
@@ -50,11 +54,13 @@ class SilentClient(StageRow):
     to_ns: int | None
     owed: Owed
     due_ns: int
+    shown_ns: int
     usual_ms: int
     n_sent: int
     n_connections: int
     packets: tuple[int, ...]
     requests: tuple[str, ...]
+    claimed: bool = False
 
 
 def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient]:
@@ -62,8 +68,9 @@ def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient
     found = _without_heartbeats(instance, end_ns)
     for at, due in quiet_times(instance):
         found.setdefault(at.begin_ns, (at, due))
-    for _, (at, due) in sorted(found.items()):
-        yield _row(instance, at, due)
+    silent = [_row(instance, at, due) for _, (at, due) in sorted(found.items())]
+    unread = [_unread_row(instance, each) for each in unread_times(instance)]
+    yield from sorted([*silent, *_without(unread, silent)], key=lambda row: row.from_ns)
 
 
 def _without_heartbeats(instance: Instance, end_ns: int) -> dict[int, tuple[AtMoment, Due]]:
@@ -118,6 +125,31 @@ def _is_there(at: AtMoment) -> bool:
     return any(s.ended_by == "data" for s in at.silences)
 
 
+def _without(unread: Iterable[SilentClient], silent: Iterable[SilentClient]) -> Iterator[SilentClient]:
+    """The times in which the client did not read, but for those in which it sent nothing either."""
+    times = Stretches((row.from_ns, FOREVER if row.to_ns is None else row.to_ns, row) for row in silent)
+    return (row for row in unread if not times.overlap(row.due_ns, FOREVER if row.to_ns is None else row.to_ns))
+
+
+def _unread_row(instance: Instance, unread: Unread) -> SilentClient:
+    return SilentClient(
+        client_instance_id=instance.instance_id,
+        client_id=instance.client_id,
+        client_ip=instance.client_ip,
+        groups=tuple(sorted(_groups(instance.connections))),
+        from_ns=unread.from_ns,
+        to_ns=unread.to_ns,
+        owed="read",
+        due_ns=unread.closed_ns,
+        shown_ns=unread.shown_ns,
+        usual_ms=0,
+        n_sent=0,
+        n_connections=unread.n_connections,
+        packets=unread.packets,
+        requests=(),
+    )
+
+
 def _row(instance: Instance, at: AtMoment, due: Due) -> SilentClient:
     ordered = sorted(at.silences, key=lambda s: (s.first_ns, s.first_packet_no))
     packets = {n for s in ordered for n in (s.first_packet_no, s.last_packet_no) if n}
@@ -131,11 +163,13 @@ def _row(instance: Instance, at: AtMoment, due: Due) -> SilentClient:
         to_ns=at.end_ns,
         owed=due.owed,
         due_ns=due.due_ns,
+        shown_ns=due.due_ns,
         usual_ms=due.usual_ms,
         n_sent=due.n_sent,
         n_connections=len(at.silences),
         packets=tuple(sorted(packets)),
         requests=tuple(dict.fromkeys(requests)),
+        claimed=instance.is_encrypted,
     )
 
 

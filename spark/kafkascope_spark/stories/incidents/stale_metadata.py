@@ -20,6 +20,8 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, 
 
 AT_OLD_LEADER = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
 """How a broker answers that does not lead a topic-partition any longer."""
+OF_OLD_EPOCH = "FENCED_LEADER_EPOCH"
+"""How a leader answers a client that knows an older epoch of it than its own."""
 SETTLES_NS = SECOND
 """A move reaches brokers and clients within so much: what is out of date for longer is stale."""
 Moved = Mapping[str, Leader]
@@ -63,9 +65,9 @@ def of_stale_metadata(
     found: dict[str, Failure] = {}
     for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
         leader = moved_to.get(row.recovery_id)
-        if leader is None:
+        if leader is None and row.first_error_name != OF_OLD_EPOCH:
             continue
-        report = _outdated_report(row, leadership)
+        report = None if leader is None else _outdated_report(row, leadership)
         if report is None and not _is_behind(row):
             continue
         key = row.client_instance_id if report is None else report.server
@@ -105,6 +107,7 @@ def _of_broker(row: ClientRecovery, report: LeaderReport) -> Failure:
     return failure
 
 
-def _take(failure: Failure, row: ClientRecovery, leader: Leader) -> None:
+def _take(failure: Failure, row: ClientRecovery, leader: Leader | None) -> None:
     failure.take_error(row)
-    failure.moved_to.setdefault(row.resource, leader)
+    if leader is not None:
+        failure.moved_to.setdefault(row.resource, leader)

@@ -128,6 +128,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield OF_NAMED_NODES
     elif failure.is_of_broker:
         yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES
+    if failure.node_id is None and (failure.is_of_broker or failure.kind.of_path):
+        yield from (("unnamed", host) for host in {row.host for row in failure.states})
     if failure.kind.of_path:
         yield from (("path", host) for host in failure.hosts)
     if failure.kind.of_host:
@@ -138,9 +140,9 @@ def _keys(failure: Failure) -> Iterator[Key]:
     if failure.kind.of_clients:
         yield from (("client", client) for client in failure.client_instance_ids)
         yield from (("group", group) for group in groups_of(failure))
-    if failure.kind.errors:
+    if failure.error_names:
         yield from (("error", pair) for pair in product(failure.client_instance_ids, failure.error_names))
-    if failure.kind.errors and not failure.kind.own_clients:
+    if failure.error_names and not failure.kind.own_clients:
         about = "member" if failure.kind.of_members else "resource"
         yield from ((about, resource) for resource in failure.resources)
 

@@ -57,11 +57,14 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Records of a topic that a failure harmed: at least so many."""
+    """Records of a topic that a failure harmed: at least so many, but for those that were fetched again."""
 
     topic: Annotated[str, "topic"]
     n_late: Annotated[int, "records that were accepted half a second or more after they were created"]
     n_failed: Annotated[int, "records that were refused for good, or not accepted before the client gave up or ended"]
+    n_again: Annotated[
+        int, "records that a group fetched again, so that it may have processed them twice: at most so many"
+    ]
 
 
 @declares(
@@ -165,6 +168,11 @@ class IncidentRow(StoryRow):
     n_records_failed: Annotated[
         int,
         "records that were refused for good, or not accepted before the client gave up or ended: at least so many",
+    ]
+    n_records_again: Annotated[
+        int,
+        "records that groups fetched again which a member had fetched before, so that they may have been processed "
+        "twice: at most so many",
     ]
     harm: Annotated[tuple[Harm, ...], "the same by topic, sorted"]
     how_known: Annotated[str, "what in the capture shows it"]

@@ -23,6 +23,7 @@ class _Connection(Row):
     TABLE: ClassVar[Table] = CONNECTIONS
     conn_id: str
     close_ns: int | None
+    close_kind: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class _Begun(Row):
 
 @dataclass(frozen=True, slots=True)
 class UnansweredRequest(Row):
-    """The columns of `requests`. until_ns: when its connection ended, FOREVER where it did not."""
+    """The columns of `requests`. until_ns: when its connection ended, FOREVER where it did not; given_up: the client
+    ended it."""
 
     TABLE: ClassVar[Table] = REQUESTS
     request_id: str
@@ -53,7 +55,9 @@ class UnansweredRequest(Row):
     request_packet_no: int | None
     status: str
     response_ns: int | None
+    group_id: str | None
     until_ns: int = FOREVER
+    given_up: bool = False
 
     @property
     def server(self) -> str:
@@ -83,6 +87,11 @@ def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection
     ]
     conn_ids = sorted({row.conn_id for row in rows})
     ended = read(dataset, _Connection, one_of("conn_id", conn_ids)) if rows else ()
-    until = {row.conn_id: row.close_ns for row in ended}
-    found = (replace(row, until_ns=until.get(row.conn_id) or FOREVER) for row in rows)
+    until = {row.conn_id: row for row in ended if row.close_ns is not None}
+    found = (row if (end := until.get(row.conn_id)) is None else _ended(row, end) for row in rows)
     return sorted(found, key=lambda row: (row.ts_ns, row.request_id))
+
+
+def _ended(request: UnansweredRequest, end: _Connection) -> UnansweredRequest:
+    given_up = end.close_kind in ("fin_client", "rst_client")
+    return replace(request, until_ns=end.close_ns or FOREVER, given_up=given_up)

@@ -44,6 +44,11 @@ _SETTINGS = {
     "security": Setting("security_protocol"),
     "mechanism": Setting("sasl_mechanism"),
     "credentials": Setting("sasl_plain_username and sasl_plain_password"),
+    "truststore": Setting("cafile of ssl_context"),
+    "keystore": Setting("certfile and keyfile of ssl_context"),
+    "tls_versions": Setting("minimum_version of ssl_context"),
+    "tls_suites": Setting("set_ciphers of ssl_context"),
+    "name_check": Setting("check_hostname of ssl_context"),
 }
 
 AIOKAFKA = Library(

@@ -43,6 +43,11 @@ _SETTINGS = {
     "security": Setting("kgo.DialTLSConfig and kgo.SASL"),
     "mechanism": Setting("kgo.SASL"),
     "credentials": Setting("kgo.SASL"),
+    "truststore": Setting("RootCAs of kgo.DialTLSConfig"),
+    "keystore": Setting("Certificates of kgo.DialTLSConfig"),
+    "tls_versions": Setting("MinVersion of kgo.DialTLSConfig"),
+    "tls_suites": Setting("CipherSuites of kgo.DialTLSConfig"),
+    "name_check": Setting("ServerName of kgo.DialTLSConfig"),
 }
 
 FRANZ_GO = Library(

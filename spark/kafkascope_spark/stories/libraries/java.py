@@ -253,6 +253,11 @@ _SETTINGS = {
     "security": Setting("security.protocol"),
     "mechanism": Setting("sasl.mechanism"),
     "credentials": Setting("sasl.jaas.config"),
+    "truststore": Setting("ssl.truststore.location"),
+    "keystore": Setting("ssl.keystore.location"),
+    "tls_versions": Setting("ssl.enabled.protocols"),
+    "tls_suites": Setting("ssl.cipher.suites"),
+    "name_check": Setting("ssl.endpoint.identification.algorithm"),
 }
 
 JAVA = Library(

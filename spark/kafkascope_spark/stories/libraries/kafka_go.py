@@ -38,6 +38,11 @@ _SETTINGS = {
     "security": Setting("Transport.TLS and Transport.SASL (Dialer of a Reader)"),
     "mechanism": Setting("Transport.SASL (Dialer.SASLMechanism of a Reader)"),
     "credentials": Setting("Transport.SASL (Dialer.SASLMechanism of a Reader)"),
+    "truststore": Setting("RootCAs of Transport.TLS (Dialer.TLS of a Reader)"),
+    "keystore": Setting("Certificates of Transport.TLS (Dialer.TLS of a Reader)"),
+    "tls_versions": Setting("MinVersion of Transport.TLS"),
+    "tls_suites": Setting("CipherSuites of Transport.TLS"),
+    "name_check": Setting("ServerName of Transport.TLS"),
 }
 
 KAFKA_GO = Library(

@@ -49,6 +49,11 @@ _SETTINGS = {
     "security": Setting("security_protocol"),
     "mechanism": Setting("sasl_mechanism"),
     "credentials": Setting("sasl_plain_username and sasl_plain_password"),
+    "truststore": Setting("ssl_cafile"),
+    "keystore": Setting("ssl_certfile and ssl_keyfile"),
+    "tls_versions": Setting("ssl_context"),
+    "tls_suites": Setting("ssl_ciphers"),
+    "name_check": Setting("ssl_check_hostname"),
 }
 
 KAFKA_PYTHON = Library(

@@ -37,6 +37,11 @@ _SETTINGS = {
     "security": Setting("ssl and sasl"),
     "mechanism": Setting("sasl.mechanism"),
     "credentials": Setting("sasl.username and sasl.password"),
+    "truststore": Setting("ssl.ca"),
+    "keystore": Setting("ssl.cert and ssl.key"),
+    "tls_versions": Setting("ssl.minVersion"),
+    "tls_suites": Setting("ssl.ciphers"),
+    "name_check": Setting("ssl.servername"),
 }
 
 KAFKAJS = Library(

@@ -177,6 +177,10 @@ _SETTINGS = {
     "security": Setting("security.protocol"),
     "mechanism": Setting("sasl.mechanism"),
     "credentials": Setting("sasl.username and sasl.password"),
+    "truststore": Setting("ssl.ca.location"),
+    "keystore": Setting("ssl.certificate.location and ssl.key.location"),
+    "tls_suites": Setting("ssl.cipher.suites"),
+    "name_check": Setting("ssl.endpoint.identification.algorithm"),
 }
 
 LIBRDKAFKA = Library(

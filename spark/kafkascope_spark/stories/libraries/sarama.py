@@ -48,6 +48,11 @@ _SETTINGS = {
     "security": Setting("Net.TLS.Enable and Net.SASL.Enable"),
     "mechanism": Setting("Net.SASL.Mechanism"),
     "credentials": Setting("Net.SASL.User and Net.SASL.Password"),
+    "truststore": Setting("RootCAs of Net.TLS.Config"),
+    "keystore": Setting("Certificates of Net.TLS.Config"),
+    "tls_versions": Setting("MinVersion of Net.TLS.Config"),
+    "tls_suites": Setting("CipherSuites of Net.TLS.Config"),
+    "name_check": Setting("ServerName of Net.TLS.Config"),
 }
 
 SARAMA = Library(

@@ -24,13 +24,14 @@ class ClientRecovery(Recovery):
     """A recovery with what is no column of it: the address of its client; when the server closed the connection of the
     first request that failed, where that was why it had no response, and how long its
     SASL session lasted, where that was over then; its last error, and which leaders brokers named
-    meanwhile."""
+    meanwhile. of_outsider: a group refused a request that names no member."""
 
     client_ip: str | None = None
     closed_ns: int | None = None
     session_ms: int | None = None
     last_error_ns: int | None = None
     leader_reports: tuple[LeaderReport, ...] = ()
+    of_outsider: bool = False
 
     @property
     def who(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
+from kafkascope_parsers import api_keys
 from kafkascope_parsers.error_facts import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, RecoveryRow
@@ -203,6 +204,7 @@ class Episodes:
             session_ms=first.session_ms,
             last_error_ns=episode.last_error_ns,
             leader_reports=tuple(episode.leader_reports.values()),
+            of_outsider=_is_of_outsider(episode),
             cause_id=None,
             resource_kind=kind,
             resource=name,
@@ -240,6 +242,14 @@ class Episodes:
             incident_id=None,
             evidence=tuple(episode.evidence),
         )
+
+
+def _is_of_outsider(episode: Episode) -> bool:
+    """Whether a group refused a commit that names no member of it."""
+    if episode.resource[0] != "group" or episode.api_key != api_keys.OFFSET_COMMIT:
+        return False
+    key = episode.first.retry_key
+    return isinstance(key, tuple) and not key[0]
 
 
 def _stale_requests(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> tuple[int, int | None]:

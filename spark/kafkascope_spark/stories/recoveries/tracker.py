@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.uncovered import NOTHING_UNCOVERED, Uncovered
 from kafkascope_parsers import api_keys
-from kafkascope_parsers.error_facts import NORMAL_ERRORS, SERVER_CLOSED, errors_about
+from kafkascope_parsers.error_facts import NORMAL_ERRORS, PERMISSION_DENIED, SERVER_CLOSED, errors_about
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.recoveries.client_recovery import LeaderReport, RecoveryRow
@@ -25,6 +25,9 @@ from kafkascope_spark.stories.recoveries.waiting import Unanswered, WaitingReque
 SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
 """A fetch session that a broker lost with its memory."""
 _ABOUT_OFFSETS = errors_about("committed offsets")
+_OF_ADMINISTRATORS = errors_about("leader", "coordinator") | PERMISSION_DENIED
+"""Errors that begin an episode of a client that only asks questions, or changes settings: it was refused, or asked a
+broker that cannot say. A consumer that never learns where to begin looks like such a client."""
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
 
@@ -281,8 +284,8 @@ class Recoveries:
             self._episodes.success(resource, step_of("success", request, at), request.api_key)
 
     def _is_worth(self, failure: ErrorRun) -> bool:
-        """An administrator's question about what is not there is no episode; a refusal is."""
-        return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
+        """Whether it begins an episode: an administrator's question about what is not there does not."""
+        return self._instance.kind.kind != "admin" or failure.error_name in _OF_ADMINISTRATORS
 
     def _report_success(self, request: Request, at: int, broken: set[Resource]) -> None:
         step = step_of("success", request, at)

@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.topology_facts import Move
 from kafkascope_spark.stories.findings.wording import node
 from kafkascope_spark.stories.incidents.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds.broker_down import BROKER_DOWN
+from kafkascope_spark.stories.incidents.kinds.broker_restarted import BROKER_RESTARTED
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.servers.table import BrokerState
 
@@ -53,7 +54,10 @@ class States:
                 self._of_broker[state.node_id].append(state)
 
     def back_ns(self, incident: IncidentRow) -> int | None:
-        """When the broker served the first host again. An incident ends when the last of those who waited is served."""
+        """When the broker served the first host again, or its new process first sent something, where nobody asked it
+        for anything. An incident ends when the last of those who waited is served."""
+        if incident.kind == BROKER_RESTARTED.name:
+            return incident.fault_end_ns
         states = self._of_broker[incident.subject if incident.node_id is None else incident.node_id]
         back_ns: int | None = None
         for row in states[bisect_left(states, incident.start_ns, key=_from_ns) :]:

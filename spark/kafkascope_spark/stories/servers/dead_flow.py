@@ -9,9 +9,9 @@ from itertools import islice
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
 from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS
-from kafkascope_spark.stories.servers.moments import first_of, last_of
-from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.silent import ACKNOWLEDGED
+from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
+from kafkascope_spark.stories.servers.record import ServerRecord, Wait
+from kafkascope_spark.stories.servers.silent import ACKNOWLEDGED, SCOPES, last_unanswered_ns
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host, times_of
 
 _LEAST_TRIES = 3
@@ -28,14 +28,15 @@ def dead_flow_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list
     return [
         _stretch(loss)
         for loss in found
-        if not explained[loss.host].overlap(loss.first_ns, loss.last_ns) and _others_work(server, loss)
+        if not explained[loss.host].overlap(loss.first_ns, loss.last_ns)
+        and _others_work(server, loss.host, loss.first_ns, loss.last_ns)
     ]
 
 
 def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[Stretch]:
     """The stretches in which the server was silent, those as dead connections in which only one that had been idle got
     no acknowledgment, never got one, and the next connection of the host was accepted; and those after which what had
-    been sent meanwhile was never acknowledged, though packets came on other connections. silent: of all hosts."""
+    been sent meanwhile was not acknowledged for long, though packets came on others. silent: of all hosts."""
     stretches = [_outlasted(server, each) for each in silent]
     others = times_of(stretches)
     for each in stretches:
@@ -49,24 +50,35 @@ def with_forgotten(server: ServerRecord, silent: Iterable[Stretch]) -> Iterator[
 
 
 def _outlasted(server: ServerRecord, stretch: Stretch) -> Stretch:
-    """The silent stretch; as dead connections, to the last attempt, where what was lost in it was sent again in vain
-    after its end: TCP doubles the time between its attempts (RFC 6298, 5.5), so that the one before the last came half
-    way or later."""
+    """The silent stretch; as dead connections, where what was sent in it was sent again in vain after its end: to what
+    ended the wait for an acknowledgment, if that is one, else to the last attempt."""
     if stretch.end is None or not stretch.resumed:
         return stretch
     end_ns = stretch.end.ts_ns
-    lost = [loss for loss in server.losses if loss.host == stretch.host and _is_never_acknowledged(loss)]
-    lost = [loss for loss in lost if stretch.begin.ts_ns <= loss.first_ns < end_ns]
-    dead = [loss for loss in lost if (loss.first_ns + loss.last_ns) // 2 > end_ns and _others_work(server, loss)]
-    if not dead:
+    of_packets = (wait for wait in server.waits_of(stretch.host) if wait.layer in SCOPES)
+    waits = [wait for wait in of_packets if wait.asked.ts_ns < end_ns < server.end_ns(wait.until)]
+    dead = [wait for wait in waits if last_unanswered_ns(server, wait) > end_ns + _AFTER_NS]
+    shown_ns = max((last_unanswered_ns(server, wait) for wait in dead), default=0)
+    if not dead or not _others_work(server, stretch.host, end_ns, shown_ns):
         return stretch
-    last = max(dead, key=last_of)
-    n = max(stretch.n_waiting, sum(loss.n_connections for loss in dead))
-    moments = [*stretch.moments, *map(first_of, dead), *map(last_of, dead)]
-    lag_ns = last.last_ns - last.first_ns
+    end, lag_ns = max(map(_end_of_attempts, dead))
     return replace(
-        stretch, state="flow_dead", end=last_of(last), n_waiting=n, moments=moments, layers=set(), lag_ns=lag_ns
+        stretch,
+        state="flow_dead",
+        end=end,
+        n_waiting=len({wait.conn_id for wait in waits}),
+        moments=[*stretch.moments, *(moment for wait in waits for moment in (wait.asked, wait.last_asked))],
+        layers=set(),
+        last_shown_ns=shown_ns,
+        lag_ns=lag_ns,
     )
+
+
+def _end_of_attempts(wait: Wait) -> tuple[Moment, int]:
+    """The acknowledgment of a wait, if one came; else the last attempt, with how much later the next may have come."""
+    if wait.until is not None and wait.ended_by in ACKNOWLEDGED:
+        return wait.until, 0
+    return wait.last_asked, wait.last_asked.ts_ns - wait.asked.ts_ns
 
 
 def _is_never_acknowledged(loss: PacketLoss) -> bool:
@@ -86,9 +98,9 @@ def _is_forgotten(server: ServerRecord, stretch: Stretch) -> bool:
     return bool(waits) and not any(wait.ended_by in ACKNOWLEDGED for wait in waits)
 
 
-def _others_work(server: ServerRecord, loss: PacketLoss) -> bool:
+def _others_work(server: ServerRecord, host: str, from_ns: int, to_ns: int) -> bool:
     """Whether packets of the server came to the host meanwhile: on other connections then."""
-    return server.runs("host", "packet", loss.host).has_packets(loss.first_ns + _AFTER_NS, loss.last_ns)
+    return server.runs("host", "packet", host).has_packets(from_ns + _AFTER_NS, to_ns)
 
 
 def _stretch(loss: PacketLoss) -> Stretch:

@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, stretches_by_host
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, possible_pause_ns, stretches_by_host
 
 _ARRIVED = frozenset({"ack", "data", "syn_ack"})
 _LAYERS = frozenset({"packet", "delivery"})
@@ -24,10 +24,6 @@ _LEAST_LOSSES = 3
 _APART_NS = 5 * SECOND_NS
 """Losses with a longer pause between them are not of one time."""
 _LEAST_SEGMENTS = 5
-_RARE = 0.01
-"""How probable a pause between losses may be at least that is still possible before the first and after the last."""
-_LONGEST_PAUSE_NS = 10 * SECOND_NS
-"""Longer pauses say nothing: so long nobody may have sent anything."""
 MOST_TRIES = 2
 """Where everything is lost, each segment is sent again many times; where some of it is, once or twice."""
 
@@ -63,24 +59,17 @@ def _known(server: ServerRecord, explained: Mapping[str, Stretches[Stretch]]) ->
         begin, end = first_of(loss), last_of(loss)
         if any(_covers(other, begin, end) for other in explained[loss.host].meeting(begin.ts_ns, end.ts_ns)):
             continue
-        pause_ns = _possible_pause_ns(loss.n_bursts, loss.last_ns - loss.first_ns)
+        pause_ns = possible_pause_ns(loss.n_bursts, loss.last_ns - loss.first_ns)
         stretch = Stretch(loss.host, "lossy", begin, end, True, loss.n_connections, [begin, end], lead_ns=pause_ns)
-        stretch.lag_ns = pause_ns
+        stretch.lag_ns, stretch.last_shown_ns = pause_ns, loss.lost_ns
         last = found[-1] if found else None
         if last is not None and last.host == loss.host and begin.ts_ns <= _end_ns(last) + _APART_NS:
             stretch.end = max(end, last.end or end)
+            stretch.last_shown_ns = max(loss.lost_ns, last.last_shown_ns or 0)
             last.join(stretch)
         else:
             found.append(stretch)
     return found
-
-
-def _possible_pause_ns(n_bursts: int, lasted_ns: int) -> int:
-    """How long packets may have been lost before the first that is known to be, and after the last. Where bursts of
-    losses come at random, with n pauses between them in a time T, the next pause is longer than x with the probability
-    (1 + x / T) ** -n: the rate itself is only known from these n."""
-    factor = _RARE ** (-1 / (n_bursts - 1)) - 1
-    return min(int(factor * lasted_ns), _LONGEST_PAUSE_NS)
 
 
 def _covers(other: Stretch, begin: Moment, end: Moment) -> bool:
@@ -156,5 +145,5 @@ def _stretch(host: str, losses: list[_Loss]) -> Stretch:
     moments = [moment for loss in losses for moment in (loss.wait.asked, loss.wait.last_asked)]
     n = len({loss.wait.conn_id for loss in losses})
     begin, end = losses[0].wait.asked, max(loss.until for loss in losses)
-    pause_ns = _possible_pause_ns(len(losses), end.ts_ns - begin.ts_ns)
+    pause_ns = possible_pause_ns(len(losses), end.ts_ns - begin.ts_ns)
     return Stretch(host, "lossy", begin, end, True, n, moments, lead_ns=pause_ns, lag_ns=pause_ns)

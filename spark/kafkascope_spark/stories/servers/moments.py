@@ -5,13 +5,14 @@ from typing import NamedTuple
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostSilence,
     LifeSign,
+    PacketDelay,
     PacketLoss,
     ServerConnection,
     ServerWait,
     SlowProcess,
 )
 
-WithPackets = HostSilence | LifeSign | PacketLoss | ServerConnection | ServerWait | SlowProcess
+WithPackets = HostSilence | LifeSign | PacketDelay | PacketLoss | ServerConnection | ServerWait | SlowProcess
 """Events that name their first and last packet."""
 
 

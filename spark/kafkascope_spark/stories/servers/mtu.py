@@ -1,13 +1,14 @@
 """When long packets between a server and a host were lost, all of them, while shorter ones arrived: a link on the path
 takes no packets of that length, and nobody tells the sender (RFC 2923: a black hole of path MTU discovery)."""
 
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
 from kafkascope_spark.stories.servers.lossy import MOST_TRIES
 from kafkascope_spark.stories.servers.moments import first_of, last_of
 from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, stretches_by_host
+from kafkascope_spark.stories.servers.silent import SCOPES
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch
 
 _LEAST_BYTES = 536
 """Any IPv4 link takes packets with so much payload (576 bytes, RFC 1122)."""
@@ -18,14 +19,22 @@ def mtu_stretches(server: ServerRecord) -> list[Stretch]:
     return [_stretch(server, loss) for loss in server.losses if _is_of_length(loss)]
 
 
-def without_mtu(stretches: Iterable[Stretch], mtu: Iterable[Stretch]) -> Iterator[Stretch]:
-    """The stretches of other states that have no time in common with one of these: what looks silent on a connection
-    whose next packet is a long one is explained by it."""
-    explained = stretches_by_host(mtu)
-    for stretch in stretches:
-        until = stretch.begin.ts_ns if stretch.end is None else stretch.end.ts_ns
-        if not explained[stretch.host].overlap(stretch.begin.ts_ns, max(until, stretch.begin.ts_ns + 1)):
-            yield stretch
+def with_lost_bytes(server: ServerRecord, silent: Stretch) -> Stretch:
+    """The silent stretch; where only long packets are known to be lost in it, with how long they were: then a link may
+    take none of that length, also after a shorter one arrived, until what was lost is acknowledged."""
+    if silent.state != "silent" or silent.end is None:
+        return silent
+    begin_ns, end_ns = silent.begin.ts_ns, silent.end.ts_ns
+    of_host = (loss for loss in server.losses if loss.host == silent.host)
+    losses = [loss for loss in of_host if loss.first_ns < end_ns and begin_ns < loss.last_ns]
+    least = min((loss.least_bytes for loss in losses), default=0)
+    of_packets = (wait for wait in server.waits_of(silent.host) if wait.layer in SCOPES)
+    waits = [each for each in of_packets if each.asked.ts_ns < end_ns and begin_ns < server.end_ns(each.until)]
+    if least < _LEAST_BYTES or len({wait.conn_id for wait in waits}) > sum(loss.n_connections for loss in losses):
+        return silent
+    acknowledged_ns = max(server.end_ns(wait.until) for wait in waits)
+    lag_ns = max(silent.lag_ns, acknowledged_ns - end_ns)
+    return replace(silent, lost_bytes=least, lag_ns=lag_ns)
 
 
 def _is_of_length(loss: PacketLoss) -> bool:

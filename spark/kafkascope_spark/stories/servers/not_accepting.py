@@ -1,15 +1,20 @@
 """When a server did not answer attempts to connect of a host, though packets of it reached the host on connections that
 were open: something lets only these pass, or its listener accepts nobody."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 
 _NOT_OPENED = frozenset({"unanswered", "open"})
 _LEAST_NS = 2 * SECOND_NS
 """A SYN that is lost once is sent again after a second (RFC 6298, 2.1)."""
+_LEAST_ATTEMPTS = 3
+"""So many attempts that were given up at once are no accident: what rejects a connection with an ICMP message lets it
+fail at once, without a packet of TCP, and clients try again with another one."""
 
 
 def not_accepting_stretches(server: ServerRecord, others: Iterable[Stretch]) -> list[Stretch]:
@@ -18,10 +23,18 @@ def not_accepting_stretches(server: ServerRecord, others: Iterable[Stretch]) -> 
     not_opened = {lost.conn_id for lost in server.lost if lost.kind in _NOT_OPENED}
     hosts: dict[str, list[Wait]] = defaultdict(list)
     for wait in sorted(server.waits, key=lambda each: each.asked):
-        to_open = wait.layer == "packet" and (wait.ended_by == "syn_ack" or wait.conn_id in not_opened)
-        if to_open and not explained[wait.host].cover(wait.asked.ts_ns) and _others_work(server, wait):
+        is_given_up = wait.conn_id in not_opened
+        to_open = wait.layer == "packet" and (wait.ended_by == "syn_ack" or is_given_up)
+        if not to_open or explained[wait.host].cover(wait.asked.ts_ns):
+            continue
+        if _others_work(server, wait) or (is_given_up and not _is_tried_again(wait)):
             hosts[wait.host].append(wait)
-    return [_stretch(waits) for mine in hosts.values() for waits in _of_one_time(mine) if _is_long(waits)]
+    groups = (waits for host, mine in hosts.items() for waits in _of_one_time(mine, server.accepted(host)))
+    return [_stretch(server, waits) for waits in groups if _is_long(waits) and _is_proven(server, waits)]
+
+
+def _is_tried_again(wait: Wait) -> bool:
+    return wait.last_asked > wait.asked
 
 
 def _others_work(server: ServerRecord, wait: Wait) -> bool:
@@ -30,12 +43,24 @@ def _others_work(server: ServerRecord, wait: Wait) -> bool:
     return until > since and server.runs("host", "packet", wait.host).has_packets(since, until)
 
 
-def _of_one_time(waits: Iterable[Wait]) -> list[list[Wait]]:
+def _is_proven(server: ServerRecord, waits: list[Wait]) -> bool:
+    """Whether one of the attempts shows it by itself, or several do that were given up at once while packets of the
+    server came."""
+    if any(map(_is_tried_again, waits)):
+        return True
+    came = server.runs("host", "packet", waits[0].host).has_packets(waits[0].asked.ts_ns, waits[-1].asked.ts_ns)
+    return len(waits) >= _LEAST_ATTEMPTS and came
+
+
+def _of_one_time(waits: Iterable[Wait], accepted: Sequence[Moment]) -> list[list[Wait]]:
+    """The attempts of a host in groups: a connection that was accepted in between parts them, and so does a long pause.
+    accepted: when the server accepted connections of the host, in order of time."""
     groups: list[list[Wait]] = []
     for wait in waits:
         last = groups[-1] if groups else []
-        until_ns = max((each.last_asked.ts_ns for each in last), default=0)
-        if last and wait.asked.ts_ns <= until_ns + patience_ns(last[0].asked.ts_ns, until_ns):
+        until = max((each.last_asked for each in last), default=wait.asked)
+        is_near = bool(last) and wait.asked.ts_ns <= until.ts_ns + patience_ns(last[0].asked.ts_ns, until.ts_ns)
+        if is_near and bisect_left(accepted, until) == bisect_left(accepted, wait.asked):
             last.append(wait)
         else:
             groups.append([wait])
@@ -46,13 +71,18 @@ def _is_long(waits: list[Wait]) -> bool:
     return max(wait.last_asked.ts_ns for wait in waits) - waits[0].asked.ts_ns >= _LEAST_NS
 
 
-def _stretch(waits: list[Wait]) -> Stretch:
-    """From the first SYN to the first SYN-ACK after the last that was not answered; or that, where none came soon."""
-    last = max(wait.last_asked for wait in waits)
+def _stretch(server: ServerRecord, waits: list[Wait]) -> Stretch:
+    """From the first SYN to the first SYN-ACK after the last that was not answered; or that, where none came soon. It
+    may have begun since the server last accepted a connection, and have lasted until it accepted the next."""
+    host, last = waits[0].host, max(wait.last_asked for wait in waits)
     opened = [wait.until for wait in waits if wait.until is not None and wait.ended_by == "syn_ack"]
-    end = min((moment for moment in opened if moment >= last), default=last)
+    accepted = server.accepted(host)[bisect_left(server.accepted(host), last) :][:1]
+    soon = [moment for moment in accepted if moment.ts_ns <= last.ts_ns + patience_ns(waits[0].asked.ts_ns, last.ts_ns)]
+    end = min((moment for moment in (*opened, *soon) if moment >= last), default=last)
     moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
-    stretch = Stretch(waits[0].host, "not_accepting", waits[0].asked, end, True, len(waits), moments)
-    stretch.lead_ns = SECOND_NS
+    stretch = Stretch(host, "not_accepting", waits[0].asked, end, True, len(waits), moments)
+    stretch.lead_ns = waits[0].asked.ts_ns - server.last_accepted_ns(host, waits[0].asked)
     stretch.last_shown_ns = max(w.asked.ts_ns + (w.last_asked.ts_ns - w.asked.ts_ns) // 2 for w in waits)
+    if end == last and accepted:
+        stretch.lag_ns = accepted[0].ts_ns - last.ts_ns
     return stretch

@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
     HostKind,
     HostSilence,
     LifeSign,
+    PacketDelay,
     PacketLoss,
     ServerConnection,
     ServerHost,
@@ -23,7 +24,9 @@ from kafkascope_analyzer.dataset.tables.event_kinds.servers import (
 )
 from kafkascope_spark.stories.servers.moments import Moment, first_of, last_of, moment_of
 
-ServerEvent = ServerHost | PacketLoss | SlowProcess | HostSilence | ServerConnection | ServerWait | LifeSign
+ServerEvent = (
+    ServerHost | PacketLoss | PacketDelay | SlowProcess | HostSilence | ServerConnection | ServerWait | LifeSign
+)
 ANYBODY = ""
 """As a host: all of them together."""
 
@@ -149,6 +152,7 @@ class ServerRecord:
     is_client: bool = False
     hosts: dict[str, Host] = field(default_factory=dict)
     losses: list[PacketLoss] = field(default_factory=list)
+    delays: list[PacketDelay] = field(default_factory=list)
     slow: list[SlowProcess] = field(default_factory=list)
     absent: list[HostSilence] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
@@ -162,6 +166,8 @@ class ServerRecord:
             self._take_host(packet_no, event)
         elif isinstance(event, PacketLoss):
             self.losses.append(event)
+        elif isinstance(event, PacketDelay):
+            self.delays.append(event)
         elif isinstance(event, SlowProcess):
             self.slow.append(event)
         elif isinstance(event, HostSilence):
@@ -195,6 +201,18 @@ class ServerRecord:
         rest = takewhile(lambda asked: asked[0] < before, islice(self._last_asked, at, None))
         return any(name != host for _, name in rest)
 
+    def last_accepted_ns(self, host: str, before: Moment) -> int:
+        """When the server last accepted a connection of a host before a moment, as far as it is known: its first packet
+        to it, and the connections that it ended later; the begin of the capture where it had sent nothing."""
+        known = [self.hosts[host].first, *self.accepted(host)]
+        earlier = (moment.ts_ns for moment in known if moment is not None and moment < before)
+        return max(earlier, default=self.capture_ns[0])
+
+    def accepted(self, host: str) -> list[Moment]:
+        """When the server accepted connections of a host, in order of time, as far as it is known: those that ended
+        later, and the first after each that it did not accept."""
+        return self._accepted[host]
+
     def lost_between(self, from_ns: int, to_ns: int) -> list[Lost]:
         """The connections that ended between two times, in order of time; both times count."""
         since = bisect_left(self.lost, from_ns, key=_ended_ns)
@@ -205,6 +223,16 @@ class ServerRecord:
         hosts: dict[str, list[Wait]] = defaultdict(list)
         for wait in self.waits:
             hosts[wait.host].append(wait)
+        return hosts
+
+    @cached_property
+    def _accepted(self) -> dict[str, list[Moment]]:
+        hosts: dict[str, list[Moment]] = defaultdict(list)
+        for lost in self.lost:
+            if lost.accepted is not None:
+                hosts[lost.host].append(lost.accepted)
+        for moments in hosts.values():
+            moments.sort()
         return hosts
 
     @cached_property

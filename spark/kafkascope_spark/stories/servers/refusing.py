@@ -97,21 +97,24 @@ def _stretches(
         next_try = refusals.refused[place].began if place < len(refusals.refused) else refusals.accepted
         over = reopened.get(each.ended)
         if over is not None and server.end_ns(next_try) - over.ts_ns > SOON_NS:
-            found.append(_stretch(lost, _Refusals(refusals.host, tuple(refused), None), over))
+            found.append(_stretch(server, lost, _Refusals(refusals.host, tuple(refused), None), over))
             refused = []
     if refused:
         rest = _Refusals(refusals.host, tuple(refused), refusals.accepted)
         end = refusals.accepted
         if server.end_ns(end) - rest.last.ts_ns > patience_ns(refusals.begin.ts_ns, rest.last.ts_ns):
             end = rest.last
-        found.append(_stretch(lost, rest, end))
+        found.append(_stretch(server, lost, rest, end))
     return found
 
 
-def _stretch(lost: list[Lost], refusals: _Refusals, end: Moment | None) -> Stretch:
+def _stretch(server: ServerRecord, lost: list[Lost], refusals: _Refusals, end: Moment | None) -> Stretch:
+    """Where no older connection was reset, the server may have refused new ones since it last accepted one."""
     refused = [each.ended for each in refusals.refused]
     from_ns, to_ns = refused[0].ts_ns - SOON_NS, refused[-1].ts_ns
     reset = [s.ended for s in lost if s.kind == "rst_server" and from_ns <= s.ended.ts_ns <= to_ns]
     moments = [*reset, *refused]
     resumed = end is not None and end == refusals.accepted
-    return Stretch(refusals.host, "refusing", min(moments), end, resumed, len(moments), moments, lead_ns=SECOND_NS)
+    begin = min(moments)
+    lead_ns = SECOND_NS if reset else begin.ts_ns - server.last_accepted_ns(refusals.host, begin)
+    return Stretch(refusals.host, "refusing", begin, end, resumed, len(moments), moments, lead_ns=lead_ns)

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
+from kafkascope_spark.stories.servers.delayed import delayed_stretches
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.frozen import frozen_stretches
 from kafkascope_spark.stories.servers.host_silent import host_silent_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
-from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
+from kafkascope_spark.stories.servers.mtu import mtu_stretches, with_lost_bytes
 from kafkascope_spark.stories.servers.not_accepting import not_accepting_stretches
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
 from kafkascope_spark.stories.servers.slow import slow_stretches
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host
+from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, by_host, without
 from kafkascope_spark.stories.servers.table import BrokerState, Unacknowledged
 from kafkascope_spark.stories.servers.turned_away import turned_away_stretches
 
@@ -24,7 +25,8 @@ _UNACKNOWLEDGED: dict[frozenset[str], Unacknowledged] = {
     frozenset({"delivery"}): "broker",
     frozenset({"packet", "delivery"}): "both",
 }
-"""By the layers of the waits that show a silence: whose packets were not acknowledged."""
+"""By the layers of the waits that show it: whose packets were not acknowledged, or late."""
+_OF_ACKNOWLEDGMENTS = frozenset({"silent", "delayed"})
 
 
 def states_of(server: ServerRecord) -> Iterator[BrokerState]:
@@ -33,10 +35,22 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     down = down_stretches(server)
     absent = host_silent_stretches(server)
     mtu = mtu_stretches(server)
-    silent = list(with_forgotten(server, without_mtu(silent_stretches(server, down), mtu)))
+    delayed = list(without(delayed_stretches(server), down + absent + mtu))
+    # A wait for the next long packet, or for one that is on its way, is explained by these.
+    silent = list(with_forgotten(server, without(silent_stretches(server, down), mtu + delayed)))
+    silent = [with_lost_bytes(server, each) for each in silent]
     frozen = frozen_stretches(server, down + silent)
-    lossy = lossy_stretches(server, down + silent + frozen + absent + mtu)
-    bad = down + absent + mtu + list(without_lossy(silent, lossy)) + lossy + refusing_stretches(server, down) + frozen
+    lossy = list(without(lossy_stretches(server, down + silent + frozen + absent + mtu), delayed))
+    bad = (
+        down
+        + absent
+        + mtu
+        + delayed
+        + list(without_lossy(silent, lossy))
+        + lossy
+        + refusing_stretches(server, down)
+        + frozen
+    )
     bad += turned_away_stretches(server, bad)
     bad += not_accepting_stretches(server, bad)
     bad += slow_stretches(server, bad)
@@ -114,7 +128,7 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         host=host.host,
         host_kind=host.kind,
         state=stretch.state,
-        unacknowledged=_UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state == "silent" else None,
+        unacknowledged=_UNACKNOWLEDGED.get(frozenset(stretch.layers)) if stretch.state in _OF_ACKNOWLEDGMENTS else None,
         from_ns=stretch.begin.ts_ns,
         to_ns=None if end is None else end.ts_ns,
         before_ns=max(stretch.begin.ts_ns - stretch.lead_ns, min(stretch.begin.ts_ns, server.capture_ns[0])),
@@ -122,8 +136,10 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         shown_to_ns=max(shown).ts_ns if stretch.last_shown_ns is None else stretch.last_shown_ns,
         after_ns=None if end is None else end.ts_ns + stretch.lag_ns,
         times_usual=stretch.times_usual,
+        late_ms=stretch.late_ms,
         n_waiting=stretch.n_waiting,
         packets=tuple(packets),
         requests=tuple(request_id for _, request_id in sorted(stretch.requests))[:_MOST_EVIDENCE],
         shown_packet_no=min(shown).packet_no or None,
+        lost_bytes=stretch.lost_bytes,
     )

@@ -7,7 +7,7 @@ from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, ServerRecord, Wait
 from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 
-_SCOPES = {"packet": "host", "delivery": "from_host"}
+SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
 ACKNOWLEDGED = frozenset({"ack", "data"})
 """Values of `ended_by` of waits in which the acknowledgment came."""
@@ -23,9 +23,9 @@ def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]
     gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
     down_to = stretches_by_host(down)
     for wait in server.waits:
-        if wait.layer not in _SCOPES or down_to[wait.host].cover(wait.asked.ts_ns):
+        if wait.layer not in SCOPES or down_to[wait.host].cover(wait.asked.ts_ns):
             continue
-        gap = server.runs(_SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
+        gap = server.runs(SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
         if _is_silent(server, wait, gap):
             gaps[wait.host, gap].append(wait)
     return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items() if _tried_again(waits)]
@@ -77,15 +77,15 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
     n = len({wait.conn_id for wait in (*waits, *more)})
     resumed = end is not None and gap.after is not None and end >= gap.after
-    shown_ns = max(_last_unanswered_ns(server, wait) for wait in waits)
+    shown_ns = max(last_unanswered_ns(server, wait) for wait in waits)
     return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers, last_shown_ns=shown_ns)
 
 
-def _last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
+def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
     """When the last packet of a wait was sent that was not answered, at least: the last one of all may be the one that
     was. TCP doubles the time between its attempts (RFC 6298, 5.5), so the one before came half way or later."""
     asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
-    was_answered = server.end_ns(wait.until) - last_ns < _RETRY_NS
+    was_answered = wait.ended_by in ACKNOWLEDGED or server.end_ns(wait.until) - last_ns < _RETRY_NS
     return asked_ns + (last_ns - asked_ns) // 2 if was_answered else last_ns
 
 

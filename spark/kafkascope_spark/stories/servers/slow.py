@@ -19,33 +19,60 @@ _LEAST_CONNECTIONS = 2
 _APART_NS = 2 * SECOND_NS
 _SLICE_NS = 2 * SECOND_NS
 """A process is compared with others slice by slice: it was slow in most of the first and of the last one."""
+_SEVERAL = 2
+"""Of so many hosts, or all, the connections end where the process does; those of one host may end by themselves."""
 _WARM_UP_NS = 15 * SECOND_NS
 """A process that has just begun, or goes on after a pause, catches up and compiles its code."""
 
-_AWAY = frozenset({"down", "silent", "frozen"})
-"""States in which a process does nothing: whatever was under way then took as long."""
+_EXPLAINING = frozenset({"down", "silent", "frozen", "delayed"})
+"""States in which a process does nothing, or its packets take long: whatever was under way then took as long."""
 
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
     explained = times_of(others)
-    away = times_of(each for each in others if each.state in _AWAY)
+    longer = times_of(each for each in others if each.state in _EXPLAINING)
     slow = (each for each in server.slow if not explained.meet(each.first_ns - _WARM_UP_NS, each.first_ns))
-    slow = (each for each in slow if not _is_mostly(away, each.first_ns, each.last_ns))
-    found = [stretch for each in slow for stretch in _of_process(server, each)]
-    explained = times_of([*others, *found])
-    late = [wait for wait in server.waits if wait.is_slow and wait.until is not None]
-    late = [wait for wait in late if not explained.overlap(wait.asked.ts_ns, server.end_ns(wait.until))]
-    for together in _together(late):
-        if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
-            found += _of_hosts(together)
-    return found
+    slow = (each for each in slow if not _is_mostly(longer, each.first_ns, each.last_ns))
+    ended = times_of(each for each in others if each.state == "down")
+    slow = (each for each in slow if not _has_ended(server, ended, each.first_ns, each.last_ns))
+    by_process = [stretch for each in slow for stretch in _of_process(server, each)]
+    stuck = times_of(_of_waits(server, explained))
+    for stretch in by_process:
+        _join_waits(stretch, stuck)
+    return [*by_process, *_of_waits(server, times_of([*others, *by_process]))]
+
+
+def _join_waits(slow: Stretch, stuck: Stretches[Stretch]) -> None:
+    """Lets a slow process have been slow since the first response was late that shows it, too. Where such responses
+    show it for most of the time, it may have been slow only until they came, and behind with its work from then on."""
+    assert slow.end is not None
+    from_ns, to_ns = slow.begin.ts_ns, slow.end.ts_ns
+    late = list(stuck.meeting(from_ns, to_ns))
+    if not late:
+        return
+    first = min(late, key=lambda each: each.begin)
+    if first.begin < slow.begin:
+        slow.begin, slow.lead_ns = first.begin, 0
+    slow.moments += [moment for each in late for moment in each.moments]
+    slow.requests += [request for each in late for request in each.requests]
+    ends = [each.end for each in late if each.end is not None]
+    slow.end = max(slow.end, *ends) if len(ends) == len(late) else None
+    if _is_mostly(stuck, from_ns, to_ns):
+        slow.last_shown_ns = max(each.last_shown_ns or 0 for each in late)
 
 
 def _is_mostly(stretches: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
     """Whether one of the stretches has half of a time in common, or more."""
     longest = stretches.longest(from_ns, to_ns)
     return longest is not None and 2 * longest[0] >= to_ns - from_ns
+
+
+def _has_ended(server: ServerRecord, ended: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
+    """Whether the process ended in between: what two processes did, at the end of one and the begin of the other, does
+    not show that one was slow."""
+    hosts = {each.host for each in ended.meeting(from_ns, to_ns) if from_ns < each.begin.ts_ns < to_ns}
+    return bool(hosts) and len(hosts) >= min(_SEVERAL, len(server.hosts))
 
 
 def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
@@ -60,17 +87,31 @@ def _of_process(server: ServerRecord, slow: SlowProcess) -> Iterator[Stretch]:
             yield stretch
 
 
-def _together(late: list[Wait]) -> list[list[Wait]]:
+def _of_waits(server: ServerRecord, explained: Stretches[Stretch]) -> Iterator[Stretch]:
+    """The stretches that late responses show, of those that nothing else explains."""
+    lost = {wait.conn_id for wait in server.waits if wait.layer == "packet" and wait.until is None}
+    late = [wait for wait in server.waits if wait.is_slow and (wait.until is not None or wait.conn_id not in lost)]
+    late = [wait for wait in late if not _is_explained(explained, wait.asked.ts_ns, server.end_ns(wait.until))]
+    for together in _together(server, late):
+        if len({wait.conn_id for wait in together if wait.is_proof}) >= _LEAST_CONNECTIONS:
+            yield from _of_hosts(together)
+
+
+def _is_explained(stretches: Stretches[Stretch], from_ns: int, to_ns: int) -> bool:
+    """Whether a wait began in one of the stretches, or lasted for as long as one for half of its time."""
+    return stretches.cover(from_ns) or _is_mostly(stretches, from_ns, to_ns)
+
+
+def _together(server: ServerRecord, late: list[Wait]) -> list[list[Wait]]:
     """The late responses in groups that have a pause between them."""
     groups: list[list[Wait]] = []
     end = 0
     for wait in late:
-        assert wait.until is not None
         if groups and wait.asked.ts_ns < end + _APART_NS:
             groups[-1].append(wait)
         else:
             groups.append([wait])
-        end = max(end, wait.until.ts_ns)
+        end = max(end, server.end_ns(wait.until))
     return groups
 
 
@@ -82,9 +123,12 @@ def _of_hosts(late: list[Wait]) -> list[Stretch]:
 
 
 def _of_host(host: str, late: list[Wait]) -> Stretch:
-    """From the first request that waited to the last response."""
+    """From the first request that waited to the last response, if all came. It was slow at some time between the last
+    of these requests and that."""
     answers: list[Moment] = [wait.until for wait in late if wait.until is not None]
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in late if wait.request_id is not None]
     moments = [*(wait.asked for wait in late), *answers]
     n = len({wait.conn_id for wait in late})
-    return Stretch(host, "slow", late[0].asked, max(answers), True, n, moments, requests)
+    last_ns = max(wait.asked.ts_ns for wait in late)
+    end = max(answers) if len(answers) == len(late) else None
+    return Stretch(host, "slow", late[0].asked, end, end is not None, n, moments, requests, last_shown_ns=last_ns)

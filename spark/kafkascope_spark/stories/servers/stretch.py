@@ -1,7 +1,7 @@
 """A stretch of time in which a server looked bad to one host, and what is needed to find them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stretches import FOREVER, Stretches
@@ -9,6 +9,10 @@ from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.table import StateName
 
 SECOND_NS = 1_000_000_000
+_RARE = 0.01
+"""How probable a pause between signs may be at least that is still possible before the first and after the last."""
+_LONGEST_PAUSE_NS = 10 * SECOND_NS
+"""Longer pauses say nothing: so long nobody may have sent anything."""
 SOON_NS = 1_500_000_000
 """What happens within so much of each other belongs together."""
 
@@ -17,7 +21,9 @@ SOON_NS = 1_500_000_000
 class Stretch:
     """A stretch of one state. end: None where it lasts to the end of the capture; resumed: its end is a packet of the
     server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
-    it; times_usual: of a slow one, how many times as long as usual things took; last_shown_ns: the last time that shows
+    it; times_usual: of a slow one, how many times as long as usual things took; late_ms: of a delayed one, how long the
+    middle acknowledgment took; lost_bytes: of a silent one in
+    which only long packets are known to be lost, the payload of the shortest; last_shown_ns: the last time that shows
     it, where that is none of the moments; lead_ns, lag_ns: how long before its
     begin and after its end the state may have begun and ended, where these are not packets of other states."""
 
@@ -31,6 +37,8 @@ class Stretch:
     requests: list[tuple[int, str]] = field(default_factory=list)
     layers: set[str] = field(default_factory=set)
     times_usual: int | None = None
+    late_ms: int | None = None
+    lost_bytes: int | None = None
     last_shown_ns: int | None = None
     lead_ns: int = 0
     lag_ns: int = 0
@@ -47,6 +55,7 @@ class Stretch:
         self.moments += other.moments
         self.requests += other.requests
         self.layers |= other.layers
+        self.late_ms = max((ms for ms in (self.late_ms, other.late_ms) if ms is not None), default=None)
         self.lag_ns, self.last_shown_ns = other.lag_ns, other.last_shown_ns
 
 
@@ -67,6 +76,23 @@ def stretches_by_host(stretches: Iterable[Stretch]) -> dict[str, Stretches[Stret
     """The same, to be asked for times."""
     hosts = {host: times_of(mine) for host, mine in by_host(stretches).items()}
     return defaultdict(lambda: times_of([]), hosts)
+
+
+def without(stretches: Iterable[Stretch], explaining: Iterable[Stretch]) -> Iterator[Stretch]:
+    """The stretches that have no time in common with those of the same host that explain more."""
+    explained = stretches_by_host(explaining)
+    for stretch in stretches:
+        until = stretch.begin.ts_ns if stretch.end is None else stretch.end.ts_ns
+        if not explained[stretch.host].overlap(stretch.begin.ts_ns, max(until, stretch.begin.ts_ns + 1)):
+            yield stretch
+
+
+def possible_pause_ns(n: int, lasted_ns: int) -> int:
+    """How long a state may have lasted before the first and after the last of n signs of it. Where signs come at
+    random, with n - 1 pauses between them in a time T, the next pause is longer than x with the probability
+    (1 + x / T) ** (1 - n): the rate itself is only known from these."""
+    factor = _RARE ** (-1 / (n - 1)) - 1
+    return min(int(factor * lasted_ns), _LONGEST_PAUSE_NS)
 
 
 def patience_ns(first_ns: int, last_ns: int) -> int:

@@ -11,6 +11,7 @@ StateName = Literal[
     "serving",
     "slow",
     "lossy",
+    "delayed",
     "mtu",
     "flow_dead",
     "frozen",
@@ -45,7 +46,8 @@ class BrokerState(StoryRow):
         "serving (it responds whenever it is asked), slow (for six seconds or more it took several times as long as "
         "usual for what it does by itself, while others did not; or several of its responses took ten times as long "
         "and 500 ms), lossy (packets between the two were lost several times at short intervals, and arrived when they "
-        "were sent again), mtu (all long packets were lost, while shorter ones arrived), "
+        "were sent again), delayed (what the one sent was acknowledged by the other half a second later or more, again "
+        "and again, and hardly anything sooner), mtu (all long packets were lost, while shorter ones arrived), "
         "flow_dead (nothing that was sent on a connection was acknowledged any more, while other connections of the "
         "two worked), "
         "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
@@ -60,8 +62,9 @@ class BrokerState(StoryRow):
     ]
     unacknowledged: Annotated[
         Unacknowledged | None,
-        "of state silent, whose packets were captured and not acknowledged: host, broker (which acknowledged what "
-        "the host sent meanwhile), both; null where the capture does not show that, and for other states",
+        "of state silent, whose packets were captured and not acknowledged, and of state delayed, whose were "
+        "acknowledged late: host, broker (of silent: which acknowledged what the host sent meanwhile), both; null "
+        "where the capture does not show that, and for other states",
     ]
     from_ns: Annotated[int, TIME, "last packet of the state before; of down and refusing, the first FIN or RST"]
     to_ns: Annotated[
@@ -83,11 +86,16 @@ class BrokerState(StoryRow):
         "of state slow, how many times as long as usual it took, by the middle one of its times; null where single "
         "responses show it, and for other states",
     ]
+    late_ms: Annotated[
+        int | None, "of state delayed, how long the middle acknowledgment took, milliseconds; null for other states"
+    ]
     n_waiting: Annotated[int, "connections, and attempts to connect, that waited meanwhile"]
     packets: Annotated[tuple[int, ...], "packets that prove it, in order; at most 32"]
     requests: Annotated[tuple[str, ...], "request ids that waited, in order of time; at most 32"]
     shown_packet_no: int | None = None
     """The packet at shown_from_ns."""
+    lost_bytes: int | None = None
+    """Of state silent in which only long packets are known to be lost: the payload of the shortest."""
 
     @property
     def server(self) -> str:

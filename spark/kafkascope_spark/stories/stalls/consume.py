@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.stall import Wait
@@ -142,13 +143,18 @@ def _wait(
         requests=tuple(requests),
         progress_ns=progress_ns,
         served=served,
-        unasked_ns=_unasked_ns(latest, following, from_ns) if following is not None and served else 0,
+        unasked_ns=_unasked_ns(latest, following if served else None, from_ns, members if to_ns is None else ()),
     )
 
 
-def _unasked_ns(latest: FetchRun, following: FetchRun, from_ns: int) -> int:
+def _unasked_ns(latest: FetchRun, following: FetchRun | None, from_ns: int, members: Sequence[ServiceClient]) -> int:
     """How long of a wait from that time on the client had not asked for what came; not known where another member had
-    the partition before: it was to be handed over first."""
+    the partition before: it was to be handed over first. Where nothing came to the end of the capture: all of it, if
+    the client asked for nothing any more. members: those that may still ask, where it is not over."""
+    if following is None:
+        reader = next((m for m in members if m.client_instance_id == latest.client_instance_id), None)
+        asked_ns = reader.last_fetch_ns if reader is not None and reader.left_ns is None else None
+        return FOREVER if asked_ns is not None and asked_ns < latest.last_ns else 0
     if following.asked_ns is None or following.client_instance_id != latest.client_instance_id:
         return 0
     return max(min(following.asked_ns, following.first_ns) - from_ns, 0)

@@ -18,6 +18,8 @@ FETCH_RUN = "fetch_run"
 ServiceEvent = ServiceClient | ProduceWait | FetchRun
 Place = tuple[str, int]
 """Topic and partition."""
+WrittenPlace = Place | tuple[None, int | None]
+"""Where records are written: of an encrypted connection no topic is known, and the node stands for it."""
 LeftOf = Callable[[Place, Wait], Iterable[Wait]]
 
 
@@ -47,7 +49,7 @@ class Service:
     def __init__(self, group_id: str | None = None) -> None:
         self._group_id = group_id
         self._clients: dict[str, ServiceClient] = {}
-        self._produced: dict[Place, list[ProduceWait]] = defaultdict(list)
+        self._produced: dict[WrittenPlace, list[ProduceWait]] = defaultdict(list)
         self._fetched: dict[Place, list[FetchRun]] = defaultdict(list)
         self._waits: dict[Place, list[Wait]] | None = None
         """For records of each topic-partition, whatever their length; known once all events are taken."""
@@ -59,7 +61,7 @@ class Service:
             return
         event.client_instance_id = origin.client_instance_id or ""
         if isinstance(event, ProduceWait):
-            self._produced[event.topic, event.partition].append(event)
+            self._produced[_written_at(event)].append(event)
         else:
             self._fetched[event.topic, event.partition].append(event)
 
@@ -86,6 +88,8 @@ class Service:
         for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0].client_instance_id)
             subject = Subject("produce", self._owner(events), topic=topic, partition=partition)
+            if topic is None:
+                subject = Subject("produce", self._owner(events), claimed=True)
             yield from stalls_of(subject, produce_waits(events, client), self._clients, limits)
         for (topic, partition), waits in self._consume_waits().items():
             owner = self._owner(self._fetched[topic, partition])
@@ -95,3 +99,9 @@ class Service:
 
     def _owner(self, events: Sequence[ProduceWait | FetchRun]) -> str:
         return owner_of(events[0].client_instance_id, self._group_id)
+
+
+def _written_at(event: ProduceWait) -> WrittenPlace:
+    if event.topic is None or event.partition is None:
+        return None, event.node_id
+    return event.topic, event.partition

@@ -23,9 +23,9 @@ _OF_RECORDS = frozenset({"produce", "consume"})
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought; unasked_ns: how long of it nobody asked for them; longest_ns: of several waits
-    that overlap, the longest one, None for a single wait; served: False where the client gave up or ended at to_ns,
-    None where the capture does not show the time from then on, or who served it then."""
+    records, when some were last brought; unasked_ns: how long of it nobody asked for them, FOREVER for all of it;
+    longest_ns: of several waits that overlap, the longest one, None for a single wait; served: False where the client
+    gave up or ended at to_ns, None where the capture does not show the time from then on, or who served it then."""
 
     from_ns: int
     to_ns: int | None
@@ -58,6 +58,8 @@ class Subject:
     transactional_id: str | None = None
     topic: str | None = None
     partition: int | None = None
+    claimed: bool = False
+    """Whether that it wants the service follows from the lengths of TLS records alone."""
 
 
 class NamedClient(Protocol):
@@ -186,6 +188,7 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         from_ns=joined.from_ns,
         to_ns=joined.to_ns,
         served=joined.served,
+        claimed=subject.claimed,
         waited_ms=_waited_ms(subject, joined, limits.end_ns),
         n_attempts=sum(counted) if counted else None,
         error_names=tuple(sorted(frozenset().union(*(wait.error_names for wait in waits)))),
@@ -199,7 +202,8 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
 
 def _is_unasked(waits: Iterable[Wait], end_ns: int) -> bool:
     """Whether for most of the waits nobody asked for what waited, and for long at a time."""
-    sums = [(wait.unasked_ns, wait.lasted_ns(end_ns)) for wait in waits]
+    lasted = ((wait, wait.lasted_ns(end_ns)) for wait in waits)
+    sums = [(min(wait.unasked_ns, lasted_ns), lasted_ns) for wait, lasted_ns in lasted]
     is_long = max(unasked for unasked, _ in sums) >= _LEAST_UNASKED_NS
     return is_long and 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
 

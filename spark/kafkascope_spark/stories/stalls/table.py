@@ -45,6 +45,11 @@ class Stall(StoryRow):
         "waited at the end of the capture, or where no file covers the time from then on, a member of the group "
         "that was not captured got the partition, or a broker leads it with which no client in the capture talked",
     ]
+    claimed: Annotated[
+        bool,
+        "whether what it waited for follows from the lengths of TLS records alone: it seems to have stalled, at no "
+        "topic-partition that is known, and may be several clients of one address",
+    ]
     waited_ms: Annotated[
         int,
         "how long it waited, or had waited at the end of the capture, milliseconds; of produce and consume the longest "

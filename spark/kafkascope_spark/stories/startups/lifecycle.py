@@ -26,6 +26,7 @@ from kafkascope_spark.stories.startups.steps import (
     OPENING,
     Step,
     awaited_after_ready,
+    is_reader,
     makes_ready,
     produce_steps,
     step_of,
@@ -194,8 +195,11 @@ class Startups:
         return "done" if self._did_its_work(start) else "gave_up"
 
     def _did_its_work(self, start: Start) -> bool:
-        """Whether a client that asked for nothing but metadata got all of its answers: nobody knows that it was to do
-        more."""
+        """Whether a client got what it asked for, and nobody knows that it was to do more: a consumer that fetched
+        where no records were, or that kept its place in a group, which may have had no partition for it; or a client
+        that asked for nothing but metadata and got all of its answers."""
+        if is_reader(self._instance.kind):
+            return not start.done.isdisjoint(("first_fetch", "first_heartbeat"))
         is_tool = self._instance.kind.kind == "unknown"
         return is_tool and "metadata" in start.done and not any(has_failed(s) for s in start.steps)
 

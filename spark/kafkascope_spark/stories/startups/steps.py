@@ -232,6 +232,11 @@ _READS = (api_keys.FETCH, api_keys.SHARE_FETCH)
 _READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
+def is_reader(kind: Kind) -> bool:
+    """Whether a client of that kind is ready with its first records."""
+    return kind.kind in _READERS
+
+
 def serves(request: Request) -> bool:
     """Whether the response serves the client for at least one topic-partition: it acknowledges or returns records, or
     it has no error."""
@@ -248,13 +253,13 @@ def makes_ready(request: Request, kind: Kind) -> bool:
     """
     if kind.kind in ("producer", "transactional_producer"):
         return request.api_key == api_keys.PRODUCE and serves(request)
-    if kind.kind in _READERS:
+    if is_reader(kind):
         return request.api_key in _READS and (request.n_records or 0) > 0 and serves(request)
     return kind.kind != "unknown" and request.api_key not in _NOT_READY_APIS and request.ok
 
 
 def awaited_after_ready(kind: Kind) -> frozenset[str]:
     """Steps that belong to the start of a client of that kind although they come after it is ready."""
-    if kind.kind not in _READERS or kind.group_protocol in ("none", "share"):
+    if not is_reader(kind) or kind.group_protocol in ("none", "share"):
         return frozenset()
     return ONCE if kind.group_protocol == "classic" else frozenset({"first_commit"})

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,6 @@ from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.page_model.page_model import page_model
 
-FIXTURES = Path(__file__).parents[4] / "fixtures"
 EVENT_LOOP_WAIT_MS = 15_000
 
 
@@ -25,12 +23,9 @@ def chromium() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def leader_move(told_leader_move: Path) -> Path:
     """The tables of fixtures/captures/leader_move.pcap.zst."""
-    folder = tmp_path_factory.mktemp("html")
-    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "leader_move.kscope"
+    return told_leader_move
 
 
 def write_page(dataset: Path, place: Path, **options: Any) -> Path:

@@ -24,6 +24,7 @@ def view(page) -> tuple[float, float]:
     return int(first), int(last)
 
 
+@pytest.mark.slow
 def test_opens_and_answers_what_failed_who_stalled_and_for_how_long(opened, real_page):
     found = opened(real_page)
     page = found.page
@@ -98,6 +99,7 @@ def test_what_followed_is_closed_and_leads_to_the_recoveries(opened, real_page):
     page.locator("#client h3", has_text="Client svc-a-1").wait_for()
 
 
+@pytest.mark.slow
 def test_each_request_of_each_evidence_table_has_its_latency(opened, real_page, leader_move):
     """Or, where no answer came, that none came."""
     page = opened(real_page).page
@@ -145,6 +147,7 @@ def test_table_in_view_counts_the_requests_of_the_clients(opened, real_page, lea
     assert f"{len(trouble)} in trouble" in text
 
 
+@pytest.mark.slow
 def test_wheel_and_keys_zoom_and_move(opened, real_page):
     page = opened(real_page).page
     page.locator("canvas.lanes").focus()
@@ -185,6 +188,7 @@ def test_drag_moves_and_shift_drag_zooms(opened, real_page):
     assert view(page)[0] > first
 
 
+@pytest.mark.slow
 def test_filters_by_each_field_and_by_text(opened, real_page, leader_move):
     page = opened(real_page).page
     requests = rows_of(leader_move, "requests", ["api_name", "error_code", "group_id", "coordinator_key"])
@@ -265,6 +269,7 @@ def test_each_picture_has_a_table_and_a_name(opened, real_page):
     assert page.locator("#client table caption", has_text="Steps of the recovery").count() >= 1
 
 
+@pytest.mark.slow
 def test_axe_finds_no_serious_fault(opened, real_page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = opened(real_page).page
@@ -401,6 +406,7 @@ def test_the_title_is_the_capture_s_name(opened, real_page):
     assert page.title() == page.locator("h1").inner_text() == "leader_move.pcap.zst"
 
 
+@pytest.mark.slow
 def test_rates_by_api_group_are_read_with_the_keyboard_the_pointer_and_as_a_table(opened, real_page, leader_move):
     found = opened(real_page)
     page = found.page
@@ -438,6 +444,7 @@ def report_of(dataset):
     return plain(report_model(Dataset.open(dataset)), clip=True)
 
 
+@pytest.mark.slow
 def test_the_pointer_on_the_rates_shows_the_slot_that_the_lanes_show_below_it(opened, real_page, leader_move):
     """At 13 s and after zooming to half a second around it: the strip has the scale of the lanes."""
     start_ns = report_of(leader_move)["capture"]["start_ns"]

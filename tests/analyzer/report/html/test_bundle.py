@@ -26,7 +26,7 @@ TESTS = Path(__file__).with_name("script")
 
 def node() -> str:
     found = shutil.which("node", path=str(Path(sys.executable).parent)) or shutil.which("node")
-    assert found, "Node is part of the test extra: pip install -e '.[test]'"
+    assert found, "Node is in the group of dependencies for tests: pip install --group test"
     return found
 
 

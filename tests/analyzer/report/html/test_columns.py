@@ -1,23 +1,20 @@
 """Requests and their topic-partitions as the page's columns, read back the way the page does, against the tables."""
 
-import base64
 import json
-import re
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.dataset as ds
 import pytest
+from tests.page_islands import islands
 
 KINDS = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "i32": np.int32, "f64": np.float64}
 
 
 def unpacked(page: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The story and the columns of a page."""
-    islands = re.findall(r'id="data-(?:story|columns)">([^<]*)<', page.read_text())
-    story, raw = (zlib.decompress(base64.b64decode(island)) for island in islands)
+    story, raw = islands(page)
     size = int.from_bytes(raw[:4], "little")
     columns = {}
     for name, kind, length, at in json.loads(raw[4 : 4 + size]):
@@ -98,6 +95,7 @@ def test_evidence_is_in_the_page_with_its_packets(result, table):
         assert row["request_packet_no"] == table[request_id]["request_packet_no"]
 
 
+@pytest.mark.slow
 def test_a_page_with_a_small_budget_says_what_it_left_out(leader_move, tmp_path, write_page):
     story, columns = unpacked(write_page(leader_move, tmp_path / "thin.html", budget=2500))
     assert story["requests"]["n_kept"] == len(columns["weight"]) <= 2500

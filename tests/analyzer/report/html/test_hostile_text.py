@@ -17,6 +17,7 @@ HOSTILE = {
 ELEMENTS = "[...document.querySelectorAll('body *')].map((one) => one.tagName).join(' ')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["".join(HOSTILE.values()), HOSTILE["long"]], ids=["everything", "long"])
 def test_page_has_the_same_elements(opened, small_page, text):
     plain, hostile = opened(small_page()), opened(small_page(text, "hostile"))

@@ -5,6 +5,7 @@ import pytest
 from kafkascope_analyzer.report.html import page
 
 
+@pytest.mark.slow
 def test_same_dataset_same_bytes(leader_move, real_page, tmp_path, write_page):
     again = tmp_path / "again.html"
     write_page(leader_move, again)
@@ -34,6 +35,7 @@ def test_readers_without_scripts_get_the_story(real_page):
     assert f"warning: broker down: node 3 (10.77.0.13:9092), {times}" in brief
 
 
+@pytest.mark.slow
 def test_nothing_is_left_where_it_cannot_be_written(leader_move, tmp_path, write_page):
     place = tmp_path / "taken.html"
     place.mkdir()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 import pytest
 
 from kafkascope_analyzer.report.html.embedded_data import _PROSE
+from kafkascope_analyzer.report.model.compare import Comparison
 from kafkascope_analyzer.report.page_model.drawn import capture, clients, cluster, groups, happened, load
 from kafkascope_analyzer.report.page_model.drawn.part import Part, part_of, parts_of
 from kafkascope_analyzer.report.page_model.story import Story
@@ -31,7 +32,7 @@ def dataclasses_in(hint: Any) -> Iterator[type]:
         yield from dataclasses_in(inner)
 
 
-KINDS = sorted(set(dataclasses_in(Story)), key=lambda kind: kind.__name__)
+KINDS = sorted({*dataclasses_in(Story), *dataclasses_in(Comparison)}, key=lambda kind: kind.__name__)
 
 
 def fits(whole: Any, part: Any) -> bool:

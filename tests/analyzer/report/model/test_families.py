@@ -45,6 +45,7 @@ def facts(incidents: Sequence[Any] = (), stalls: Sequence[Any] = (), starts: Seq
     rows = {"incidents": list(incidents), "stalls": list(stalls), "failed_starts": list(starts), "clients": clients}
     empty = {"findings": [], "proofs": {}, "start_ns": 0, "end_ns": 20 * S, "n_files": 1, "stall_ms": 1000}
     known = {"has_stories": True, "has_incidents": True, "no_kafka": None, "doubt": None, "missing": ()}
+    known |= {"restriction": None, "outside": {}}
     return Facts(**rows | empty | known | more)
 
 
@@ -151,11 +152,19 @@ def test_incidents_above_info_are_listed_the_others_are_routine_and_findings_are
         ({"hosts": ("10.0.0.1",), "clients": ("a",)}, "1 client, none stalled"),
         ({"encrypted_hosts": ("10.0.0.1", "10.0.0.2"), "longest_ms": 12_000}, "2 encrypted hosts, longest 12.0 s"),
         ({"n_records_late": 40, "n_records_failed": 1}, "nobody, 40 records late, 1 record failed"),
+        ({"n_records_again": 30}, "nobody, 30 records fetched again"),
     ],
 )
 def test_where_nobody_stalled_hosts_that_could_not_connect_are_those_who_waited(
     values: dict[str, Any], text: str
 ) -> None:
-    base = {"clients": (), "hosts": (), "encrypted_hosts": (), "n_records_late": 0, "n_records_failed": 0}
+    base = {
+        "clients": (),
+        "hosts": (),
+        "encrypted_hosts": (),
+        "n_records_late": 0,
+        "n_records_failed": 0,
+        "n_records_again": 0,
+    }
     found = facts([incident("a", **base | values)])
     assert who_text(families_of(found)[0], found) == text

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, added_up, percentile_us
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -30,7 +31,7 @@ def ingested(capture, folder):
 
 
 def events(dataset, kind):
-    table = pq.read_table(dataset / "events", partitioning=None, filters=pc.field("kind") == kind)
+    table = Dataset.open(dataset).read("events", filter=pc.field("kind") == kind)
     return [row | row[kind] for row in table.select(["conn_id", "client_ip", "ts_ns", kind]).to_pylist()]
 
 
@@ -127,6 +128,7 @@ def test_a_client_id_at_another_address_is_another_client(tmp_path):
     assert numbers[0] != numbers[1]
 
 
+@pytest.mark.slow
 def test_what_is_beyond_a_limit_is_counted(frozen, tmp_path, monkeypatch):
     monkeypatch.setattr("kafkascope_analyzer.resolve.flow.rows.MOST_PLACES", 2)
     few = ingested(FIXTURES / "service" / "frozen_broker.pcap.zst", tmp_path)

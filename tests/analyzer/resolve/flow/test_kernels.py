@@ -17,9 +17,10 @@ from kafkascope_analyzer.resolve.flow.kernels import (
     NONE,
     READER,
     FlowState,
+    ProduceState,
+    count_produced,
     follow_flow,
     latency_class,
-    match_requests,
 )
 
 MS = 1_000_000
@@ -33,12 +34,10 @@ def state_of(n_cells, n_places, n_readers):
     return FlowState(
         np.zeros(n_cells, CELL),
         np.zeros((n_cells, N_CLASSES), np.int32),
-        np.zeros(n_cells, CELL),
-        np.zeros((n_cells, N_CLASSES), np.int32),
         readers,
         np.zeros((n_places, MOST_PIECES), ACCEPTANCE),
         np.zeros(n_places, np.int64),
-        np.full(2, NONE),
+        np.full(1, NONE),
     )
 
 
@@ -79,7 +78,7 @@ def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
         accepted_at |= {(place, offset): now for offset in range(end[place], end[place] + n)}
         end[place] += n
     fetched, latencies, lags = [], defaultdict(Counter), defaultdict(list)
-    has, position = defaultdict(set), {}
+    has, position, again = defaultdict(set), {}, Counter()
     for place, reader, ms, step, n in sorted(fetches, key=lambda each: each[2]):
         key, now = 2 * place + reader, ms * MS
         first = max(position.get(key, 0) + step, 0)
@@ -89,6 +88,8 @@ def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
             for offset in offsets:
                 if offset >= max(has[key], default=-1) + 1:
                     latencies[key][class_of((now - accepted_at[place, offset]) // 1000)] += 1
+                else:
+                    again[key] += 1
             has[key] |= set(range(max(offsets) + 1))
             position[key] = offsets[-1] + 1
         bounds = (offsets[0], offsets[-1]) if offsets else (NONE, NONE)
@@ -96,11 +97,12 @@ def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
         if key in position:
             lags[key].append(max(high - position[key], 0))
     state = state_of(4, 2, 4)
-    assert follow(accepted, fetched, state) == (0, [len(accepted), len(fetched)])
+    assert follow(accepted, fetched, state) == (False, [len(accepted), len(fetched)])
     for key in range(4):
-        cell = state.fetch_cells[key]
-        assert histogram(state.fetch_counts[key]) == latencies[key]
+        cell = state.cells[key]
+        assert histogram(state.counts[key]) == latencies[key]
         assert cell["n_records"] == sum(latencies[key].values())
+        assert cell["n_again"] == again[key]
         if lags[key]:
             assert (cell["lag_first"], cell["lag_last"], cell["lag_max"]) == (
                 lags[key][0],
@@ -109,35 +111,45 @@ def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
             )
 
 
+def produced(*rows, slice_ns=SLICE_NS):
+    """The state when these rows of one cell were counted, and the row before which a slice had ended."""
+    state = ProduceState(np.zeros(1, CELL), np.zeros((1, N_CLASSES), np.int32), np.full(1, NONE))
+    return state, count_produced(np.array(list(rows), ACCEPTED), slice_ns, 0, state)
+
+
 def test_a_batch_is_spread_from_its_oldest_record_to_its_youngest():
-    state = state_of(1, 1, 0)
-    follow([(1000 * MS, 0, 0, 0, 4, 100, 80_000, 0)], [], state)
+    state, _ = produced((1000 * MS, 0, 0, 0, 4, 100, 80_000, 0))
     expected = Counter(class_of(us) for us in (70_000, 50_000, 30_000, 10_000))
-    assert histogram(state.produce_counts[0]) == expected
-    assert state.produce_cells[0]["end_offset"] == 4
+    assert histogram(state.counts[0]) == expected
+    assert state.cells[0]["end_offset"] == 4
 
 
 def test_a_batch_that_is_accepted_twice_was_accepted_the_first_time():
     state = state_of(1, 1, 1)
     again = [(t * MS, 0, 0, 0, 2, 100, NONE, NONE) for t in (1000, 4000)]
     follow(again, [(5000 * MS, 0, 0, 0, 0, 1, 2, 10, 2)], state)
-    assert histogram(state.fetch_counts[0]) == {class_of(4_000_000): 2}
+    assert histogram(state.counts[0]) == {class_of(4_000_000): 2}
 
 
 def test_a_response_of_the_consumer_may_come_before_that_of_the_producer():
     state = state_of(1, 1, 1)
     accepted, fetched = [(1002 * MS, 0, 0, 0, 1, 100, NONE, NONE)], [(1000 * MS, 0, 0, 0, 0, 0, 1, 10, 1)]
     follow(accepted, fetched, state, late_ns=250 * MS)
-    assert histogram(state.fetch_counts[0]) == {0: 1}
+    assert histogram(state.counts[0]) == {0: 1}
 
 
-def test_the_end_of_a_slice_stops_the_count_of_that_side():
+def test_the_end_of_a_slice_stops_the_count_of_fetched_records():
     state = state_of(1, 1, 1)
     accepted = [(t * MS, 0, 0, i, 1, 1, NONE, NONE) for i, t in enumerate((100, 900, 1100))]
-    fetched = [(950 * MS, 0, 0, 0, 0, 1, 2, 10, 2)]
-    assert follow(accepted, fetched, state, slice_ns=1000 * MS) == (1, [2, 1])
-    assert state.slices.tolist() == [0, 0]
-    assert state.produce_cells[0]["n_records"] == 2
+    fetched = [(t * MS, 0, 0, 0, 0, 1, 2, 10, 2) for t in (950, 1050)]
+    assert follow(accepted, fetched, state, slice_ns=1000 * MS) == (True, [2, 1])
+    assert (state.slices.tolist(), state.cells[0]["n_records"]) == ([0], 2)
+
+
+def test_the_end_of_a_slice_stops_the_count_of_accepted_records():
+    rows = [(t * MS, 0, 0, i, 1, 1, NONE, NONE) for i, t in enumerate((100, 900, 1100))]
+    state, end = produced(*rows, slice_ns=1000 * MS)
+    assert (end, state.slices.tolist(), state.cells[0]["n_records"]) == (2, [0], 2)
 
 
 @pytest.mark.parametrize("n", [300, 5000])
@@ -150,7 +162,7 @@ def test_more_batches_than_pieces_keep_their_latency_within_a_class(n):
     follow(accepted, [], state)
     assert state.n_pieces[0] <= MOST_PIECES
     follow([], [(now, 0, 0, 0, 0, 3 * n - 1, 3 * n, 10, 3 * n)], state)
-    found = histogram(state.fetch_counts[0])
+    found = histogram(state.counts[0])
     expected = Counter()
     for i in range(n):
         expected[class_of((now - i * step) // 1000)] += 3
@@ -164,16 +176,3 @@ def test_more_batches_than_pieces_keep_their_latency_within_a_class(n):
 def test_the_kernel_has_the_classes_of_the_contract(us):
     number = int(latency_class(us))
     assert lowest_us(number) <= us < lowest_us(number) + width_us(lowest_us(number))
-
-
-PAIR = st.tuples(st.integers(0, 1 << 40), st.integers(0, 6))
-
-
-@settings(deadline=None)
-@given(st.lists(PAIR, unique=True, max_size=40), st.lists(PAIR, max_size=20))
-def test_responses_find_their_requests(sent, others):
-    answered = [*sent[::2], *others]
-    table, matches = np.full(128, NONE), np.empty(len(answered), np.int64)
-    as_rows = (np.array(rows, np.int64).reshape(-1, 2) for rows in (sent, answered))
-    match_requests(*as_rows, table, matches)
-    assert matches.tolist() == [sent.index(pair) if pair in sent else NONE for pair in answered]

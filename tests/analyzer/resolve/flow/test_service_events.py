@@ -6,8 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset
 
 SERVICE = Path(__file__).parents[4] / "fixtures" / "service"
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -27,7 +28,7 @@ def lines():
 
 
 def events(dataset, kind):
-    table = pq.read_table(dataset / "events", partitioning=None, filters=pc.field("kind") == kind)
+    table = Dataset.open(dataset).read("events", filter=pc.field("kind") == kind)
     return [row | row[kind] for row in table.select(["conn_id", "client_ip", "ts_ns", "key", kind]).to_pylist()]
 
 

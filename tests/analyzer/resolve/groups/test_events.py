@@ -9,10 +9,12 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.memory.limits import Limits
@@ -34,9 +36,12 @@ def dataset(request: pytest.FixtureRequest, ingested: Ingested) -> pathlib.Path:
 
 def sql(dataset: pathlib.Path, query: str) -> list[tuple[Any, ...]]:
     """Rows of a query in which {name} is a table of the dataset."""
-    tables = {path.name: f"read_parquet('{path}/**/*.parquet')" for path in dataset.iterdir() if path.is_dir()}
+    opened = Dataset.open(dataset)
+    names = {table.name: table.name for table in INGEST_TABLES}
     with duckdb.connect() as connection:
-        rows: list[tuple[Any, ...]] = connection.execute(query.format(**tables)).fetchall()
+        for name in names:
+            connection.register(name, opened.arrow(name))
+        rows: list[tuple[Any, ...]] = connection.execute(query.format(**names)).fetchall()
     return rows
 
 
@@ -125,10 +130,11 @@ def test_lag_is_the_last_commit_against_the_end_that_fetch_had_reported(dataset:
 
 def events_of(place: pathlib.Path) -> list[str]:
     """The events of groups, sorted, without the numbers of packets, which begin anew with each file."""
-    rows = pq.read_table(place / "events", filters=[("key_kind", "=", "group")], partitioning=None).to_pylist()
+    rows = Dataset.open(place).read("events", filter=pc.field("key_kind") == "group").to_pylist()
     return sorted(json.dumps(row | {"packet_no": 0}, default=str, sort_keys=True) for row in rows)
 
 
+@pytest.mark.slow
 def test_rotated_files_change_nothing(
     ingested: Ingested, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +159,6 @@ def test_rotated_files_change_nothing(
 
 
 def test_a_capture_without_groups_has_no_events_of_groups(ingested: Ingested) -> None:
-    events = pq.read_table(ingested(FIXTURES / "captures" / "pieces" / "tls_hellos.pcap.zst") / "events")
+    events = Dataset.open(ingested(FIXTURES / "captures" / "pieces" / "tls_hellos.pcap.zst")).read("events")
     assert "group" not in events["key_kind"].to_pylist()
     assert isinstance(events.schema.field("group_lag").type, pa.StructType)

@@ -8,10 +8,10 @@ from pathlib import Path
 import dpkt
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_analyzer.resolve.servers.activity import in_windows
 from kafkascope_analyzer.resolve.servers.run_union import Runs, RunUnion, first_ending_after, united
@@ -84,7 +84,7 @@ def test_runs_in_windows_and_their_neighbours(seed):
 
 
 def server_events(dataset):
-    table = pq.read_table(dataset / "events", partitioning=None)
+    table = Dataset.open(dataset).read("events")
     rows = table.filter(pc.equal(table["key_kind"], "server")).to_pylist()
     return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER])
 

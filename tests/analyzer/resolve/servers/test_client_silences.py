@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.resolve.servers.client_silences import MOST_OVERDUE, _overdue
 
 CAPTURE = Path(__file__).parents[4] / "fixtures" / "service" / "paused_clients.pcap.zst"
@@ -27,7 +28,7 @@ Row = dict[str, Any]
 @pytest.fixture(scope="module")
 def silences(ingested: Callable[..., Path]) -> list[Row]:
     out = ingested(CAPTURE)
-    events = pq.read_table(out / "events", partitioning=None)
+    events = Dataset.open(out).read("events")
     connections = pq.read_table(out / "connections").to_pylist()
     ports = {row["conn_id"]: row["client_port"] for row in connections}
     rows = events.filter(pc.equal(events["kind"], "silence")).to_pylist()

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.resolve.servers.kernels import mark_unreported
+from kafkascope_analyzer.resolve.servers.losses import Again, _lost_ns
 
 PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"
 PIECE = PIECES / "lossy_path.pcapng.zst"
@@ -47,7 +49,7 @@ def reports_twice(tcp):
 
 
 def events(dataset, kind):
-    rows = pq.read_table(dataset / "events", partitioning=None).to_pylist()
+    rows = Dataset.open(dataset).read("events").to_pylist()
     return [row[kind] | {"key": row["key"]} for row in rows if row["kind"] == kind]
 
 
@@ -98,3 +100,20 @@ def test_each_report_is_about_the_last_that_is_not_reported(seed):
                 waiting.pop()
         expected += waiting
     assert np.flatnonzero(lost).tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "lost_s"),
+    [
+        ([(1, 10.0), (1, 10.2), (1, 11.0), (1, 14.2), (1, 27.0)], 14.2),
+        ([(1, 10.0), (1, 14.2), (1, 27.0), (1, 27.01), (2, 20.0)], 14.2),
+        ([(1, 10.0), (2, 16.0)], 10.0),
+    ],
+    ids=["the last attempt arrives", "with all else that was lost", "one attempt each"],
+)
+def test_what_is_sent_again_at_last_was_lost_before_the_pause(attempts, lost_s):
+    """attempts: connections that sent again, and when."""
+    conn, ts_s = (np.array(column) for column in zip(*sorted(attempts, key=lambda each: each[1]), strict=True))
+    ts_ns, same = (ts_s * 1e9).astype(np.int64), np.zeros(len(conn), np.int64)
+    again = Again(conn, same, ts_ns, same, same, same, same.astype(bool))
+    assert _lost_ns(again, np.arange(len(conn))) == round(lost_s * 1e9)

@@ -47,9 +47,12 @@ def test_a_connection_counts_while_it_is_open() -> None:
 
 
 def test_a_client_that_is_often_quiet_says_nothing() -> None:
-    """More than a quarter of its life is too much; connections of no client do not count."""
-    assert quiet([(0, 0, 99)], [(0, 10, 34)]) == [(0, 10, 34)]
-    assert quiet([(0, 0, 99)], [(0, 10, 36)]) == []
+    """More than half of its life is too much, and more than a quarter where some of it is short; connections of no
+    client do not count."""
+    assert quiet([(0, 0, 99)], [(0, 10, 59)]) == [(0, 10, 59)]
+    assert quiet([(0, 0, 99)], [(0, 10, 60)]) == []
+    assert len(quiet([(0, 0, 99)], [(0, 10, 30), (0, 40, 41.5)])) == 2
+    assert quiet([(0, 0, 99)], [(0, 10, 34), (0, 40, 41.5)]) == []
     assert quiet([(-1, 0, 99)], [(0, 10, 14)]) == []
     assert quiet([(0, 0, 99)], []) == []
 

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset as OpenedDataset
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -34,8 +34,12 @@ class Dataset:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query; {requests} stands for the table's files, {messages} for the folder of messages."""
-        files = {name: f"read_parquet('{self._place}/{name}/**/*.parquet', hive_partitioning=false)" for name in TABLES}
-        rows: list[tuple[Any, ...]] = duckdb.sql(query.format(**files, messages=f"{self._place}/messages")).fetchall()
+        names, opened = {name: name for name in TABLES}, OpenedDataset.open(self._place)
+        with duckdb.connect() as connection:
+            for name in TABLES:
+                connection.register(name, opened.arrow(name))
+            found = connection.execute(query.format(**names, messages=f"{self._place}/messages"))
+            rows: list[tuple[Any, ...]] = found.fetchall()
         return rows
 
     def events(self, kind: str, columns: str) -> list[tuple[Any, ...]]:
@@ -47,8 +51,7 @@ class Dataset:
 
     def of_transactions(self) -> pa.Table:
         """All events of transactional ids, in their order."""
-        files = ds.dataset(self._place / "events", partitioning=None)
-        table = files.to_table(filter=pc.field("key_kind") == "transaction")
+        table = OpenedDataset.open(self._place).read("events", filter=pc.field("key_kind") == "transaction")
         return table.sort_by([(name, "ascending") for name in EVENT_ORDER])
 
 
@@ -217,6 +220,7 @@ def files_of(capture: pathlib.Path, folder: pathlib.Path, n_files: int) -> list[
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.lab)])
 def test_jobs_blocks_and_files_change_nothing(
     dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, n_files: int

@@ -16,7 +16,14 @@ def made(kind: type[T], **values: Any) -> T:
 
 
 def usage(**values: Any) -> Usage:
-    common = {"conn_id": "c1", "ts_ns": 5, "first_number": 3, "api_key": api_keys.FETCH, "status": "ok"}
+    common = {
+        "conn_id": "c1",
+        "ts_ns": 5,
+        "first_number": 3,
+        "api_key": api_keys.FETCH,
+        "api_version": 13,
+        "status": "ok",
+    }
     return made(Usage, **common | values)
 
 
@@ -39,3 +46,7 @@ def test_a_connection_has_values_where_its_event_has_none() -> None:
     assert (connection.n_requests, connection.tls, connection.advertised) == (0, False, None)
     session = zookeeper_connection("10.0.0.1", event)
     assert (session.client_ip, session.zookeeper_session, session.zookeeper_closed) == ("10.0.0.1", "0x1", False)
+
+
+def test_no_request_of_an_encrypted_connection_is_known_as_the_first_of_its_kind() -> None:
+    assert first_request(usage(response_ns=9, api_version=None)) is None

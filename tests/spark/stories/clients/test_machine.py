@@ -4,16 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent
-from kafkascope_analyzer.dataset.tables.event_kinds.event import WHOLE
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent, Usage
+from kafkascope_analyzer.dataset.tables.event_kinds.event import MOMENT, WHOLE
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import ErrorRun, PartitionAccess, Request
 from kafkascope_analyzer.dataset.tables.events import RANKS
+from kafkascope_parsers.api_keys import ADD_PARTITIONS_TO_TXN
 from kafkascope_spark.stories.clients.machine import ClientStories
 from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
 from kafkascope_spark.stories.event_decoder import EventRow
 from kafkascope_spark.stories.model import Connection
 from kafkascope_spark.stories.stalls.stall import StallLimits
+from kafkascope_spark.stories.stalls.table import Stall
 
 MS = 1_000_000
 
@@ -154,3 +156,23 @@ def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callab
     for partition in (2, 0, 1):
         timeline.add_access(access(("r", "c1", 5 * MS), 1, True, partition))
     assert [e.what.partition for e in timeline.rest() if e.kind is Kind.ACCESS] == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("client_id", "expected"),
+    [("orders", ["transaction"]), ("AddPartitionsManager-client-1", [])],
+    ids=["client", "broker"],
+)
+def test_a_broker_that_asks_another_one_does_not_stall(
+    request_row: Callable[..., Request], client_id: str, expected: list[str]
+) -> None:
+    """A broker asks the coordinator of a transaction for its producers (KIP-890): these stall where it waits."""
+    usage = Usage.of({"api_key": ADD_PARTITIONS_TO_TXN, "client_id": client_id, "n": 2})
+    usage.conn_id, usage.ts_ns = "10.0.0.1-1", MS
+    rows: list[EventRow] = [row("10.0.0.1", "10.0.0.1-1", 1), (("10.0.0.1", WHOLE, MS, RANKS["usage"]), usage)]
+    for at, answered in ((10, 12), (100, 5_000)):
+        asked = request_row(ADD_PARTITIONS_TO_TXN, at, answered, conn_id="10.0.0.1-1", transactional_id="tx")
+        rows.append((("10.0.0.1", MOMENT, at * MS, RANKS["request"]), asked))
+    stories = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
+    made = [*stories.feed(rows), *stories.finish()]
+    assert [each.kind for each in made if isinstance(each, Stall)] == expected

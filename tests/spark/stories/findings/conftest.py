@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.dataset.tables.events import KIND_FOLDER, file_schema
 from kafkascope_spark.stories.tables import STORY_TABLES
 
 S = 1_000_000_000
@@ -59,7 +60,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 BROKERS = pa.list_(pa.struct([("node_id", pa.int32()), ("host", pa.string()), ("port", pa.int32())]))
 KEYS = [("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64())]
-MESSAGES = {"messages/Metadata/response": pa.schema([*KEYS, ("brokers", BROKERS)])}
+USAGE = f"events/{KIND_FOLDER}usage"
+UNLISTED = {
+    "messages/Metadata/response": pa.schema([*KEYS, ("brokers", BROKERS)]),
+    USAGE: pa.schema([(field.name, field.type) for field in file_schema("usage")]),
+}
+"""The columns of files that are not a whole table of the contract."""
 PLAIN = frozenset({"step", "expected_sequence", "n_requests", "message", "name"})
 """Columns in which nothing is an address or an id."""
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
@@ -94,19 +100,19 @@ def usage_events(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "lowest_generation": generation if generation > 0 else None,
             "highest_generation": generation if generation > 0 else None,
         }
-        events.append({"kind": "usage", "conn_id": row["conn_id"], "usage": usage})
+        events.append({"conn_id": row["conn_id"], "usage": usage})
     return events
 
 
 def write_rows(place: pathlib.Path, tables: Rows, n_files: int = 1) -> None:
     """A dataset of these rows: a column that a row lacks is of DEFAULTS, else null. `messages/…` come as they are. Its
     events are those of kind usage."""
-    tables = {**tables, "events": usage_events(tables.get("requests", ()))}
+    tables = {**tables, USAGE: usage_events(tables.get("requests", ()))}
     for name, rows in tables.items():
-        folder = place / ("stories" if name in STORIES else "") / name
+        folder = place / ("stories" if name in STORIES else "") / name / ("kind=usage" if name == "events" else "")
         folder.mkdir(parents=True)
         whole = [{**DEFAULTS.get(name, {}), **row} for row in rows]
-        schema = MESSAGES.get(name)
+        schema = UNLISTED.get(name)
         if name in TABLES:
             unknown = {key for row in whole for key in row} - set(TABLES[name].schema.names)
             assert not unknown, f"{name} has no {unknown}"

@@ -56,6 +56,18 @@ def thrown_out(last_success_s: float, refused_s: float, *between: Rows, api: int
     }
 
 
+def started(n: int, *, apart_s: float, lasts_s: float) -> Rows:
+    """So many clients of one program, one after the other, with a request each."""
+    clients, calls = [], []
+    for number in range(n):
+        begin_s = 1 + number * apart_s
+        own = {"client_instance_id": f"ci-{number}", "conn_ids": [f"c{number}"], "kind": "admin", "end_state": "closed"}
+        times = {"first_ns": int(begin_s * S), "last_ns": int((begin_s + lasts_s) * S)}
+        clients.append({**ONE, **own, **times, "group_id": None, "n_requests": 1})
+        calls.append(call(begin_s, 60, 1, f"c{number}"))
+    return {"clients": clients, "requests": calls}
+
+
 def asked_offset(timestamp: int) -> Rows:
     return {"name": "t", "partitions": [{"partition_index": 0, "timestamp": timestamp}]}
 
@@ -214,6 +226,10 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
         generations(7, 5, {**ONE, **RUNS, "end_state": "closed"}, {**TWO, **RUNS, "first_ns": 12 * S}),
         set(),
     ),
+    "a client for each call": (started(30, apart_s=1.0, lasts_s=0.2), {"short_lived_clients"}),
+    "a few clients": (started(19, apart_s=1.0, lasts_s=0.2), set()),
+    "a probe that asks now and then": (started(30, apart_s=10.0, lasts_s=0.2), set()),
+    "clients that stay": (started(30, apart_s=1.0, lasts_s=15.0), set()),
     "in flight": (in_flight(5), {"in_flight_saturated"}),
     "not in flight": (in_flight(4), set()),
 }

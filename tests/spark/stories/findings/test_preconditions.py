@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from random import Random
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -66,9 +67,9 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "captures": [{"n_dropped": 3}, {"n_dropped": None}],
     "connections": [{"roles": ["bootstrap", "partition_leader"]}, {"roles": None}],
     "requests": [
-        {"conn_id": "c1", "record_bytes": 400, "fetch_session_epoch": 0},
-        {"conn_id": "c1", "record_bytes": None, "fetch_session_epoch": 0},
-        {"conn_id": "c2", "record_bytes": 600, "fetch_session_epoch": 0},
+        {"conn_id": "c1", "ts_ns": 1, "record_bytes": 400, "fetch_session_epoch": 0},
+        {"conn_id": "c1", "ts_ns": 2, "record_bytes": None, "fetch_session_epoch": 0},
+        {"conn_id": "c2", "ts_ns": 3, "record_bytes": 600, "fetch_session_epoch": 0},
     ],
     "events": [
         {"kind": "usage", "conn_id": "c1", "usage": {"n": 3, "status": "ok"}},
@@ -128,6 +129,8 @@ CASES: list[tuple[Read, bool]] = [
     (Groups(Where(REQUESTS), per=(first_known("record_bytes", "fetch_session_epoch"),), having=count() > 1), False),
     (Groups(Where(RECOVERIES), per=("cause_id",), having=count() >= 1), False),
     (Groups(Where(RECOVERIES), per=("cause_id",)), False),
+    (Groups(Where(REQUESTS), per=("conn_id", "record_bytes"), having=count() >= 1, last_of=("conn_id",)), True),
+    (Groups(Where(REQUESTS), per=("conn_id", "record_bytes"), having=count() >= 2, last_of=("conn_id",)), False),
     (Where(USAGE, n=above(3)), True),
     (Where(USAGE, status=None), False),
     (Where(USAGE, n=above(3), status="ok"), False),
@@ -187,6 +190,32 @@ def test_of_too_many_groups_spark_finds_whether_they_have_what_is_needed(
         many.take(pa.RecordBatch.from_pydict({"conn_id": ["c1", "c2"]}))
     assert many.are_too_many == there
     assert many.table().num_rows == (0 if there else 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_repeats_until_the_end_is_counted_however_the_rows_are_divided(seed: int) -> None:
+    """The oracle goes back from the last row of each connection as long as the session epoch stays the same."""
+    random = Random(seed)
+    rows = [
+        {"conn_id": f"c{random.randrange(3)}", "fetch_session_epoch": random.choice((0, 0, 0, 1)), "ts_ns": ts_ns}
+        for ts_ns in range(30)
+    ]
+    at_the_end: dict[str, list[int]] = {}
+    for conn_id in {row["conn_id"] for row in rows}:
+        epochs = [row["fetch_session_epoch"] for row in reversed(rows) if row["conn_id"] == conn_id]
+        n = next((n for n, epoch in enumerate(epochs) if epoch != epochs[0]), len(epochs))
+        at_the_end[conn_id] = [epochs[0], n, epochs.count(epochs[0])]
+    read = Groups(Where(REQUESTS), per=("conn_id", "fetch_session_epoch"), having=count() >= 1, last_of=("conn_id",))
+    groups = GroupedRows(read)
+    random.shuffle(rows)
+    while rows:
+        part, rows = rows[:7], rows[7:]
+        groups.take(pa.RecordBatch.from_pylist(part, pa.schema([REQUESTS.schema.field(name) for name in part[0]])))
+    found = {row.pop("conn_id"): row for row in groups.table().to_pylist()}
+    assert found.keys() == at_the_end.keys()
+    for conn_id, (epoch, n, n_in_all) in at_the_end.items():
+        assert found[conn_id]["fetch_session_epoch"] == epoch
+        assert n <= found[conn_id]["count(*)"] <= n_in_all
 
 
 @pytest.mark.parametrize("source", [REQUESTS, USAGE])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.spark.stories.findings.reported_cases import REPORTED_CASES, REPORTED_SENTENCES
 
 pytestmark = pytest.mark.spark
 
@@ -76,6 +77,86 @@ def behind_polls(n: int, *, queued_ms: int, own_ms: int = 1, polls_on: str = "c1
     return {"clients": [{**ONE, "kind": "consumer"}], "connections": connections, "requests": rows}
 
 
+def behind_one_poll(n: int, *, sent_ms: int = 10) -> dict[str, Any]:
+    """A consumer that sends heartbeats while one Fetch waits for records for 500 ms, or after that (sent_ms): all are
+    answered one after the other."""
+    poll = {"api_name": "Fetch", "request_id": "c1-0", "ts_ns": S, "response_ns": S + 500 * MS, "latency_us": 500_000}
+    rows = [{**poll, "max_wait_ms": 500, "queued_us": 0, "broker_us": 500_000}]
+    for i in range(1, n + 1):
+        sent, answered = S + (sent_ms + i) * MS, S + (max(500, sent_ms + 300) + i) * MS
+        queued_us = (answered - sent) // 1_000 - 1_000
+        beat = {"api_name": "Heartbeat", "request_id": f"c1-{i}", "ts_ns": sent, "response_ns": answered}
+        rows.append({**beat, "queued_us": queued_us, "broker_us": 1_000, "latency_us": queued_us + 1_000})
+    packets = ({"request_packet_no": i + 1, "response_packet_no": i + 100, "conn_id": "c1"} for i in range(n + 1))
+    requests = [row | more for row, more in zip(rows, packets, strict=True)]
+    return {"clients": [{**ONE, "kind": "consumer"}], "connections": [{"conn_id": "c1"}], "requests": requests}
+
+
+def cut_off(n: int, *, close_kind: str = "rst_client", took_ms: int = 1, ok: int = 0) -> dict[str, Any]:
+    """A consumer whose connections end in the middle of the response to their only Fetch, as where it has more than
+    receive.message.max.bytes (https://github.com/confluentinc/librdkafka/issues/4915), or takes longer than
+    socket.timeout.ms (https://github.com/confluentinc/librdkafka/issues/1579). took_ms: after its first byte;
+    ok: so many others of its requests get a whole response."""
+    names = [f"c{i}" for i in range(1, n + 1)]
+    begins = [i * 3 * S for i in range(1, n + 1)]
+    connections, requests, undecoded = [], [], []
+    for conn_id, begin in zip(names, begins, strict=True):
+        ends = {"close_kind": close_kind, "close_ns": begin + (took_ms + 4) * MS}
+        connections.append({"conn_id": conn_id, **ends})
+        fetch = {"api_name": "Fetch", "request_id": f"{conn_id}-1", "conn_id": conn_id, "ts_ns": begin}
+        requests.append({**fetch, "response_ns": begin + 4 * MS, "status": "undecoded", "response_bytes": 4_020_574})
+        cut = {"conn_id": conn_id, "ts_ns": begin + 4 * MS, "packet_no": 9, "direction": "response", "bytes": 14_600}
+        undecoded.append({**cut, "reason": "connection_end"})
+    whole = {"api_name": "Fetch", "conn_id": "c1", "status": "ok", "response_ns": 5 * S}
+    requests += [{**whole, "request_id": f"c1-{i + 2}", "ts_ns": 4 * S} for i in range(ok)]
+    who = {**ONE, "kind": "consumer", "conn_ids": names}
+    return {"clients": [who], "connections": connections, "requests": requests, "undecoded": undecoded}
+
+
+def held_for_ever(n: int, *, close_ms: int = 5_000, asked_else: bool = True) -> dict[str, Any]:
+    """A consumer whose Fetch is not answered on any of its connections, and ListOffsets before it is
+    (https://github.com/nisshi-io/nisshi/issues/668). close_ms: when it closes the connection, after the Fetch."""
+    names = [f"c{i}" for i in range(1, n + 1)]
+    connections, requests = [], []
+    for i, conn_id in enumerate(names):
+        begin = (i + 1) * 6 * S
+        connections.append({"conn_id": conn_id, "close_kind": "fin_client", "close_ns": begin + close_ms * MS})
+        fetch = {"api_name": "Fetch", "request_id": f"{conn_id}-2", "conn_id": conn_id, "ts_ns": begin}
+        requests.append({**fetch, "status": "unanswered", "max_wait_ms": 500, "response_ns": None})
+        other = {"api_name": "ListOffsets", "request_id": f"{conn_id}-1", "conn_id": conn_id, "status": "ok"}
+        if asked_else:
+            requests.append({**other, "ts_ns": begin - 9 * MS, "response_ns": begin - 8 * MS})
+    return {
+        "clients": [{**ONE, "kind": "consumer", "conn_ids": names}],
+        "connections": connections,
+        "requests": requests,
+    }
+
+
+def accepted(*batches: tuple[int, int, int], **changes: Any) -> dict[str, Any]:
+    """Batches of two records that brokers accepted: the node, the offset that it gave, and when the first record was
+    created; one every second. Node 1 ends meanwhile. changes: of the responses' rows of `partitions`."""
+    requests, partitions = [], []
+    for i, (node_id, offset, created_ms) in enumerate(batches):
+        begin, request_id = (i + 1) * S, f"c1-{i}"
+        produce = {"api_name": "Produce", "api_key": 0, "request_id": request_id, "conn_id": "c1", "acks": 1}
+        requests.append({**produce, "ts_ns": begin, "response_ns": begin + MS, "status": "ok", "node_id": node_id})
+        place = {
+            "request_id": request_id,
+            "conn_id": "c1",
+            "ts_ns": begin,
+            "api_key": 0,
+            "topic": "pay",
+            "partition": 0,
+        }
+        partitions.append({**place, "direction": "request", "n_records": 2, "first_timestamp_ms": created_ms})
+        given = {"direction": "response", "partition_offset": offset, "error_code": 0}
+        partitions.append({**place, **given, **changes})
+    who = {"clients": [{**ONE, "kind": "producer"}], "connections": [{"conn_id": "c1"}]}
+    incident = {**lost("broker_down")["incidents"][0], "severity": "info", "clients": []}
+    return {**who, "requests": requests, "partitions": partitions, "incidents": [incident]}
+
+
 def broken(**changes: Any) -> dict[str, Any]:
     episode = {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3", "c2"], **changes}
     return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
@@ -138,6 +219,16 @@ UNREACHED = {"conn_id": "c2", "server_ip": "10.0.0.2", "close_kind": "refused", 
 UNREACHED = {**UNREACHED, "server_bytes": 0, "protocol": "empty", "first_ns": 3 * S, "last_ns": 4 * S, "node_id": None}
 BEHIND = {"node_id": None, "node_id_why": "advertised for nodes 1, 2: more than one broker is behind this address"}
 TLS = {"conn_id": "c1", "protocol": "tls", "tls_version": "TLSv1.2", "first_ns": 2 * S, "n_requests": 0}
+DAY = 86_400 * S
+T0 = 1_800_000_000 * S
+
+
+def certificate(*, since_days: float = -300, until_days: float) -> dict[str, Any]:
+    """A server's certificate that is valid from and to these days around its connection."""
+    times = {"first_ns": T0, "last_ns": T0, "tls_server_not_before_ns": T0 + int(since_days * DAY)}
+    return {**times, "tls_server_subject": "CN=b", "tls_server_not_after_ns": T0 + int(until_days * DAY)}
+
+
 NAME = {"name": "kafka-1.lab", "type": "A", "client_ip": "10.0.0.9", "ts_ns": 3 * S}
 
 CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
@@ -145,8 +236,48 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "acl": (denied("TOPIC_AUTHORIZATION_FAILED"), {"access_denied"}),
     "no acl": (denied("UNKNOWN_TOPIC_OR_PARTITION"), set()),
     "bad password": (lost("client", client_fault="auth_failed"), {"auth_failed"}),
-    "unknown authority": ({"connections": [{**TLS, "tls_client_alert": "unknown_ca"}]}, {"tls_failed"}),
-    "no certificate": ({"connections": [{**TLS, "tls_server_alert": "certificate_required"}]}, {"tls_failed"}),
+    "unknown authority": (
+        {"connections": [{**TLS, "tls_client_alert": "unknown_ca", "tls_failure": "unknown_ca"}]},
+        {"tls_failed"},
+    ),
+    "no certificate": (
+        {
+            "connections": [
+                {**TLS, "tls_server_alert": "certificate_required", "tls_failure": "no_client_certificate"},
+            ]
+        },
+        {"tls_failed"},
+    ),
+    "certificate expires in three weeks": ({"connections": [{**TLS, **certificate(until_days=20)}]}, {"tls_expiring"}),
+    "certificate expires in five weeks": ({"connections": [{**TLS, **certificate(until_days=35)}]}, set()),
+    "a day's certificate with half of it left": (
+        {"connections": [{**TLS, **certificate(since_days=-0.5, until_days=0.5)}]},
+        set(),
+    ),
+    "a day's certificate with an hour left": (
+        {"connections": [{**TLS, **certificate(since_days=-0.96, until_days=0.04)}]},
+        {"tls_expiring"},
+    ),
+    "old TLS": ({"connections": [{**TLS, "tls_version": "TLSv1.1"}]}, {"tls_outdated"}),
+    "weak suite": ({"connections": [{**TLS, "tls_suite": "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA"}]}, {"tls_outdated"}),
+    "no forward secrecy": (
+        {"connections": [{**TLS, "tls_suite": "TLS_RSA_WITH_AES_128_GCM_SHA256"}]},
+        {"tls_outdated"},
+    ),
+    "sound suite": ({"connections": [{**TLS, "tls_suite": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}]}, set()),
+    "small key": (
+        {"connections": [{**TLS, "tls_server_key_type": "rsa", "tls_server_key_bits": 1024}]},
+        {"tls_outdated"},
+    ),
+    "sound keys": (
+        {
+            "connections": [
+                {**TLS, "tls_server_key_type": "rsa", "tls_server_key_bits": 2048},
+                {**TLS, "conn_id": "c2", "tls_server_key_type": "ec", "tls_server_key_bits": 256},
+            ]
+        },
+        set(),
+    ),
     "TLS that works": ({"connections": [TLS]}, set()),
     "broker lost": (lost("broker_down"), {"broker_lost"}),
     "broker silent": (lost("broker_silent", end_ns=None), {"broker_lost"}),
@@ -349,6 +480,22 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "commits behind a long poll": (behind_polls(20, queued_ms=495), {"behind_long_poll"}),
     "few commits behind a long poll": (behind_polls(19, queued_ms=495), set()),
+    "connections that a client closes in the middle of responses": (cut_off(3), {"abandoned_responses"}),
+    "a client that stops in the middle of responses": (cut_off(2), set()),
+    "a server that ends in the middle of responses": (cut_off(3, close_kind="rst_server"), set()),
+    "Fetch that is never answered": (held_for_ever(3), {"never_answered"}),
+    "Fetch that may still wait": (held_for_ever(3, close_ms=900), set()),
+    "nothing is answered": (held_for_ever(3, asked_else=False), set()),
+    "offsets that a new leader gives a second time": (
+        accepted((1, 10, 1), (1, 12, 2), (2, 12, 3), (2, 14, 4)),
+        {"log_truncated"},
+    ),
+    "offsets that a new leader gives to the same batch": (accepted((1, 10, 1), (1, 12, 2), (2, 12, 2)), set()),
+    "a new leader that goes on": (accepted((1, 10, 1), (2, 12, 2), (2, 14, 3)), set()),
+    "a topic that begins again": (accepted((1, 10, 1), (2, 0, 2)), set()),
+    "offsets of batches that were refused": (accepted((1, 10, 1), (2, 10, 2), error_code=6), set()),
+    "heartbeats one after the other behind a long poll": (behind_one_poll(20), {"behind_long_poll"}),
+    "requests that waited for each other, and for no poll": (behind_one_poll(20, sent_ms=700), set()),
     "late commits, and polls on another connection": (behind_polls(20, queued_ms=495, polls_on="c2"), set()),
     "commits that wait for a broker that was late": (behind_polls(20, queued_ms=3_000), set()),
     "commits that the broker itself takes long for": (behind_polls(20, queued_ms=200, own_ms=300), set()),
@@ -459,6 +606,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"access_denied"},
     ),
+    **REPORTED_CASES,
 }
 
 
@@ -511,6 +659,22 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["no answer after silence"].startswith("after 1 min 30 s")
     assert ", librdkafka 1.9.2, got the batch at offset 9 of t-0 25 times in 12.0 s" in sentence["cannot read zstd"]
     assert "compressed with zstd" in sentence["cannot read zstd"]
+    cut = sentence["connections that a client closes in the middle of responses"]
+    assert "closed 3 connections to" in cut
+    assert "within 1.00 ms of its first byte, which names its length. The responses have 3.8 MiB" in cut
+    assert " never answered Fetch of app (10.0." in sentence["Fetch that is never answered"]
+    truncated = sentence["offsets that a new leader gives a second time"]
+    assert truncated.startswith(
+        "2 records of pay that brokers had accepted are lost: node 2, leader of pay-0 after node 1"
+    )
+    assert ", gave the offsets 12 to 13 to others from" in truncated
+    assert ", asked 3 times from " in sentence["Fetch that is never answered"]
+
+
+@pytest.mark.parametrize(("name", "words"), REPORTED_SENTENCES.items())
+def test_sentences_of_reported_cases(found_by_case: dict[str, list[dict[str, Any]]], name: str, words: str) -> None:
+    (row,) = found_by_case[name]
+    assert words in row["sentence"], row["sentence"]
 
 
 def test_an_old_library_is_told_its_release_and_who_refuses_it(found_by_case: dict[str, list[dict[str, Any]]]) -> None:

@@ -24,7 +24,7 @@ from kafkascope_analyzer.dataset.ranges import CODE, NODE_ID, PARTITION, PORT, T
 from kafkascope_analyzer.dataset.tables import EVENTS, INGEST_TABLES
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.sql.database import Database
-from kafkascope_analyzer.sql.saved import questions, views
+from kafkascope_analyzer.sql.saved import questions, reads_messages, saved_in, views
 from kafkascope_spark.queries.finding_rows import finding_writer
 from kafkascope_spark.queries.transform import found_facts
 from kafkascope_spark.stories.findings.causes import causes_in
@@ -37,6 +37,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MOST_OF_CASE, MOST_OF_CAPTURE = 8, 20
 """Rows of a table of a case by hand, and of a recorded capture (of events: of each kind)."""
+MOST_BY_HAND = 100
+"""Rows by hand of a table: queries add up numbers of rows, and 1,024 numbers at the limit of a count (2^53) leave 64
+bits, which no capture has."""
 OWN_NUMBERS = frozenset({"capture_id", "rank", "section", "seq"})
 """Numbers that the program gives to files and rows: none is from the wire."""
 COMPARED = (NODE_ID.what, PARTITION.what, PORT.what)
@@ -104,6 +107,11 @@ def some(rows: pa.Table, most: int) -> pa.Table:
     )
 
 
+def spread(rows: pa.Table) -> pa.Table:
+    """Rows from the whole table, not only from its beginning."""
+    return rows.take(np.unique(np.linspace(0, max(len(rows) - 1, 0), min(MOST_BY_HAND, len(rows))).astype(np.int64)))
+
+
 @pytest.fixture(scope="module")
 def cases(load_module: Callable[[Path], Any]) -> dict[str, list[Mapping[str, Any]]]:
     """Rows by hand in which the rules find something, with ids of their own."""
@@ -128,7 +136,7 @@ def limits(
         schema = pa.schema([pa.field(field.name, field.type) for field in table.schema])
         parts = [folder / "cases" / name, *(place / name for place in recorded)]
         rows = [some(pq.read_table(part, schema=schema), MOST_OF_CAPTURE) for part in parts[1:] if part.exists()]
-        rows += [pq.read_table(part, schema=schema) for part in parts[:1] if part.exists()]
+        rows += [spread(pq.read_table(part, schema=schema)) for part in parts[:1] if part.exists()]
         (folder / "out.kscope" / name).mkdir(parents=True)
         without_rows = not any(some_rows.num_rows for some_rows in rows)
         nulls = pa.table([pa.nulls(int(without_rows), field.type) for field in schema], schema=schema)
@@ -169,9 +177,12 @@ def test_preconditions(limits: Dataset) -> None:
 
 
 def test_questions_and_views(limits: Dataset) -> None:
+    """Messages made by hand lack fields that some views read: those are asked of real captures elsewhere."""
+    own = [each for each in (*questions(), *views()) if not any(map(reads_messages, (each, *saved_in(each.text))))]
+    assert len(own) > 20
     with Database(limits) as database:
-        for text in (*(q.text for q in questions()), *(f"select * from {view.name}" for view in views())):
-            _, rows = database.query(text)
+        for saved in own:
+            _, rows = database.query(saved.text)
             list(rows)
 
 

@@ -98,3 +98,7 @@ def test_listed(names: list[str], text: str) -> None:
 )
 def test_size(n: int, text: str) -> None:
     assert wording.size(n) == text
+
+
+def test_date() -> None:
+    assert wording.date(1_795_739_205 * 10**9) == "2026-11-27"

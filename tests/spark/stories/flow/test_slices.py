@@ -23,9 +23,9 @@ def produced(histogram: dict[int, int], end: int, at_ns: int, node: int | None =
     return ProduceSlice("t", 3, node, 1000, at_ns, n, 10 * n, plain(histogram), end)
 
 
-def fetched(histogram: dict[int, int], end: int, at_ns: int, lag: int = 0) -> FetchSlice:
+def fetched(histogram: dict[int, int], end: int, at_ns: int, lag: int = 0, again: int = 0) -> FetchSlice:
     n = sum(histogram.values())
-    return FetchSlice("t", 3, 2, 1000, at_ns, n, 10 * n, plain(histogram), end, at_ns, end - lag, lag, lag, lag)
+    return FetchSlice("t", 3, 2, 1000, at_ns, n, 10 * n, plain(histogram), end, at_ns, end - lag, lag, lag, lag, again)
 
 
 @settings(deadline=None)
@@ -48,6 +48,16 @@ def test_connections_add_up(written: list[tuple[dict[int, int], int]], read: lis
     assert row.leader_id == len(written) - 1, "who accepted last"
     assert row.high_watermark == max(end for _, end in read)
     assert (row.topic, row.partition, row.ts_ns, row.slice_ms, row.group_id, row.end_offset) == (*PLACE, "g", 99)
+
+
+def test_records_that_come_again_are_no_records_that_come_first() -> None:
+    reader = Read()
+    for at_ns, again in ((1, 4), (2, 0), (3, 5)):
+        reader.add(fetched({1024: 2}, 5, at_ns, again=again))
+    row = flow_row(PLACE, Produced().accepted(), Reader("g", None), reader, 5)
+    assert (row.n_fetched, row.n_fetched_again) == (6, 9)
+    reader.begin_slice()
+    assert flow_row(PLACE, Produced().accepted(), Reader("g", None), reader, 5).n_fetched_again == 0
 
 
 def test_a_node_that_is_not_known_is_no_leader_and_readers_know_one_where_nobody_wrote() -> None:

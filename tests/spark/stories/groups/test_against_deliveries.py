@@ -4,7 +4,7 @@ of a group was stopped for 10 s, longer than its session: the coordinator gave i
 import gzip
 import json
 import pathlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -84,3 +84,24 @@ def test_stalls_and_unread_partitions_have_the_same_times(dataset_of: Any, rebal
     consumed = {(s["topic"], s["partition"], s["from_ns"], s["to_ns"]) for s in stalls if s["kind"] == "consume"}
     entries = [p for row in rebalances for p in row["partitions"] if (p["unread_ms"] or 0) >= 1_000]
     assert {(p["topic"], p["partition"], p["unread_from_ns"], p["unread_to_ns"]) for p in entries} == consumed
+
+
+def test_what_members_received_twice_was_fetched_again(dataset_of: Any) -> None:
+    """A member that is thrown out had committed less than it processed. What it fetched ahead was fetched again, too;
+    some of it after a rebalance that was no incident."""
+    received: Counter[tuple[str, int, int]] = Counter()
+    with gzip.open(SERVICE / "member_evicted.deliveries.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            if row["event"] == "received":
+                received[row["topic"], row["partition"], row["offset"]] += 1
+    twice: Counter[Place] = Counter()
+    for (topic, partition, _), n in received.items():
+        twice[topic, partition] += n - 1
+    told: Counter[Place] = Counter()
+    for row in pq.read_table(dataset_of("member_evicted") / "stories" / "partition_flow").to_pylist():
+        told[row["topic"], row["partition"]] += row["n_fetched_again"] or 0
+    assert twice.total() > 100
+    assert all(twice[place] <= told[place] for place in twice)
+    assert told.total() < 2 * twice.total()
+    incidents = pq.read_table(dataset_of("member_evicted") / "stories" / "incidents").to_pylist()
+    assert twice.total() <= sum(row["n_records_again"] for row in incidents) <= told.total()

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 ADDED = """
 import kafkascope_parsers.group_protocols as group_protocols
 from kafkascope_parsers.group_protocols.protocol import EPOCH_REQUEST, EPOCH_RESPONSE, GroupMessages, GroupProtocol
@@ -55,6 +57,7 @@ print("found everywhere")
 """
 
 
+@pytest.mark.slow
 def test_a_further_protocol_is_in_tables_events_stories_and_reports() -> None:
     done = subprocess.run([sys.executable, "-c", ADDED], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout == "found everywhere\n", done.stderr

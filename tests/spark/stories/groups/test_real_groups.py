@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, KINDS, RANKS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -159,7 +160,7 @@ def test_what_made_each_generation_is_what_was_done() -> None:
 
 def rows_of_capture(dataset: pathlib.Path) -> list[RebalanceRow]:
     """The rows of `rebalances` from the events of a dataset."""
-    table = pq.read_table(dataset / "events", filters=[("key_kind", "=", "group")])
+    table = Dataset.open(dataset).read("events", filter=pc.field("key_kind") == "group")
     last_ns = pc.max(pq.read_table(dataset / "captures")["last_ns"]).as_py()
     events = [row | {"client_instance_id": None} for row in table.to_pylist()]
     rows = rebalances(sorted(events, key=place), last_ns)

@@ -72,6 +72,7 @@ def test_what_stalls_long_after_the_rebalance_is_not_its_doing(trace: New) -> No
     assert [row.waited_ms for row in tables["stalls"]] == [5_000]
 
 
+@pytest.mark.slow
 def test_a_partition_that_keeps_its_owner_may_be_unread_too(trace: New) -> None:
     t = killed(trace()).reads(400, 24_000, "a", (0, 50), accepted=24_100)
     row = t.reads(25_200, 60_000, "a", (50, 90)).rebalances()[-1]

@@ -91,7 +91,7 @@ def test_a_closed_path_is_noticed_at_once_where_it_refuses(
     text = advice(rows, [stall("produce", 21, 2, 5, 14)], clients=[client(21)])
     assert "The broker itself worked." in text
     assert setting in text
-    assert ("notice a broker that does not respond" in text) == (name == "silent")
+    assert ("notice an unresponsive broker" in text) == (name == "silent")
 
 
 def test_how_long_requests_were_waited_for_is_named(
@@ -222,6 +222,25 @@ def test_advice_is_for_whoever_took_longer(
     assert ("broker.session.timeout.ms" in text) == of_cluster
     took = "the cluster took 8.00 s to react" if of_cluster else "clients took 8.00 s after the cluster had reacted"
     assert f"Of the 9.00 s until the last client was served, {took}." in text
+
+
+def test_no_client_is_told_to_come_back_sooner_where_it_could_not(
+    silent_broker: list[BrokerState], stall: MakeStall, recovery: MakeRow
+) -> None:
+    """Writes are refused from 6 to 13 s for lack of replicas; or a later failure keeps the clients waiting."""
+    failure = Failure(BROKER_SILENT, "node 2", 5 * NS, 20 * NS, states=silent_broker[1:2])
+    failure.course = tuple(CourseStep(step, at * NS, None, "") for step, at in steps(6))
+
+    def text() -> str:
+        return " ".join(action.text for action in actions_of(failure, Observed(failure, {}, [])))
+
+    assert "clients took 8.00 s" in text()
+    failure.take_recovery(replace(recovery("NOT_ENOUGH_REPLICAS", 21, 1, 6, 13), last_error_ns=13 * NS))
+    assert "clients took" not in text()
+    assert "For 7.00 s writes were refused because fewer replicas were in sync than min.insync.replicas" in text()
+    failure.recoveries.clear()
+    failure.outlasting.add("a stall")
+    assert "until the last client was served" not in text()
 
 
 def steps(detected: int) -> list[tuple[StepName, int]]:

@@ -7,7 +7,10 @@ import pytest
 from kafkascope_spark.stories.incidents.brackets import fault_of
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
+from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.table import CourseStep, StepName
 
 from .conftest import NS, MakeState
 
@@ -218,3 +221,25 @@ def test_an_address_that_clients_alone_tried_to_reach_is_no_broker(state: MakeSt
     assert [failure.kind.name for failure in broker_failures(alone)] == ["listener"]
     itself = [replace(state(3, 21, "down", 1, None, "broker"), host="10.0.0.3")]
     assert [failure.kind.name for failure in broker_failures(itself)] == ["listener"]
+
+
+def test_one_broker_that_loses_nothing_for_a_while_does_not_show_that_a_host_loses_nothing_any_more(
+    state: MakeState,
+) -> None:
+    """Losses come by chance: what was lost last bounds the end from below, the last broker from above."""
+    states = [
+        replace(state(1, 21, "lossy", 10, 40), shown_to_ns=25 * NS, after_ns=50 * NS),
+        replace(state(2, 21, "lossy", 12, 22), shown_to_ns=20 * NS, after_ns=27 * NS),
+    ]
+    fault = fault_of(Failure(HOST_LOSSY, "10.0.0.21", 10 * NS, 40 * NS, states=states))
+    assert (fault.end_after_ns, fault.end_ns) == (25 * NS, 50 * NS)
+
+
+@pytest.mark.parametrize(("served", "known"), [(26, 25 * NS), (22, None)])
+def test_a_move_that_packets_show_after_somebody_was_served_is_another_one(served: int, known: int | None) -> None:
+    """Of leaders that flapped for 20 s a packet showed the last move, when clients had been served for 3 s."""
+    failure = Failure(LEADER_MOVE, "payments-0", 13 * NS, 33 * NS)
+    steps: list[tuple[StepName, int]] = [("detected", 25), ("served", served)]
+    course = (CourseStep(step, at * NS, None, "") for step, at in steps)
+    failure.course = tuple(sorted(course, key=lambda each: each.ts_ns))
+    assert fault_of(failure).start_ns == known

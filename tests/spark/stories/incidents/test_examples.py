@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from tests.spark.stories.incidents.advised import advised
 
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
 
 from .conftest import NS, MakeRow, MakeStall, MakeState, Row
@@ -152,3 +153,87 @@ def test_a_client_that_a_broker_refuses_does_not_make_the_broker_lost(state: Mak
     closed = recovery("CONNECTION_CLOSED", 21, 2, 5, None, resource_kind="connection", outcome="client_ended")
     incidents, _ = tell(rows, [], [closed])
     assert [i["kind"] for i in incidents if i["node_id"] is not None or i["kind"].startswith("broker")] == []
+
+
+def test_who_asks_for_a_coordinator_in_vain_is_told_what_keeps_its_topic_from_being_made(
+    recovery: MakeRow, client: MakeRow, stall: MakeStall
+) -> None:
+    """One broker, and transaction.state.log.replication.factor is 3
+    (https://github.com/Apicurio/apicurio-registry/issues/1147)."""
+    asked = recovery(
+        *("COORDINATOR_NOT_AVAILABLE", 21, None, 5, None),
+        resource_kind="coordinator",
+        resource="registry-0",
+        first_api_key=api_keys.FIND_COORDINATOR,
+        n_errors=550,
+    )
+    asked.last_error_ns = 60 * NS
+    waited = stall("metadata", 21, None, 5, None, topic=None, partition=None, error_names=(asked.first_error_name,))
+    who = client(21, kind="transactional_producer", advertised=("10.0.0.1:9092",))
+    (incident,), kinds = tell(recoveries=[asked], clients=[who], stalls=[waited])
+    assert (incident["kind"], incident["severity"]) == ("no_coordinator", "error")
+    assert set(kinds.values()) == {"no_coordinator"}
+    assert "No broker coordinated registry-0" in incident["sentence"]
+    for words in ("__transaction_state", "transaction.state.log.replication.factor", "Metadata named 1 broker"):
+        assert words in advised(incident)
+    assert "Nothing is to be done" not in advised(incident)
+
+
+@pytest.mark.parametrize(("api", "kind"), [(api_keys.FETCH, "fetch_refused"), (api_keys.PRODUCE, "records_refused")])
+def test_what_a_consumer_is_refused_was_written_long_ago(
+    recovery: MakeRow, client: MakeRow, api: int, kind: str
+) -> None:
+    """Fetch v4 cannot carry zstd (https://github.com/dpkp/kafka-python/issues/2187): no record has to be written again.
+    Produce may be refused with the same error."""
+    refused = recovery("UNSUPPORTED_COMPRESSION_TYPE", 21, 1, 5, None, first_api_key=api, n_errors=75)
+    refused.last_error_ns = 40 * NS
+    (incident,), _ = tell(recoveries=[refused], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == (kind, "error")
+    assert ("write them again" in advised(incident)) is (kind == "records_refused")
+    assert ("Fetch v10" in advised(incident)) is (kind == "fetch_refused")
+
+
+def test_a_commit_from_outside_of_a_group_needs_a_group_of_its_own(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/confluentinc/confluent-kafka-dotnet/issues/1464; a member that lost its place meanwhile is an
+    incident of its own."""
+    group = {"resource_kind": "group", "resource": "shop", "first_api_key": api_keys.OFFSET_COMMIT}
+    outside = recovery("UNKNOWN_MEMBER_ID", 21, 1, 5, None, **group)
+    outside.last_error_ns, outside.of_outsider = 40 * NS, True
+    member = recovery("UNKNOWN_MEMBER_ID", 22, 1, 5, 7, **group)
+    found, _ = tell(recoveries=[outside, member], clients=[client(21), client(22)])
+    incidents = {row["kind"]: row for row in found}
+    assert set(incidents) == {"outsider", "member"}
+    assert "without being a member of it" in incidents["outsider"]["sentence"]
+    assert "a group.id of its own" in advised(incidents["outsider"])
+    assert "session" not in advised(incidents["outsider"])
+
+
+@pytest.mark.parametrize(("took_ms", "thrown_out"), [(7, True), (29_000, False)])
+def test_a_coordinator_that_waits_for_nobody_throws_members_out(
+    stall: MakeStall, rebalance: MakeRow, took_ms: int, thrown_out: bool
+) -> None:
+    """JoinGroup v0 names no rebalance timeout, and Redpanda gave members none
+    (https://github.com/kafka4beam/brod/pull/465). One that is late for a rebalance that waited for it polls too
+    seldom."""
+    row = rebalance(5, 5.007, {"client-21": 4})
+    departed = replace(row.departed[0], silent_ms=1_299, session_timeout_ms=30_000)
+    row.departed, row.duration_ms = (departed,), took_ms
+    waited = stall("consume", 21, 1, 5, 20, group_id="orders-app")
+    (incident,), _ = tell(stalls=[waited], rebalances=[row])
+    assert incident["kind"] == "member"
+    assert ("waited for nobody" in incident["sentence"]) is thrown_out
+    assert ("did not join again in time" in incident["sentence"]) is not thrown_out
+    assert ("poll more often" in advised(incident)) is not thrown_out
+
+
+def test_a_member_that_asks_with_an_old_epoch_kept_its_place(recovery: MakeRow, client: MakeRow) -> None:
+    """OffsetFetch is to be repeated with the epoch of the next heartbeat; a client that begins at the latest offset
+    instead skips records (https://github.com/platformatic/kafka/issues/267)."""
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.OFFSET_FETCH}
+    asked = recovery("STALE_MEMBER_EPOCH", 21, 1, 5, None, **group)
+    asked.last_error_ns = 20 * NS
+    (incident,), _ = tell(recoveries=[asked], clients=[client(21)])
+    assert incident["kind"] == "member"
+    assert "with a member epoch that was over" in incident["sentence"]
+    assert "records are skipped" in advised(incident)
+    assert "poll more often" not in advised(incident)

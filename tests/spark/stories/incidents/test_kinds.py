@@ -48,7 +48,8 @@ def test_reports_have_words_for_each_kind_and_for_those_that_they_do_not_know() 
 def test_flags_name_kinds() -> None:
     assert names_of(lambda kind: kind.is_move) == {"leader_move", "coordinator_move"}
     assert names_of(lambda kind: kind.of_broker and not kind.by_session) == {
-        *("broker_down", "broker_silent", "broker_frozen", "broker_slow", "broker_lossy"),
+        *("broker_down", "broker_restarted", "broker_silent", "broker_frozen", "broker_slow"),
+        *("broker_lossy", "broker_delayed"),
         *("controller_down", "controller_unresponsive"),
     }
 
@@ -95,6 +96,7 @@ print(json.dumps([title_of(row), words_of("disk_failed", 3), "disk_failed" in pa
 """
 
 
+@pytest.mark.slow
 def test_a_kind_is_its_module_and_its_name_in_the_list(recovery: MakeRow) -> None:
     """Another process has a module more, and a name more in the list: rows, reports and the reference page show it."""
     paths = os.pathsep.join([*(str(ROOT / name) for name in ("parsers", "analyzer", "spark", "scripts"))])

@@ -65,6 +65,10 @@ def test_a_path_is_sure_where_both_its_ends_were_served(state: MakeState) -> Non
     assert told(failure, Contrast({"1"}, {"10.0.0.22"})) == ("confirmed", [])
     assert told(failure, Contrast({"1"})) == ("likely", ["broker"])
     assert told(failure, Contrast()) == ("possible", ["broker", "client_host"])
+    for row in failure.states:
+        row.lost_bytes = 1_448
+    assert told(failure, Contrast({"1"}, {"10.0.0.22"})) == ("confirmed", ["path"])
+    assert "takes no packets with 1448 bytes of payload (MTU)" in failure.alternatives[0].what
 
 
 def test_a_host_is_sure_where_it_used_several_brokers_and_others_were_served(state: MakeState) -> None:
@@ -160,3 +164,21 @@ def test_at_most_so_many_of_a_kind_are_kept() -> None:
     found.take(question, ((f"10.0.1.{n}", "2") for n in range(MOST + 5)))
     assert len(found.hosts_beside) == MOST
     assert found.served_text == "20 other hosts or more were served"
+
+
+def test_a_broker_that_failed_for_most_of_the_time_is_no_contrast(state: MakeState) -> None:
+    """Node 2 fails from 5 to 20 s for two hosts. Node 1 serves them for a moment longer, and fails until 19 s; node 3
+    fails for the last moment only."""
+    rows = seen(state, "down", 21, 22)
+    for node, begin, end in ((1, 6, 19), (3, 18, 30)):
+        for host in (21, 22):
+            rows += [state(node, host, "serving", 0, begin), state(node, host, "down", begin, end)]
+            rows.append(state(node, host, "serving", end, 50))
+    failures = broker_failures(rows)
+
+    def ask(questions: Sequence[Question]) -> list[Contrast]:
+        return [Contrast({"1", "3"} - question.servers, {"10.0.0.23"}) for question in questions]
+
+    localize(failures, rows, ask)
+    (of_node_2,) = (failure for failure in failures if failure.node_id == 2)
+    assert (of_node_2.contrast.servers_beside, of_node_2.contrast.hosts_beside) == ({"3"}, {"10.0.0.23"})

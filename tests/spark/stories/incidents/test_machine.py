@@ -486,7 +486,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: Kind, silent: MakeRow, recov
         report = LeaderReport(2, "10.0.0.2:9092", 1, 3 * NS, 1, 3 * NS)
         failure.recoveries = [replace(recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 1, 2), leader_reports=(report,))]
         failure.moved_to = {"orders-0": Leader(3, NS, is_reported=True)}
-    failure.lookups = [LookupRun("10.0.0.21", "10.0.0.53", False, 3, ("kafka-1.example",), NS, NS, None, None)]
+    failure.lookups = [LookupRun("10.0.0.21", "10.0.0.53", False, 3, 0, ("kafka-1.example",), NS, NS, None, None)]
     failure.resources = {"kafka-1.example"}
     failure.topic_ids = {"old": NS, "new": 2 * NS}
     sentence = sentence_of(failure, 3 * NS, NS // 2)
@@ -553,6 +553,11 @@ def test_clients_that_stalled_together_are_one_incident(silent: MakeRow) -> None
         ("heartbeat", "although heartbeats were due every 3.00 s", ""),
         ("fetch", "its process was stopped, or its application polled late", "between two polls"),
         ("records", "its process was stopped, or whatever it gets its records from was", "where it gets its records"),
+        (
+            "read",
+            "the receive windows of 4 connections were closed, and the host's kernel went on",
+            "with what it had read",
+        ),
     ],
 )
 def test_an_incident_of_a_paused_client_says_how_sure_that_is(silent: MakeRow, owed: str, said: str, also: str) -> None:

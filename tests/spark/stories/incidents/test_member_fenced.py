@@ -15,9 +15,10 @@ def test_a_fenced_static_member_is_no_slow_one(recovery, error):
     assert (failure.kind.name, failure.subject) == ("member_fenced", "group orders-app")
     sentence = sentence_of(failure, None, 0)
     advice = " ".join(action.text for action in actions_of(failure, Observed(failure, {}, [])))
-    assert "another process with the same group.instance.id" in sentence
+    whose = "a member" if error == "UNRELEASED_INSTANCE_ID" else "another process"
+    assert f"{whose} with the same group.instance.id" in sentence
     assert error in sentence
-    assert "Two processes use one group.instance.id" in advice
+    assert " use one group.instance.id" in advice
     assert "session.timeout.ms" not in advice
 
 

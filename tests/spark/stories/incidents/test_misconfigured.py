@@ -275,3 +275,33 @@ def test_recorded_clients_are_incidents_of_their_own(
     }
     assert named == expected
     assert {row["severity"] for row in of_clients} <= {"warning" if name == "requests_before_login" else "error"}
+
+
+def test_credentials_that_are_taken_a_moment_later_are_right(use: MakeRow, client: MakeRow) -> None:
+    """MSK refuses IAM logins beyond a number a second (https://github.com/twmb/franz-go/issues/109)."""
+    refused = use(
+        *(21, "SASL_SSL"),
+        mechanism="AWS_MSK_IAM",
+        error_name="SASL_AUTHENTICATION_FAILED",
+        works_on=True,
+        logs_in_later=True,
+    )
+    served = use(21, "SASL_SSL", mechanism="AWS_MSK_IAM", served=True)
+    (incident,), _ = tell(uses=[refused, served], clients=[client(21)])
+    assert (incident["kind"], incident["client_fault"], incident["severity"]) == ("client", "auth_failed", "error")
+    assert "refused some logins of client-21 (10.0.0.21), and later took the same" in incident["sentence"]
+    assert "after trying for up to 15.0 s" in incident["sentence"]
+    assert "The credentials are right" in advised(incident)
+    assert "user name" not in advised(incident)
+
+
+def test_credentials_that_were_taken_before_have_expired(use: MakeRow, client: MakeRow) -> None:
+    """A delegation token that is over (https://github.com/apache/spark/pull/23906)."""
+    how = {"mechanism": "SCRAM-SHA-512", "error_name": "SASL_AUTHENTICATION_FAILED"}
+    refused = use(21, "SASL_PLAINTEXT", **how, accepted_ns=NS)
+    (incident,), _ = tell(uses=[refused], clients=[client(21)])
+    assert (incident["client_fault"], incident["severity"]) == ("auth_failed", "error")
+    assert "no longer accepts the credentials of client-21 (10.0.0.21)" in incident["sentence"]
+    assert "have expired" in advised(incident)
+    (never,), _ = tell(uses=[use(21, "SASL_PLAINTEXT", **how)], clients=[client(21)])
+    assert "Correct user name and password" in advised(never)

@@ -10,6 +10,7 @@ import pytest
 pytestmark = pytest.mark.spark
 
 SERVICE = Path(__file__).parents[4] / "fixtures" / "service"
+PIECES = SERVICE.parent / "captures" / "pieces"
 NEAR_NS = 1_500_000_000
 Row = dict[str, Any]
 
@@ -63,3 +64,14 @@ def test_other_clients_are_not_paused(name, dataset_of):
     """One that collects records for 1.5 s before it sends them, healthy ones, and those of a broker that was killed or
     stopped."""
     assert of_clients(dataset_of(name)) == []
+
+
+def test_a_process_that_reads_nothing_of_what_comes_is_found(dataset_of):
+    """A consumer without a group is stopped while it reads a backlog: no heartbeat is due, and two windows close."""
+    paused, resumed = json.loads((PIECES / "unread.truth.json").read_text())["events"]
+    (incident,) = of_clients(dataset_of("unread"))
+    assert incident["subject"] == f"{paused['detail']['client_id']} ({paused['detail']['ip']})"
+    assert incident["severity"] == "error"
+    assert incident["fault_start_after_ns"] <= paused["ts_ns"] <= incident["fault_start_ns"]
+    assert incident["fault_end_after_ns"] <= resumed["ts_ns"] <= incident["fault_end_ns"]
+    assert "did not read what brokers sent" in incident["sentence"]

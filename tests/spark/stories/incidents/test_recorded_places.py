@@ -75,7 +75,15 @@ def test_a_listener_that_takes_no_new_connections_is_told_while_open_ones_go_on(
 ) -> None:
     row, (detail, begin_ns, end_ns) = told(dataset_of("not_accepting")), fault("not_accepting")
     assert (row["kind"], row["place"], row["node_id"]) == ("not_accepting", "listener", detail["node_id"])
-    assert begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
+    assert row["fault_start_after_ns"] <= begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
+
+
+def test_a_broker_whose_disk_hangs_is_told_before_it_is_over(dataset_of: Callable[..., Path]) -> None:
+    """It still sends heartbeats; other brokers wait for it as a replica, and are not told."""
+    row, (hung,) = told(dataset_of("hung_disk")), events("hung_disk")
+    assert (row["kind"], row["place"], row["node_id"]) == ("broker_slow", "broker", hung["detail"]["node_id"])
+    assert abs(row["fault_start_ns"] - hung["ts_ns"]) < NEAR_NS
+    assert (row["fault_end_ns"], row["end_ns"]) == (None, None)
 
 
 def test_brokers_that_stop_together_are_one_failure_of_the_cluster(dataset_of: Callable[..., Path]) -> None:
@@ -131,3 +139,23 @@ def test_a_frozen_broker_is_told_by_hosts_that_cannot_be_heard(dataset_of: Calla
     assert abs(row["longest_ms"] - (end_ns - begin_ns) // 1_000_000) < NEAR_NS // 1_000_000
     assert "Nobody stalled" not in row["sentence"]
     assert "which clients stalled there is not known" in row["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place"),
+    [
+        ("delayed_path", "path_delayed", "path"),
+        ("delayed_broker", "broker_delayed", "broker"),
+        ("delayed_host", "host_delayed", "client_host"),
+    ],
+)
+def test_packets_that_take_long_are_told_where_they_do(
+    dataset_of: Callable[..., Path], name: str, kind: str, place: str
+) -> None:
+    """TCP sends again what is not acknowledged in time, though nothing is lost. Nobody names the nodes here."""
+    row, (detail, begin_ns, end_ns) = told(dataset_of(name)), fault(name)
+    assert (row["kind"], row["place"]) == (kind, place)
+    assert detail.get("address", detail.get("ip")) in row["subject"]
+    assert row["hosts"] == ([detail["ip"]] if "ip" in detail else [])
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.tables.event_kinds.connections import LoopStatistics, Silence
+from kafkascope_analyzer.dataset.tables.event_kinds.connections import ClosedWindow, LoopStatistics, Silence
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.clients.identity.grouping import Group
 from kafkascope_spark.stories.clients.identity.instances import Instance
@@ -255,3 +255,35 @@ def test_a_producer_that_makes_up_for_a_silence_was_held_up(fetcher: MakeRow, si
     assert result(of(15, 18), fetcher()) == []
     assert result(of(15, 18, 12)) == [], "it collects records for a while before it sends them"
     assert result(of(15, 18, None)) == [], "an application gives the records their times"
+
+
+def closed(first: float, last: float | None, sent: float | None = None) -> ClosedWindow:
+    """The client's window was closed from first to last, in seconds; it sent its last payload before at `sent`."""
+    shown = first + 0.5 if last is None else last - 0.1
+    until = (None, None) if last is None else (int(last * NS), int(last * 10))
+    return ClosedWindow(
+        None if sent is None else int(sent * NS), int(first * NS), int(first * 10), int(shown * NS), *until
+    )
+
+
+def unread(*connections: Connection) -> list[tuple[float, float, float | None, int]]:
+    """When the client did not read: from when it is known, since when it is shown, to when, on how many connections."""
+    own = list(connections)
+    instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
+    rows = [row for row in silent_client_rows(instance, END * NS) if row.owed == "read"]
+    return [(r.from_ns / NS, r.due_ns / NS, r.to_ns and r.to_ns / NS, r.n_connections) for r in rows]
+
+
+def test_windows_that_are_closed_together_show_one_time_in_which_the_client_did_not_read(fetcher: MakeRow) -> None:
+    one = fetcher(closed_windows=[closed(10, 20, sent=9.5), closed(30, None, sent=29)])
+    other = fetcher(closed_windows=[closed(11, 20.5, sent=9.9)])
+    assert unread(one) == [(9.5, 10.0, 20.0, 1), (29.0, 30.0, None, 1)]
+    assert unread(one, other)[0] == (9.9, 10.0, 20.5, 1)
+
+
+def test_a_client_that_sent_nothing_either_stalled_as_a_whole(
+    coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
+) -> None:
+    both = fetcher(silence(10.5, 20.2), closed_windows=[closed(11, 20)])
+    assert result(coordinator(), both) == [(10.5, 20.0)]
+    assert unread(coordinator(), both) == []

@@ -10,6 +10,7 @@ from tests.spark.stories.incidents.advised import advised
 
 from kafkascope_analyzer.dataset.row_types import batch_of_rows
 from kafkascope_analyzer.dataset.topology_facts import REPORTED, Fact, Served
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.leadership import Leadership
 from kafkascope_spark.stories.incidents.machine import Incidents
 from kafkascope_spark.stories.incidents.table import IncidentRow
@@ -136,3 +137,13 @@ def test_a_broker_that_told_an_older_epoch_for_long_is_the_place(dataset_of: Cal
     row = worst(dataset_of("stale_broker"))
     assert (row["kind"], row["place"], row["node_id"]) == ("stale_broker", "broker", 3)
     assert row["n_stalls"] == 1
+
+
+def test_a_client_with_an_older_epoch_of_the_same_leader_has_stale_metadata(recovery: MakeRow) -> None:
+    """ListOffsets went on with the epoch that the client knew (https://github.com/confluentinc/librdkafka/issues/4620).
+    A leader that was elected again is the same node."""
+    asked = went_on(recovery, "FENCED_LEADER_EPOCH", first_api_key=api_keys.LIST_OFFSETS)
+    row = incident_of(asked, led(1, 0, 5), led(1, 4, 6))
+    assert (row["kind"], row["severity"], row["hosts"]) == ("stale_client", "error", ["10.0.0.21"])
+    assert "without asking for Metadata" in row["sentence"]
+    assert "the leader has a later epoch than the client knows" in row["sentence"]

@@ -32,7 +32,7 @@ def sent(since: float, until: float | None = None, *, node: int = 1, api_key: in
     until_ns = FOREVER if until is None else int(until * NS)
     who = "10.0.0.21", "orders", node, "10.0.0.1", 9092, None, 7
     return UnansweredRequest(
-        f"r-{since}", "c1", api_key, "Fetch", int(since * NS), *who, "unanswered", None, until_ns=until_ns
+        f"r-{since}", "c1", api_key, "Fetch", int(since * NS), *who, "unanswered", None, None, until_ns=until_ns
     )
 
 

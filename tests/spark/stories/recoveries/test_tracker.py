@@ -504,3 +504,29 @@ def test_a_coordinator_that_nobody_needs_is_not_missed(
             watch.on_answer(request, [])
         spans = [(row.start_ns // MS, row.recovered_ns // MS) for row in coordinators(watch)]
         assert spans == ([(59_999, 60_020)] if later else [])
+
+
+@pytest.mark.parametrize(
+    ("error", "found"), [("FENCED_LEADER_EPOCH", ["still_open"]), ("UNKNOWN_TOPIC_OR_PARTITION", [])]
+)
+def test_a_consumer_that_never_learns_where_to_begin_is_no_administrator(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, error: str, found: list[str]
+) -> None:
+    """It sends nothing but ListOffsets (https://github.com/confluentinc/librdkafka/issues/4620). A question about what
+    is not there is none of its own."""
+    watch = Recoveries(instance(connection("c1", 0, None, apis={api_keys.LIST_OFFSETS})), CAPTURE)
+    sent = request_row(api_keys.LIST_OFFSETS, 10, 11, error_code=74, error_name=error)
+    watch.on_answer(sent, [failed(error, api_keys.LIST_OFFSETS)])
+    assert [row.outcome for row in episodes(watch)] == found
+
+
+@pytest.mark.parametrize(("member_id", "found"), [("", True), ("m-1", False)])
+def test_a_commit_that_names_no_member_is_that_of_an_outsider(
+    watch: Recoveries, request_row: MakeRequest, member_id: str, found: bool
+) -> None:
+    """A consumer with assign() commits to a group that others joined, with generation -1 and no member id
+    (https://github.com/confluentinc/confluent-kafka-dotnet/issues/1464)."""
+    who = {"group_id": "g", "member_id": member_id, "error_code": 25, "error_name": "UNKNOWN_MEMBER_ID"}
+    sent = request_row(api_keys.OFFSET_COMMIT, 10, 11, **who)
+    watch.on_answer(sent, [failed("UNKNOWN_MEMBER_ID", api_keys.OFFSET_COMMIT, "t", 0, "g")])
+    assert [row.of_outsider for row in episodes(watch)] == [found]

@@ -45,7 +45,9 @@ class Trace:
         self.signs(*runs, scope="process", layer="packet")
 
     def wait(self, host: str, asked: float, until: float | None, layer: str = "packet", **more: Any) -> None:
-        """Somebody waited; `last`: when it asked last, half a second later if not given."""
+        """Somebody waited; `last`: when it asked last, half a second later if not given; `conn`: its connection, one of
+        its own if not given."""
+        conn_id = more.pop("conn", None)
         body = {
             "host": host,
             "layer": layer,
@@ -58,7 +60,7 @@ class Trace:
         body |= {"until_ns": None if until is None else int(until * S), "until_packet_no": None}
         if until is not None:
             body["until_packet_no"] = int(until * 10)
-        self._add("server_wait", host, asked, asked, body | more)
+        self._add("server_wait", host, asked, asked, body | more, conn_id)
 
     def lost(self, host: str, kind: str, began: float, ended: float, **more: Any) -> None:
         """A connection that the server ended or did not accept."""
@@ -66,7 +68,7 @@ class Trace:
         body |= {"accepted_ns": None, "accepted_packet_no": None, **_span(began, ended)}
         self._add("server_connection", host, ended, ended, body | more)
 
-    def _add(self, kind: str, host: str, at: float, packet: float, body: Row) -> None:
+    def _add(self, kind: str, host: str, at: float, packet: float, body: Row, conn_id: str | None = None) -> None:
         section = 0 if kind == "server_host" else 1
         keys = {
             "key": KEY,
@@ -76,7 +78,7 @@ class Trace:
             "packet_no": int(packet * 10),
         }
         event = EVENT_CLASSES[kind].of(body)
-        self.rows.append({**keys, "conn_id": f"c{len(self.rows):03}", "seq": 0, "kind": kind, kind: event})
+        self.rows.append({**keys, "conn_id": conn_id or f"c{len(self.rows):03}", "seq": 0, "kind": kind, kind: event})
 
     def states(self) -> list[tuple[str, str, float, float | None]]:
         """(host, state, from, to) of the server's rows."""

@@ -7,12 +7,12 @@ import pytest
 from kafkascope_analyzer.dataset.tables.event_kinds.servers import LifeSign, PacketLoss, ServerWait
 from kafkascope_spark.stories.servers.dead_flow import dead_flow_stretches, with_forgotten
 from kafkascope_spark.stories.servers.moments import Moment
-from kafkascope_spark.stories.servers.mtu import mtu_stretches, without_mtu
+from kafkascope_spark.stories.servers.mtu import mtu_stretches, with_lost_bytes
 from kafkascope_spark.stories.servers.record import ServerRecord
-from kafkascope_spark.stories.servers.stretch import Stretch
+from kafkascope_spark.stories.servers.stretch import Stretch, without
 
 S = 1_000_000_000
-LOSS = PacketLoss("10.0.0.21", "host", 6, 1, 6, 1, 230, 230, 0, 10 * S, 100, 17 * S, 106)
+LOSS = PacketLoss("10.0.0.21", "host", 6, 1, 6, 1, 230, 230, 0, 10 * S, 100, 17 * S, 106, 13 * S)
 
 
 def record(loss: PacketLoss, *, others: tuple[int, int] | None) -> ServerRecord:
@@ -41,17 +41,42 @@ def test_segments_that_arrive_when_they_are_sent_again_are_lost_and_no_dead_conn
 
 
 @pytest.mark.parametrize(
-    ("last_s", "state", "end_s"), [(40, "flow_dead", 40), (24, "silent", 18)], ids=["in vain", "the last one arrived"]
+    ("last_s", "until", "expected"),
+    [
+        (40, (55, "close"), ("flow_dead", 40, 40 + 30)),
+        (40, (40, "ack"), ("flow_dead", 40, 40)),
+        (25, (25, "ack"), ("silent", 18, 18)),
+    ],
+    ids=["in vain", "the one before the last was in vain", "only the last one came later"],
 )
 def test_what_is_sent_again_in_vain_after_a_silence_shows_that_its_connection_is_dead(
-    last_s: int, state: str, end_s: int
+    last_s: int, until: tuple[int, str], expected: tuple[str, int, int]
 ) -> None:
-    """The server is silent until a new connection works. TCP sends again what it sent before, 28 or 12 s later."""
-    server = record(replace(LOSS, last_ns=last_s * S), others=(18, 60))
+    """The server is silent until a new connection works at 18 s. TCP sends again what it sent at 10 s, and doubles the
+    time between its attempts: the one before that of 40 s came at 25 s, the one before that of 25 s at 17.5 s."""
+    server = ServerRecord((0, 90 * S))
+    for first, last in ((1, 9), (18, 60)):
+        server.take(1, "c2", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
+    asked, ended = (10 * S, 100, last_s * S, 107, 10 * S), (until[0] * S + 1000, 108, until[1])
+    server.take(100, "c1", ServerWait("10.0.0.21", "packet", None, None, None, *asked, *ended))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1, layers={"packet"})
     (found,) = with_forgotten(server, [silent])
-    assert (found.state, found.begin, found.end and found.end.ts_ns) == (state, Moment(9 * S, 90), end_s * S)
-    assert not dead_flow_stretches(server, [found])
+    assert found.end is not None
+    end_s = found.end.ts_ns // S
+    assert (found.state, end_s, end_s + found.lag_ns // S) == expected
+
+
+def test_connections_are_dead_until_the_last_of_them_is_acknowledged() -> None:
+    """One is given up at 39 s; another one gets its first acknowledgment at 65 s."""
+    server = ServerRecord((0, 90 * S))
+    for first, last in ((1, 9), (18, 80)):
+        server.take(1, "c3", LifeSign("10.0.0.21", "host", "packet", first * S, 1, last * S, 2))
+    for conn, last_s, until in (("c1", 39, (None, None, "open")), ("c2", 65, (65 * S, 300, "ack"))):
+        asked = (10 * S, 100, last_s * S, 299, 10 * S)
+        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, *asked, *until))
+    silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 2, layers={"packet"})
+    (found,) = with_forgotten(server, [silent])
+    assert (found.state, found.end, found.last_shown_ns, found.lag_ns) == ("flow_dead", Moment(65 * S, 300), 39 * S, 0)
 
 
 def test_other_states_explain_more() -> None:
@@ -103,7 +128,7 @@ def test_where_only_long_packets_are_lost_a_link_takes_none_of_their_length() ->
     (found,) = mtu_stretches(record(LONG, others=None))
     assert (found.state, found.begin, found.end) == ("mtu", Moment(10 * S, 100), Moment(17 * S, 106))
     silent = Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(12 * S, 120), True, 1)
-    assert not list(without_mtu([silent], [found]))
+    assert not list(without([silent], [found]))
 
 
 @pytest.mark.parametrize(
@@ -123,3 +148,24 @@ def test_long_packets_arrive_again_when_what_was_sent_last_is_acknowledged() -> 
     server.take(100, "c1", acked)
     (known,) = mtu_stretches(server)
     assert known.lag_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("loss", "waiting", "expected"),
+    [
+        (LONG, ("c1",), (1_448, 12 * S)),
+        (replace(LONG, least_bytes=90), ("c1",), (None, 0)),
+        (LONG, ("c1", "c2"), (None, 0)),
+    ],
+    ids=["only long ones", "short ones too", "another connection waits for something of unknown length"],
+)
+def test_where_a_silence_is_known_of_long_packets_alone_they_may_be_lost_until_they_are_acknowledged(
+    loss: PacketLoss, waiting: tuple[str, ...], expected: tuple[int | None, int]
+) -> None:
+    """The silence ends at 18 s with a keep-alive; what was lost is acknowledged at 30 s."""
+    server = record(loss, others=None)
+    for conn in waiting:
+        ended = (10 * S, 100, 30 * S, 130, 10 * S, 30 * S, 131, "ack")
+        server.take(100, conn, ServerWait("10.0.0.21", "packet", None, None, None, *ended))
+    found = with_lost_bytes(server, Stretch("10.0.0.21", "silent", Moment(9 * S, 90), Moment(18 * S, 120), True, 1))
+    assert (found.lost_bytes, found.lag_ns) == expected

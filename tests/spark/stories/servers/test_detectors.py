@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
-from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketLoss, SlowProcess
 from kafkascope_spark.stories.servers.down import down_stretches, idle_stretches
 from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_lossy
 from kafkascope_spark.stories.servers.moments import Moment
@@ -98,7 +98,9 @@ def test_random_losses_begin_and_end_within_the_bracket_of_the_path() -> None:
         first, last = (int(at * S) for at in (times[0], times[-1]))
         server = ServerRecord((0, 60 * S))
         server.take(
-            1, "c1", PacketLoss("a", "host", len(times), len(times), len(times), 2, 60, 900, 900, first, 1, last, 2)
+            1,
+            "c1",
+            PacketLoss("a", "host", len(times), len(times), len(times), 2, 60, 900, 900, first, 1, last, 2, last),
         )
         (lossy,) = lossy_stretches(server, [])
         n += 1
@@ -111,7 +113,7 @@ def test_what_is_sent_again_in_one_moment_was_lost_once() -> None:
 
     def lossy(n_bursts: int, last_ns: int) -> list[Stretch]:
         server = ServerRecord((0, 60 * S))
-        server.take(1, "c1", PacketLoss("a", "host", 7, 7, n_bursts, 1, 60, 900, 900, 20 * S, 1, last_ns, 2))
+        server.take(1, "c1", PacketLoss("a", "host", 7, 7, n_bursts, 1, 60, 900, 900, 20 * S, 1, last_ns, 2, last_ns))
         return lossy_stretches(server, [])
 
     assert not lossy(1, 20 * S + 600_000)
@@ -129,6 +131,41 @@ def test_late_responses_are_slow_on_two_connections_and_where_nothing_else_expla
     assert [request for _, request in found.requests] == ["r10.0", "r11.0"]
     frozen = Stretch("b", "frozen", Moment(9 * S, 90), Moment(20 * S, 200), True, 1)
     assert slow_stretches(server, [frozen]) == []
+
+
+def test_responses_that_have_not_come_when_the_capture_ends_are_late_where_the_requests_arrived(trace: Trace) -> None:
+    trace.host("a")
+    for at in (50.0, 51.0, 52.0):
+        trace.wait("a", at, None, "request", is_proof=True, is_slow=True, request_id=f"r{at}", conn=f"c{at}")
+    (found,) = slow_stretches(trace.record(), [])
+    assert (found.begin.ts_ns, found.end, found.last_shown_ns) == (50 * S, None, 52 * S)
+    for at in (51.0, 52.0):
+        trace.wait("a", at, None, "packet", conn=f"c{at}")
+    assert slow_stretches(trace.record(), []) == []
+
+
+def test_a_process_that_is_stuck_is_slow_since_the_first_response_was_late(trace: Trace) -> None:
+    """The disk of a broker hangs from 15 to 27 s: what it does by itself is measured as slow from 20 to 31 s only."""
+    trace.host("a")
+    trace.host("b")
+    trace.wait("a", 15.3, 27.6, "request", is_slow=True, request_id="produce")
+    for host in ("a", "b"):
+        trace.wait(host, 20.7, 27.4, "request", is_proof=True, is_slow=True, request_id=f"fetch-{host}")
+    server = trace.record()
+    server.slow.append(SlowProcess(40, 12, (), 20 * S, 200, 31 * S, 310))
+    found = slow_stretches(server, [])
+    assert spans(found) == [("a", "slow", 15.3, 31.0), ("b", "slow", 15.3, 31.0)]
+    assert {stretch.last_shown_ns for stretch in found} == {20 * S + 7 * S // 10}
+
+
+def test_two_processes_of_one_address_are_not_one_that_was_slow(trace: Trace) -> None:
+    trace.host("a")
+    trace.host("b")
+    server = trace.record()
+    server.slow.append(SlowProcess(40, 12, (), 1 * S, 10, 50 * S, 500))
+    ended = [Stretch(host, "down", Moment(19 * S, 190), Moment(34 * S, 340), True, 1) for host in ("a", "b")]
+    assert len(slow_stretches(server, [])) == len(slow_stretches(server, ended[:1])) == 2
+    assert slow_stretches(server, ended) == []
 
 
 def test_stretches_by_time_and_host_are_those_that_a_look_at_all_of_them_finds() -> None:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES
 from kafkascope_spark.stories.incidents.brackets import fault_of
@@ -32,7 +33,7 @@ def states_of(ingested):
 
 
 def states_in(dataset: Path) -> list[BrokerState]:
-    table = pq.read_table(dataset / "events", partitioning=None)
+    table = Dataset.open(dataset).read("events")
     rows = table.filter(pc.equal(table["key_kind"], "server")).to_pylist()
     captures = pq.read_table(dataset / "captures")
     covered = [(pc.min(captures["first_ns"]).as_py(), pc.max(captures["last_ns"]).as_py())]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.tables.event_kinds.services import FetchRun
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.consume import AWAY_NS, Reads, consume_waits
@@ -79,6 +80,15 @@ def test_a_wait_knows_for_how_long_nobody_asked(asked, who, expected):
         [run(0, 10, (0, 100), 12), run(15, 20, (100, 150), asked=asked, who=who)], [member(), member(who)]
     )
     assert wait.unasked_ns == round(expected * S)
+
+
+@pytest.mark.parametrize(
+    ("fetched", "left", "expected"), [(9.5, None, FOREVER), (10.5, None, 0), (None, None, 0), (9.5, 30, 0)]
+)
+def test_what_nobody_brings_is_unasked_where_the_client_fetched_no_more(fetched, left, expected):
+    """Its last response came at 10 s: a Fetch that it sent later may be on the way."""
+    (wait,) = waits_of([run(0, 10, (0, 100), 12)], [member(fetched=fetched, left=left)])
+    assert wait.unasked_ns == expected
 
 
 def test_nothing_to_read_is_no_wait():

@@ -1,5 +1,6 @@
 """Rows of stalls from waits."""
 
+from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.uncovered import Uncovered
 from kafkascope_spark.stories.stalls.clients import ServiceClient
 from kafkascope_spark.stories.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, stalls_of
@@ -122,6 +123,7 @@ def test_records_are_unasked_where_nobody_asked_for_most_of_the_time():
     assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 16)) == [False]
     assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 15)) == [True]
     assert unasked(wait(10, 14)) == [False]
+    assert unasked(wait(10, None, unasked_ns=FOREVER)) == [True]
     assert unasked(wait(10, 12, unasked_ns=round(1.9 * S))) == [False], "it may have waited for a commit"
 
 

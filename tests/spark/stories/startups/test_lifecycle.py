@@ -92,16 +92,40 @@ def test_a_refused_password_is_where_it_failed(
     assert failure == ("failed", "sasl_authenticate", "SASL_AUTHENTICATION_FAILED")
 
 
-def test_a_consumer_of_nothing_that_leaves_gave_up_and_one_that_stays_is_cut(
+def test_a_consumer_of_nothing_that_leaves_is_done_and_one_that_stays_is_cut(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
+    """As in an idle cluster that was recorded: its topics had no records, and nothing failed."""
     gone = connection("c1", 0, 9_000, **CONSUMER)
     (start,) = rows_of(instance(gone), gone, [request_row(api_keys.FETCH, 5, 500, n_records=0)])["startups"]
-    assert start.outcome == "gave_up"
+    assert start.outcome == "done"
     here = connection("c1", 0, None, **CONSUMER)
     late = request_row(api_keys.FETCH, 59_000, 59_500, n_records=0)
     (start,) = rows_of(instance(here), here, [late])["startups"]
     assert start.outcome == "cut"
+
+
+def test_a_member_that_no_partition_was_left_for_is_done(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """As in an idle cluster that was recorded: SyncGroup gave one of two members an empty assignment. Where its
+    last request was refused, the start has failed all the same."""
+    gone = connection("c1", 0, 9_000, **CONSUMER)
+    kept = [request_row(api_keys.JOIN_GROUP, 5, 6), request_row(api_keys.HEARTBEAT, 3_000, 3_005)]
+    (start,) = rows_of(instance(gone), gone, kept)["startups"]
+    assert start.outcome == "done"
+    refused = request_row(api_keys.METADATA, 3_100, 3_101, error_code=5, error_name="LEADER_NOT_AVAILABLE")
+    (start,) = rows_of(instance(gone), gone, [*kept, refused])["startups"]
+    assert start.outcome == "failed"
+
+
+def test_a_consumer_that_leaves_before_a_fetch_is_answered_gave_up(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    gone = connection("c1", 0, 9_000, **CONSUMER)
+    asked = [request_row(api_keys.METADATA, 3, 4), request_row(api_keys.JOIN_GROUP, 5, 6)]
+    (start,) = rows_of(instance(gone), gone, asked)["startups"]
+    assert start.outcome == "gave_up"
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, EVENTS, REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENT_CLASSES, EVENT_ORDER
 from kafkascope_spark.stories.keyed import Origin
@@ -51,7 +51,7 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     for row in pq.read_table(dataset / CONNECTIONS.name).to_pylist():
         owner[row["conn_id"]] = name = names.get(f"{row['client_ip']}:{row['client_port']}")
         left[name] = max(left[name], row["last_ns"])
-    table = ds.dataset(dataset / EVENTS.name).to_table(filter=pc.field("key_kind") == "transaction")
+    table = Dataset.open(dataset).read(EVENTS, filter=pc.field("key_kind") == "transaction")
     rows: dict[str, Rows] = defaultdict(list)
     for row in table.sort_by([(name, "ascending") for name in EVENT_ORDER]).to_pylist():
         event = EVENT_CLASSES[row["kind"]].of(row[row["kind"]])

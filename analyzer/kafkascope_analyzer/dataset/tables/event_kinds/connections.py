@@ -34,6 +34,12 @@ class ConnectionEvent(ClientEvent):
     close_ns: Annotated[int | None, CONNECTIONS]
     idle_before_close_ms: Annotated[int | None, CONNECTIONS]
     tls_version: Annotated[str | None, CONNECTIONS]
+    tls_ja4: Annotated[str | None, CONNECTIONS]
+    tls_client_alert: Annotated[str | None, CONNECTIONS]
+    tls_server_alert: Annotated[str | None, CONNECTIONS]
+    tls_failure: Annotated[str | None, CONNECTIONS]
+    claimed_requests: Annotated[int | None, CONNECTIONS]
+    claimed_job: Annotated[str | None, CONNECTIONS]
     sasl_mechanism: Annotated[str | None, CONNECTIONS]
     principal: Annotated[str | None, CONNECTIONS]
     session_lifetime_ms: Annotated[int | None, CONNECTIONS]
@@ -63,7 +69,7 @@ class Usage(ClientEvent):
     client_id: Annotated[str | None, REQUESTS]
     api_key: Annotated[int, REQUESTS]
     api_name: Annotated[str, REQUESTS]
-    api_version: Annotated[int, REQUESTS]
+    api_version: Annotated[int | None, REQUESTS]
     group_id: Annotated[str | None, REQUESTS]
     member_id: Annotated[str | None, REQUESTS]
     group_instance_id: Annotated[str | None, REQUESTS]
@@ -182,6 +188,25 @@ class Silence(ClientEvent):
         "records that it produced on it and had created in the silence, on the capture's clock, by the middle of each "
         "batch; null where the times in its batches are no create times",
     ]
+
+
+@event_kind(
+    "closed_window",
+    "a second or longer in which the client did not read what the server sent on the connection: its receive window "
+    "was closed",
+    key_kind="client",
+    section=WHOLE,
+)
+@dataclass(slots=True)
+class ClosedWindow(ClientEvent):
+    """A time in which the client did not read what the server sent on a connection."""
+
+    sent_ns: Annotated[int | None, "its last payload before; null where none is known"]
+    first_ns: Annotated[int, "the segment that closed the window"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    shown_ns: Annotated[int, "its last segment that shows the window closed, at least"]
+    last_ns: Annotated[int | None, "the segment that opened it again; null where none did"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
 
 
 @event_kind("lookup", "a DNS question and its answer; it belongs to no connection", key_kind="client", section=WHOLE)

@@ -70,6 +70,7 @@ class FetchSlice(Event):
     lag_first: Annotated[int | None, "high watermark minus next_offset after the first response"]
     lag_last: Annotated[int | None, "the same after the last response"]
     lag_max: Annotated[int | None, "the highest of all"]
+    n_again: Annotated[int, "records that an earlier response to the same group had brought already"]
 
 
 @event_kind(

@@ -85,6 +85,35 @@ class PacketLoss(Event):
     first_packet_no: Annotated[int | None, "the packet of that"]
     last_ns: Annotated[int, "the last packet that was sent again"]
     last_packet_no: Annotated[int | None, "the packet of that"]
+    lost_ns: Annotated[
+        int, "until when packets were lost, at least: what is sent again after a pause was lost before the pause"
+    ]
+
+    @property
+    def part_ns(self) -> int:
+        """The time of the capture that it is of: that in which it began."""
+        return self.first_ns
+
+
+@event_kind(
+    "packet_delay",
+    "time in which packets between a host and the server took long: whatever one of them sent was acknowledged half a "
+    "second later or more, again and again, and hardly anything sooner",
+    key_kind="server",
+)
+@dataclass(slots=True)
+class PacketDelay(Event):
+    """Packets between a host and the server took long, again and again."""
+
+    host: Annotated[str, "address of the host"]
+    sender: Annotated[str, "whose packets were acknowledged late: those of the host, or of the server"]
+    n_late: Annotated[int, "how often a wait for an acknowledgment took so long"]
+    middle_ms: Annotated[int, "how long the middle one of these waits took, milliseconds"]
+    n_connections: Annotated[int, "connections on which that happened"]
+    first_ns: Annotated[int, "the first packet that was acknowledged late"]
+    first_packet_no: Annotated[int | None, "the packet of that"]
+    last_ns: Annotated[int, "the last acknowledgment that was late"]
+    last_packet_no: Annotated[int | None, "the packet of that"]
 
     @property
     def part_ns(self) -> int:
@@ -159,7 +188,10 @@ class ServerWait(Event):
     ]
     request_id: Annotated[str | None, "the request that waited for its response"]
     is_proof: Annotated[bool | None, "whether the server could have answered at once by itself"]
-    is_slow: Annotated[bool | None, "whether the response took ten times as long as usual"]
+    is_slow: Annotated[
+        bool | None,
+        "whether the response took ten times as long as usual, or had not come for so long by the server's last packet",
+    ]
     first_ns: Annotated[int, "first packet that asked"]
     first_packet_no: Annotated[int | None, "the packet of that"]
     last_ns: Annotated[int, "last packet that asked"]

@@ -8,6 +8,8 @@ from kafkascope_analyzer.dataset.tables.event_kinds.event import Event, event_ki
 
 Topic = Annotated[str, "topic"]
 Partition = Annotated[int, I32, "partition"]
+WrittenTopic = Annotated[str | None, "topic; null where the connection is encrypted"]
+WrittenPartition = Annotated[int | None, I32, "partition; null where the connection is encrypted"]
 NodeId = Annotated[int | None, I32, "node id of the server"]
 Count = Annotated[int, "how many requests"]
 
@@ -24,8 +26,8 @@ class ProduceWait(Event):
     """Batches of one producer that waited, or that were not accepted. Of the first batch that is accepted after a
     failure only accepted_ns is known."""
 
-    topic: Topic
-    partition: Partition
+    topic: WrittenTopic
+    partition: WrittenPartition
     node_id: NodeId
     request_id: Annotated[str | None, "the first request"]
     last_request_id: Annotated[str | None, "the last request"]

@@ -2,8 +2,9 @@
 
 import { captureSection, navigation, pageHead } from "./drawing/capture.ts";
 import { clientsSection, showClient } from "./drawing/clients.ts";
+import { comparisonHead, comparisonSections } from "./drawing/comparison.ts";
 import { byId, el } from "./drawing/dom.ts";
-import { loadData } from "./drawing/embedded.ts";
+import { loadComparison, loadData } from "./drawing/embedded.ts";
 import { applyFilter, showFilter } from "./drawing/filter_form.ts";
 import { flowSection } from "./drawing/flow.ts";
 import { keepFragment, readFragment } from "./drawing/fragment.ts";
@@ -15,6 +16,7 @@ import { drawMinimap } from "./drawing/minimap.ts";
 import { closePanel, openRequest, requestPanel } from "./drawing/panel.ts";
 import { listenTimeline } from "./drawing/pointer.ts";
 import { drawRates } from "./drawing/rates.ts";
+import { serviceSection } from "./drawing/service.ts";
 import { TIMELINE } from "./drawing/stage.ts";
 import { narrowSummary, summarySection } from "./drawing/summary.ts";
 import { drawTimeline, resized, timelineSection } from "./drawing/timeline.ts";
@@ -23,6 +25,7 @@ import { transactionsSection } from "./drawing/transactions.ts";
 import { prepareBands } from "./facts/bands.ts";
 import { clientPlace, STORY } from "./facts/data.ts";
 import { computeFilter } from "./facts/filter.ts";
+import type { Comparison } from "./facts/story.d.ts";
 import { prepareWaits } from "./facts/waits.ts";
 import { layRows } from "./layout/rows.ts";
 import { VIEW } from "./layout/view.ts";
@@ -31,6 +34,8 @@ export async function start() {
   const waiting = el("p", { class: "waiting", role: "status" }, "Unpacking the report …");
   document.body.append(waiting);
   try {
+    const comparison = await loadComparison();
+    if (comparison) return showComparison(comparison, waiting);
     await loadData();
   } catch (error) {
     waiting.textContent = `The report cannot be unpacked here (${error}). It needs Chromium 103, Firefox 113, Safari 16.4 or newer.`;
@@ -53,6 +58,16 @@ export async function start() {
   document.documentElement.dataset.ready = "1";
 }
 
+function showComparison(comparison: Comparison, waiting: HTMLElement) {
+  waiting.remove();
+  document.body.append(
+    comparisonHead(comparison),
+    comparisonSections(comparison),
+    el("div", { id: "announcer", class: "unseen", "aria-live": "polite" }),
+  );
+  document.documentElement.dataset.ready = "1";
+}
+
 function build() {
   document.body.append(
     el("a", { class: "skip", href: "#happened" }, "Skip to what happened"),
@@ -70,6 +85,7 @@ function build() {
       transactionsSection(),
       flowSection(),
       latencySection(),
+      serviceSection(),
       captureSection(),
     ),
     requestPanel(showClient),

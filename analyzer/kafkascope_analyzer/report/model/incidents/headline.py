@@ -99,7 +99,9 @@ def _what_happened(
     if _is_calm(facts, incidents, alone):
         return _nothing_failed(facts, n_errors) if known else []
     kept_out = any(row.longest_ms >= facts.stall_ms and row.severity != INFO for row in facts.incidents)
-    if known and not (facts.stalls or facts.failed_starts or facts.doubt or kept_out):
+    # A client that gets nothing of what it asks for may have no stall: what a finding calls an error says so.
+    is_failing = any(finding.severity == ERROR for finding in alone)
+    if known and not (facts.stalls or facts.failed_starts or facts.doubt or kept_out or is_failing):
         kept.append(f"No client stalled for {limit_text(facts.stall_ms)} or longer.")
     return kept
 

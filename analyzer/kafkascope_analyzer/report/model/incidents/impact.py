@@ -12,6 +12,7 @@ from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
 
+_HARM = (("n_records_late", "late"), ("n_records_failed", "failed"), ("n_records_again", "fetched again"))
 _MOVES = names_of(lambda kind: kind.is_move)
 
 
@@ -35,13 +36,15 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
 
 def who_text(family: Family, facts: Facts) -> str:
     """Who stalled and for how long, and the records that it harmed: `3 of 5 clients, longest 12.3 s, 40 records late`;
-    where nobody stalled, how many clients had to recover, or how many hosts could not connect."""
-    return ", ".join([_who(family, facts), *_records(family)])
+    where nobody stalled, how many clients had to recover, or how many hosts could not connect. Of a restricted dataset
+    it is what its own stalls and clients show: what incidents have counted themselves is of everybody."""
+    return ", ".join([_who(family, facts), *(_records(family) if facts.restriction is None else ())])
 
 
 def _records(family: Family) -> Iterator[str]:
-    """How many records were late, and how many failed, as far as packets show it."""
-    for n, what in ((_total(family, "n_records_late"), "late"), (_total(family, "n_records_failed"), "failed")):
+    """How many records were late, failed, or were fetched again, as far as packets show it."""
+    for column, what in _HARM:
+        n = _total(family, column)
         if n:
             yield f"{count(n, 'record')} {what}"
 
@@ -54,14 +57,16 @@ def _who(family: Family, facts: Facts) -> str:
     stalls = [*family.stalls, *family.earlier_stalls]
     n, n_all = len(stalled_names(stalls, facts)), facts.n_clients
     if not n:
-        return _who_met_it(family)
+        return _who_met_it(family, is_restricted=facts.restriction is not None)
     longest = span(1000 * max(stall.waited_ms for stall in stalls))
     return f"{n:,} of {count(max(n, n_all), 'client')}, longest {longest}"
 
 
-def _who_met_it(family: Family) -> str:
+def _who_met_it(family: Family, *, is_restricted: bool) -> str:
     """How many clients had to recover, or hosts could not connect, and for how long one of them could not work at the
     longest."""
+    if is_restricted:
+        return count(len(family.clients), "client") if family.clients else "nobody"
     is_long = family.longest_ms >= DEFAULT_STALL_MS
     how_long = f"longest {span(1000 * family.longest_ms)}" if is_long else "none stalled"
     hosts = {host for member in family.members for host in member.encrypted_hosts}

@@ -1,9 +1,11 @@
 """Reads what the summary of a report is made from: incidents, stalls, findings, clients and failed starts."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.client_names import NamedClient
@@ -41,6 +43,9 @@ class Facts:
     """Why the capture does not show whether clients were served; None where it does, and where no Kafka was read."""
     missing: tuple[str, ...]
     """Tables that the report needs and the dataset lacks."""
+    restriction: Restriction | None
+    outside: Mapping[str, frozenset[str]]
+    """incident_id -> the clients, without the brokers' own, that it affected and the restriction leaves out."""
 
     def name(self, client_instance_id: str | None) -> str:
         """The client's client id, else its address, else its own id."""
@@ -61,7 +66,8 @@ def load_facts(dataset: Dataset) -> Facts:
     """Everything at once. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = capture_span(dataset)
     clients = {row.client_instance_id: row for row in read(dataset, NamedClient)}
-    incidents = sorted(read(dataset, IncidentRow), key=lambda row: (row.start_ns, row.incident_id))
+    every_incident = sorted(read(dataset, IncidentRow), key=lambda row: (row.start_ns, row.incident_id))
+    incidents = [replace(row, clients=tuple(filter(clients.__contains__, row.clients))) for row in every_incident]
     stalls = sorted(read(dataset, Stall), key=lambda row: (row.from_ns, row.stall_id))
     findings = list(read(dataset, FindingRow))
     no_kafka = why_no_kafka(dataset)
@@ -73,7 +79,9 @@ def load_facts(dataset: Dataset) -> Facts:
         findings=findings,
         clients=clients,
         failed_starts=_failed_starts(dataset, clients),
-        proofs=load_proofs(dataset, [*(row.evidence for row in incidents), *(row.evidence for row in findings)]),
+        proofs=load_proofs(
+            dataset.unrestricted, [*(row.evidence for row in incidents), *(row.evidence for row in findings)]
+        ),
         start_ns=start_ns,
         end_ns=end_ns,
         n_files=sum(batch.num_rows for batch in scan(dataset, CAPTURES, ["capture_id"])),
@@ -81,7 +89,21 @@ def load_facts(dataset: Dataset) -> Facts:
         no_kafka=no_kafka,
         doubt=None if no_kafka else why_in_doubt(dataset),
         missing=missing_tables(dataset),
+        restriction=dataset.restriction,
+        outside=_outside(dataset, every_incident, clients),
     )
+
+
+def _outside(
+    dataset: Dataset, incidents: Iterable[IncidentRow], clients: Mapping[str, NamedClient]
+) -> dict[str, frozenset[str]]:
+    """See Facts. clients: those that the restriction takes."""
+    if dataset.restriction is None:
+        return {}
+    left_out = sorted({client for row in incidents for client in row.clients if client not in clients})
+    found = read(dataset.unrestricted, NamedClient, one_of("client_instance_id", left_out))
+    others = {client.client_instance_id for client in found if not _is_broker(client)}
+    return {row.incident_id: frozenset(others.intersection(row.clients)) for row in incidents}
 
 
 def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[StartupRow]:

@@ -152,6 +152,7 @@ class Incident:
     who: Annotated[str, "how many clients stalled, or had to recover, and for how long"]
     n_clients: Annotated[int, "clients that stalled or had to recover"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
+    n_clients_outside: Annotated[int, "clients that it affected and the restriction of the report leaves out"]
     n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
     n_waits: Annotated[int, "lines in the table of who stalled"]
     waits: Annotated[tuple[Wait, ...], "who stalled: the first 50 lines, those not over first, then the longest"]

@@ -1,10 +1,11 @@
 """Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.report.commands import cut_command, explain_command, report_command, wireshark_command
 from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, time_of_day, visible
@@ -81,23 +82,25 @@ def summary_of(overview: Overview, n_errors: int) -> Summary:
     """The summary. n_errors: error codes in the brokers' answers."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
-    commands = _commands(incidents, overview.findings)
+    commands = _commands(incidents, overview.findings, overview.facts.restriction)
     return Summary(headline, incidents, commands, overview.findings, overview.facts.no_kafka)
 
 
-def _commands(incidents: Incidents, findings: tuple[Finding, ...]) -> Commands:
+def _commands(incidents: Incidents, findings: tuple[Finding, ...], wanted: Restriction | None) -> Commands:
     """The commands of the worst incident, else of the worst finding that belongs to none."""
     if incidents.listed:
         worst = incidents.listed[0]
         others = "other incidents (--incident ID) and of findings (--finding ID)"
-        return Commands(worst.explain, worst.cut, worst.wireshark, _likewise(others), report_command("--all"))
+        return Commands(worst.explain, worst.cut, worst.wireshark, _likewise(others), report_command(wanted, "--all"))
     alone = [finding for finding in findings if finding.incident_id is None]
     if not alone:
-        return Commands("", "", "", "", report_command("--all"))
+        return Commands("", "", "", "", report_command(wanted, "--all"))
     first = alone[0]
     wireshark = wireshark_command(first.finding_id, [proof.server_port for proof in first.evidence])
     likewise = _likewise("other findings (--finding ID)")
-    return Commands(explain_command(first.finding_id), first.cut, wireshark, likewise, report_command("--all"))
+    return Commands(
+        explain_command(first.finding_id, wanted), first.cut, wireshark, likewise, report_command(wanted, "--all")
+    )
 
 
 def _likewise(ids: str) -> str:
@@ -144,6 +147,7 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
     restarts = [restart for restart in overview.restarts.listed if members.intersection(restart.incident_ids[:1])]
     proofs = proofs_of(root.evidence, facts.proofs)
     evidence = root.evidence
+    outside = {identity for row in family.members for identity in facts.outside.get(row.incident_id, ())}
     names = sorted({safe(facts.name(identity)) for identity in family.clients})
     conns = sum(identity not in facts.proofs for identity in evidence)
     return Incident(
@@ -153,8 +157,8 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         node_id=root.node_id,
         hosts=root.hosts,
         title=title_of(root),
-        sentence=visible(root.sentence),
-        actions=actions_of(root),
+        sentence=f"{visible(root.sentence)}{_others_text(len(outside))}",
+        actions=actions_of(root, None if facts.restriction is None else {facts.name(one) for one in family.clients}),
         how_known=visible(shown_by(root)),
         confidence=root.confidence,
         start_ns=family.start_ns,
@@ -168,6 +172,7 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         who=who_text(family, facts),
         n_clients=len(family.clients),
         clients=tuple(names[:MOST_CLIENTS]),
+        n_clients_outside=len(outside),
         n_stalls=len(family.stalls),
         n_waits=len(waits),
         waits=waits[:MOST_WAITS],
@@ -181,8 +186,14 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         packets=packets_text(proofs, len(evidence), conns, facts.n_files),
         cut=cut_command("incident", [root.incident_id], root.incident_id),
         wireshark=wireshark_command(root.incident_id, [proof.server_port for proof in proofs]),
-        explain=explain_command(root.incident_id),
+        explain=explain_command(root.incident_id, facts.restriction),
     )
+
+
+def _others_text(n_outside: int) -> str:
+    """The addition to an incident's sentence that counts the affected clients outside of the restriction."""
+    are = "is" if n_outside == 1 else "are"
+    return f" Of the clients that it affected, {n_outside:,} {are} outside the restriction." if n_outside else ""
 
 
 def _course(root: IncidentRow, facts: Facts) -> Iterator[CourseLine]:
@@ -199,9 +210,17 @@ _OWNERS = {
 }
 
 
-def actions_of(incident: IncidentRow) -> tuple[OwnerAction, ...]:
-    """What each owner should do, with the owner in words."""
-    return tuple(OwnerAction(_owner(action), visible(action.text)) for action in incident.actions)
+def actions_of(incident: IncidentRow, only: Collection[str] | None) -> tuple[OwnerAction, ...]:
+    """What each owner should do, with the owner in words. only: names of clients; of the actions for owners of clients
+    those that name one of them, or do not say whose. None: all actions."""
+    actions = [action for action in incident.actions if only is None or _is_for(action, only)]
+    return tuple(OwnerAction(_owner(action), visible(action.text)) for action in actions)
+
+
+def _is_for(action: Action, names: Collection[str]) -> bool:
+    """Whether the action is for one of the clients. It has their names behind their library, the first of them."""
+    _, colon, listed = (action.who or "").partition(": ")
+    return not colon or listed.endswith(" more") or not set(names).isdisjoint(listed.split(", "))
 
 
 def _owner(action: Action) -> str:

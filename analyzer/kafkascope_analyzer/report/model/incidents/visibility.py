@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import has_table, scan
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
 from kafkascope_analyzer.report.formatting import count, percent, size
 from kafkascope_analyzer.report.model.incidents.preconditions import KAFKA, TLS
 
@@ -18,6 +19,8 @@ _SEGMENTS = ("client_segments", "server_segments")
 _COLUMNS = ["protocol", "server_ip", "close_kind", *_BYTES, *_SEGMENTS]
 _NEVER_ACCEPTED = pa.array(["refused", "unanswered"])
 """How connections end of which one direction is there because the other sent nothing but a refusal."""
+_CUT_OFF = ds.field("reason") == "connection_end"
+"""Frames that the end of their connection cut off: what they were is known, and nobody else read them to their end."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ def _seen(dataset: Dataset) -> _Seen:
         encrypted = pc.and_(pc.equal(batch.column("protocol"), TLS), pc.is_in(batch.column("server_ip"), servers))
         _add(seen, batch.filter(pc.equal(batch.column("protocol"), KAFKA)))
         seen.n_encrypted += _add(seen, batch.filter(encrypted))
+    if has_table(dataset, UNDECODED):
+        seen.stream_bytes -= sum(_sum(batch, "bytes") for batch in scan(dataset, UNDECODED, ["bytes"], _CUT_OFF))
     return seen
 
 

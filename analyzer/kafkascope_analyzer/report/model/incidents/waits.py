@@ -118,6 +118,8 @@ def what_waited(stall: Stall) -> str:
     subject = group
     if stall.topic is not None:
         subject = safe(stall.topic) + ("" if stall.partition is None else f"-{stall.partition}")
+    elif stall.claimed:
+        subject = "an encrypted topic (claimed)"
     elif stall.transactional_id is not None:
         subject = f"transactional id {safe(stall.transactional_id)}"
     service = _SERVICES.get(stall.kind, "{subject}").format(subject=subject or "an unknown subject")

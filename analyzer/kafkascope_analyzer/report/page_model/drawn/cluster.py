@@ -21,8 +21,8 @@ class PageBroker(Part):
     advertised: tuple[str, ...]
     rack: str | None
     n_connections: int
-    n_requests: int
-    n_errors: int
+    n_requests: int | None
+    n_errors: int | None
 
 
 @dataclass(frozen=True, slots=True)

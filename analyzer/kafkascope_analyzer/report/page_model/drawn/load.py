@@ -10,9 +10,13 @@ from kafkascope_analyzer.report.model.client_traffic import (
     FetchTraffic,
     ProduceTraffic,
 )
+from kafkascope_analyzer.report.model.latency_over_time import BrokerOverTime, LatencyOverTime, LatencySlot
 from kafkascope_analyzer.report.model.leader_load import LeaderLoad, Leaders
+from kafkascope_analyzer.report.model.racks import CrossRackBytes, RackReader, Racks
 from kafkascope_analyzer.report.model.removed_versions import RemovedUse, RemovedVersions
 from kafkascope_analyzer.report.model.request_rates import FamilyRates, RateSlot, RequestRates
+from kafkascope_analyzer.report.model.security import Security, WayIn
+from kafkascope_analyzer.report.model.service_levels import ServiceLevel, ServiceLevels
 from kafkascope_analyzer.report.page_model.drawn.part import Part
 
 
@@ -46,6 +50,25 @@ class PageBrokerLatency(Part):
     SOURCE: ClassVar[type] = BrokerLatency
     n: int
     listed: tuple[LatencyPair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageBrokerOverTime(Part):
+    """How fast a broker answered clients over the capture."""
+
+    SOURCE: ClassVar[type] = BrokerOverTime
+    node_id: int
+    slots: tuple[LatencySlot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageLatencyOverTime(Part):
+    """How fast each broker answered clients over the capture."""
+
+    SOURCE: ClassVar[type] = LatencyOverTime
+    slot_text: str
+    n: int
+    listed: tuple[PageBrokerOverTime, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +136,103 @@ class PageAllClientTraffic(Part):
     SOURCE: ClassVar[type] = AllClientTraffic
     n: int
     listed: tuple[PageClientTraffic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageServiceLevel(Part):
+    """What a topic and a group that reads it got."""
+
+    SOURCE: ClassVar[type] = ServiceLevel
+    topic: str
+    group_id: str | None
+    n_minutes: int
+    n_minutes_stalled: int
+    available_percent: float
+    acked_p50_us: int | None
+    acked_p99_us: int | None
+    fetched_p50_us: int | None
+    fetched_p99_us: int | None
+    lag_max: int | None
+    lag_last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageServiceLevels(Part):
+    """Service levels by topic and group."""
+
+    SOURCE: ClassVar[type] = ServiceLevels
+    n: int
+    listed: tuple[PageServiceLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageCrossRackBytes(Part):
+    """Bytes of connections between a client in one rack and brokers in another."""
+
+    SOURCE: ClassVar[type] = CrossRackBytes
+    client_rack: str
+    broker_rack: str
+    by_broker: bool
+    client_id: str | None
+    client_ip: str | None
+    bytes_sent: int
+    bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageRackReader(Part):
+    """A consumer that says its rack."""
+
+    SOURCE: ClassVar[type] = RackReader
+    client_id: str | None
+    client_ip: str | None
+    rack: str
+    bytes_inside: int
+    bytes_outside: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageRacks(Part):
+    """What went from one rack to another."""
+
+    SOURCE: ClassVar[type] = Racks
+    present: bool
+    bytes: int
+    n: int
+    listed: tuple[PageCrossRackBytes, ...]
+    n_readers: int
+    readers: tuple[PageRackReader, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageWayIn(Part):
+    """Connections of a client id from an address that come in the same way."""
+
+    SOURCE: ClassVar[type] = WayIn
+    transport: str
+    tls_version: str | None
+    sasl_mechanism: str | None
+    principal: str | None
+    client_id: str | None
+    client_ip: str | None
+    n_connections: int
+    n_failed_logins: int
+    n_denied: int
+    denied: tuple[str, ...]
+    weak: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSecurity(Part):
+    """How clients come in."""
+
+    SOURCE: ClassVar[type] = Security
+    n: int
+    n_plain_text: int
+    n_denied: int
+    n_failed_logins: int
+    listed: tuple[PageWayIn, ...]
 
 
 @dataclass(frozen=True, slots=True)

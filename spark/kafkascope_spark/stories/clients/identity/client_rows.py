@@ -78,11 +78,13 @@ def _end(connections: list[Connection], evicted_ns: int, instance: Instance, cap
 def _fell_silent(instance: Instance, opened: list[Connection]) -> bool:
     """Whether the client ended without a clean close: it reset all its last connections, or it was a member of a group
     that it did not leave, and closed them at once. A static member of a classic group does not leave, and Kafka Streams
-    never does (internal.leave.group.on.close)."""
+    never does (internal.leave.group.on.close). Whether an encrypted client left is not known."""
     last_ns = max(end_of(c) for c in opened)
     last = [c for c in opened if last_ns - end_of(c) <= TOGETHER_NS]
     if all(c.close_kind == "rst_client" for c in last):
         return True
+    if instance.is_encrypted:
+        return False
     apis: set[int] = set().union(*(c.apis for c in opened))
     is_classic = api_keys.HEARTBEAT in apis and not any(c.group_instances for c in opened)
     is_member = is_classic or not apis.isdisjoint(api_keys.GROUP_HEARTBEATS)

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from kafkascope_spark.stories.clients.identity.attempts import attach
+from kafkascope_spark.stories.clients.identity.by_hello import group_by_hello
 from kafkascope_spark.stories.clients.identity.grouping import Group, group_connections
 from kafkascope_spark.stories.clients.identity.kinds import Kind, kind_of
 from kafkascope_spark.stories.clients.identity.library import library_of
@@ -27,6 +28,11 @@ class Instance:
         self.library = library_of(self.connections)
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether what it asked for is claimed, by the lengths of TLS records."""
+        return any(c.is_encrypted for c in self.connections)
+
+    @property
     def last_activity_ns(self) -> int:
         """Time of the last request or connection attempt."""
         return max(max(c.begin_ns, c.last_request_ns or 0) for c in self.connections)
@@ -34,9 +40,10 @@ class Instance:
 
 def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Instance]:
     """conn_id -> instance, for the connections of one client address."""
-    with_requests = [c for c in connections if c.first_request_ns is not None or c.protocol == "kafka"]
-    attempts = [c for c in connections if c.first_request_ns is None and _came_to_nothing(c)]
-    groups = group_connections(with_requests)
+    readable = [c for c in connections if not c.is_encrypted]
+    with_requests = [c for c in readable if c.first_request_ns is not None or c.protocol == "kafka"]
+    attempts = [c for c in readable if c.first_request_ns is None and _came_to_nothing(c)]
+    groups = [*group_connections(with_requests), *group_by_hello(c for c in connections if c.is_encrypted)]
     left = attach(attempts, groups)
     unassigned = [c for c in left if not groups and c.failed_to_open]
     if unassigned:

@@ -10,7 +10,7 @@ from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.candidates import Candidates, Tables
 from kafkascope_spark.stories.findings.conditions import at_least, column, count, none_of
 from kafkascope_spark.stories.findings.read import Groups, Where
-from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.wording import client, duration
 from kafkascope_spark.stories.settings import settings
 
@@ -22,13 +22,16 @@ _HELD = Where(
 _N_HELD = count()
 
 # One finding per client and API. A broker serves the requests of a connection in their order: what came before the
-# response is the response that it waited for. A Fetch that took longer than it may wait was not at fault itself.
+# response is the response that it waited for; what came between waited for the same Fetch, if it was sent meanwhile. A
+# Fetch that took longer than it may wait was not at fault itself.
 # Only connections that have both are put in order: that costs more than all else.
 _QUERY = f"""
 with answers as (
     select conn_id, request_id, api_name, ts_ns, request_packet_no, response_packet_no, queued_us, broker_us,
-        lag(struct(api_name, max_wait_ms, latency_us, request_packet_no, response_packet_no))
-            over (partition by conn_id order by response_ns, response_packet_no, request_id) as before
+        last(if(api_name = 'Fetch',
+                struct(max_wait_ms, latency_us, response_ns, request_packet_no, response_packet_no), null), true)
+            over (partition by conn_id order by response_ns, response_packet_no, request_id
+                rows between unbounded preceding and 1 preceding) as before
     from requests left semi join held using (conn_id) left semi join polls using (conn_id)
     where response_ns is not null
 ), waits as (
@@ -38,7 +41,7 @@ with answers as (
         min_by(struct(request_packet_no, response_packet_no, before), struct(ts_ns, request_id)) as example,
         min_by(request_id, struct(ts_ns, request_id), 100) as evidence, collect_set(conn_id) as conn_ids
     from answers join connection_clients using (conn_id)
-    where api_name <> 'Fetch' and before.api_name = 'Fetch' and before.max_wait_ms > 0
+    where api_name <> 'Fetch' and before.response_ns > ts_ns and before.max_wait_ms > 0
         and before.latency_us <= (cast(before.max_wait_ms as bigint) + {limit.BEHIND_POLL_MS}) * 1000
         and queued_us >= {_LEAST_US} and broker_us < queued_us
     group by client_instance_id, api_name having n >= {limit.BEHIND_POLLS}
@@ -110,4 +113,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("Kafka protocol guide, Network", "KIP-74", "fetch.max.wait.ms of the consumer settings"),
     detectors=(DETECTOR,),
+    follows=Follows(kinds=frozenset({"member"})),
 )

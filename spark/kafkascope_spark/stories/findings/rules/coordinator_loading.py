@@ -78,5 +78,5 @@ RULE = Rule(
         "kafka.server metric partition-load-time-max of group-coordinator-metrics",
     ),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"coordinator_loading"}),
 )

@@ -35,7 +35,7 @@ with members as (
     group by {_WHO}, own_conns
 ), calls as (
     select group_id, conn_id as call_conn_id, request_id, ts_ns as sent_ns, api_key, error_name, generation_or_epoch,
-        node_id as called_node_id
+        node_id as called_node_id, queued_us
     from requests where api_key in {_MEMBER_APIS}
 ), histories as (
     select /*+ broadcast(m) */ m.{_WHO.replace(", ", ", m.")}, own_conns, n, first_ns, last_ns, evidence, conn_ids,
@@ -43,6 +43,7 @@ with members as (
         max_by(struct(request_id, sent_ns, called_node_id),
             if({_SUCCEEDS}, struct(sent_ns, request_id), null)) as last_success,
         min(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, sent_ns, null)) as refused_ns,
+        max(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, coalesce(queued_us, 0), 0)) as held_us,
         max(if({_LEAVES}, sent_ns, null)) as left_ns,
         max(if(error_name in {literals(MOVED)}, sent_ns, null)) as moved_ns
     from calls c join (select *, explode(own_conns) as own_conn from members) m
@@ -59,7 +60,7 @@ with members as (
         and coalesce(last_success.called_node_id = node_id, true)
     group by all
 )
-select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids,
+select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids, held_us,
     refused_ns - last_success.sent_ns as silent_ns, last_success.sent_ns as since_ns, array(node_id) as node_ids,
     concat(array_compact(array(last_success.request_id)), evidence) as evidence
 from terms
@@ -79,6 +80,9 @@ def _cause(f: Facts) -> str:
     silence = f"it sent nothing for {duration(f.silent_ns)}"
     if f.session_ms is None:
         return silence
+    if _was_held(f):
+        held = f"its requests had waited in the broker for up to {duration(f.held_us * 1_000)}"
+        return f"{held}, behind another response on the same connection; its session timeout is {f.session_ms} ms"
     if _session_timed_out(f):
         return f"{silence}, its session timeout is {f.session_ms} ms"
     limit = "" if f.poll_ms is None else f" ({f.poll_ms} ms)"
@@ -86,11 +90,21 @@ def _cause(f: Facts) -> str:
     return f"{last}, so it was its rebalance that took longer than it allows{limit}"
 
 
+def _was_held(f: Facts) -> bool:
+    """Whether the broker came to its requests only when its session was over: those of a connection have an order."""
+    return bool(f.held_us >= f.session_ms * 1_000)
+
+
 def _session_timed_out(f: Facts) -> bool:
     return f.silent_ns is not None and bool(f.silent_ns >= f.session_ms * 1_000_000)
 
 
 def _advice(f: Facts) -> str:
+    if f.session_ms is not None and _was_held(f):
+        return (
+            f"Lower {setting('fetch_wait', f.libraries)} far below the session timeout, or let the library use a "
+            "connection of its own for the group's coordinator: heartbeats wait behind the Fetch (behind_long_poll)."
+        )
     if f.session_ms is None or _session_timed_out(f):
         return _silent(f.libraries, f.session_ms, f.silent_ns)
     return slow_polls(f.libraries, f.poll_ms)

@@ -18,6 +18,18 @@ MOVED = (
     "LEADER_NOT_AVAILABLE",
     "NOT_COORDINATOR",
 )
+NO_MOVES = frozenset(
+    {
+        "stale_broker",
+        "stale_client",
+        "no_leader",
+        "epoch_ahead",
+        "wrong_broker",
+        "no_coordinator",
+        "coordinator_loading",
+    }
+)
+"""Incidents in which clients ask again and again although nothing moved."""
 _LEADER_MOVED = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
 """Errors beside which brokers name the new leader (KIP-951)."""
 # One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
@@ -83,6 +95,6 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"stale_broker", "stale_client", "no_leader", "no_coordinator"}),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | NO_MOVES),
     unless=("shared_vip",),
 )

@@ -22,7 +22,8 @@ _IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
 # null where an incremental Fetch did not repeat it). A client may look up both ends of the log (sarama does), so that
 # not the answer to ListOffsets shows where it went on, but the next Fetch of the partition. `matching`: the answers
 # with its offset, which show the policy unless both ends are the same. Where no Fetch follows: all answers, if they
-# agree.
+# agree. `followers`: connections to a node that a leader named as the preferred replica, and up to where the log went
+# by then.
 _QUERY = f"""
 with lost as (
     select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
@@ -65,13 +66,20 @@ with lost as (
             filter(lookups, l -> l.ts_ns < next.ts_ns and l.offset = next.offset)) as matching
         from resets where size(lookups) > 0
     )
+), followers as (
+    select p.topic, p.partition, c.conn_id as lost_conn, max(p.high_watermark) as known_end
+    from partitions p join owned_connections c on p.preferred_read_replica = c.node_id
+    where p.api_key = {api_keys.FETCH} and p.direction = 'response' and p.preferred_read_replica >= 0
+        and exists (select 1 from outside_fetches)
+    group by p.topic, p.partition, c.conn_id
 )
 select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
     min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
     try_sum(greatest(new_offset - old_offset, 0)) as n_skipped,
+    try_sum(if(old_offset <= known_end, greatest(old_offset - new_offset, 0), 0)) as n_again,
     {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
     flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
-from moves
+from moves left join followers using (topic, partition, lost_conn)
 where new_offset is not null
 group by {_WHO}"""
 
@@ -91,9 +99,18 @@ def _move(f: Facts) -> str:
 
 
 def _effect(f: Facts) -> str:
+    if _at_follower(f):
+        return (
+            "; it had asked a follower, its preferred replica, which did not have that offset yet, while the leader "
+            f"did: it reads {counted(f.n_again, 'record')} again"
+        )
     if (f.n_skipped or 0) > 0:
         return f"; it never reads {counted(f.n_skipped, 'record')}"
     return "; its old offset lay beyond the end of the log" if _was_beyond(f) else ""
+
+
+def _at_follower(f: Facts) -> bool:
+    return (f.n_again or 0) > 0 and _was_beyond(f)
 
 
 def _was_beyond(f: Facts) -> bool:
@@ -102,7 +119,16 @@ def _was_beyond(f: Facts) -> bool:
 
 
 def _advice(f: Facts) -> str:
+    if _at_follower(f):
+        return _FOLLOWER
     return _beyond(f) if _was_beyond(f) else _deleted(f.libraries)
+
+
+_FOLLOWER = (
+    "No record was deleted, and no offset has to be set: a follower may be some records behind its leader. Update the "
+    "client's library: before it gives up a position at a follower it has to ask the leader (KIP-392). Until then let "
+    "it read from leaders, without client.rack. What it reads again is processed twice."
+)
 
 
 def _deleted(libraries: Collection[str]) -> str:

@@ -46,19 +46,31 @@ def _advice(f: Facts) -> str:
     less = settings(("batch_size", "request_size"), f.libraries, defaults=True)
     smaller = f" ({less})" if less else ""
     return (
-        f"Raise max.message.bytes of topic {f.topic or '?'} (message.max.bytes of the brokers where the topic has none)"
-        f"{above}{_command(f)}; or make the producer send less at once{smaller}{alone}; "
+        f"{_more_room(f, above)}; or make the producer send less at once{smaller}{alone}; "
         f"{setting('compression', f.libraries)} makes batches smaller."
     )
 
 
-def _command(f: Facts) -> str:
+def _more_room(f: Facts, above: str) -> str:
+    topic = f.topic or "?"
+    if f.error_name == "RECORD_LIST_TOO_LARGE":
+        return (
+            f"Raise segment.bytes of topic {topic} (log.segment.bytes of the brokers where the topic has none){above}"
+            f"{_command(f, 'segment.bytes')}; max.message.bytes allows the batch already"
+        )
+    return (
+        f"Raise max.message.bytes of topic {topic} (message.max.bytes of the brokers where the topic has none){above}"
+        f"{_command(f, 'max.message.bytes')}"
+    )
+
+
+def _command(f: Facts, name: str) -> str:
     if f.topic is None or f.most_bytes is None:
         return ""
     bytes_needed = -(-f.most_bytes // 1024) * 1024 + BATCH_HEADER
     return (
         ": kafka-configs.sh --bootstrap-server BROKER:9092 --alter --entity-type topics --entity-name "
-        f"{shlex.quote(f.topic)} --add-config max.message.bytes={bytes_needed} ({SECURED})"
+        f"{shlex.quote(f.topic)} --add-config {name}={bytes_needed} ({SECURED})"
     )
 
 
@@ -79,10 +91,12 @@ RULE = Rule(
     severity="warning",
     meaning="The broker refused a batch because it is larger than max.message.bytes of its topic. The Java producer "
     "splits a batch of several records and tries again; one record that is too large fails for good, as does any "
-    "batch of other clients.",
+    "batch of other clients. RECORD_LIST_TOO_LARGE says that it is larger than the segments of the log: "
+    "max.message.bytes is above segment.bytes then.",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE, with the size of the batches that the request had for the "
     "partition.",
-    advice="Raise max.message.bytes of the topic (message.max.bytes of the brokers), or lower "
+    advice="Raise max.message.bytes of the topic (message.max.bytes of the brokers), or segment.bytes at "
+    "RECORD_LIST_TOO_LARGE, or lower "
     f"{settings(('batch_size', 'request_size'))} of the producer; {setting('compression')} makes batches smaller.",
     sources=("KIP-126", "org.apache.kafka.common.errors.RecordTooLargeException"),
     detectors=(DETECTOR,),

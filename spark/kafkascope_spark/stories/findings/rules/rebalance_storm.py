@@ -60,8 +60,9 @@ def _advice(libraries: Collection[str]) -> str:
     static = setting("instance_id", libraries)
     restarts = f" For restarts give each member a name of its own ({static})." if static else ""
     return (
-        f"See evicted_member first: raise {timeouts} where members are thrown out;{lower}{restarts}{instead} Keep "
-        "members from restarting in a loop."
+        "See the incident of the group, or evicted_member, first: they say why members are thrown out. Raise "
+        f"{timeouts} only where members were silent or polled late;{lower}{restarts}{instead} Keep members from "
+        "restarting in a loop."
     )
 
 

@@ -22,9 +22,11 @@ _FIRST, _LAST, _END = smallest("ts_ns"), largest("ts_ns"), largest("high_waterma
 _IS_LONG = _LAST - _FIRST >= limit.SAME_OFFSET_MS * 1_000_000
 _READS = {
     "repeated": Groups(
-        _ASKED, per=(*_PLACE, "partition_offset"), having=all_of(count() >= limit.ASKED_AGAIN, _IS_LONG)
+        _ASKED,
+        per=(*_PLACE, "partition_offset"),
+        having=all_of(count() >= limit.ASKED_AGAIN, _IS_LONG),
+        last_of=_PLACE,
     ),
-    "last_asks": Groups(_ASKED, per=_PLACE, having=_LAST >= 0),
     "ends": Groups(Where(PARTITIONS, _ANSWERS), per=_PLACE, having=_END >= 1),
 }
 _BY_PLACE = ", ".join(_PLACE)
@@ -79,10 +81,8 @@ group by {CLIENT}"""
 
 def _may_be_stuck(tables: Tables) -> bool:
     """Whether an offset that a consumer asked for last, and for long, is before the end of the log."""
-    rows = tables["repeated"].join(tables["last_asks"], list(_PLACE), join_type="inner", right_suffix=" of all")
-    rows = rows.join(tables["ends"], list(_PLACE), join_type="inner")
-    is_last = pc.equal(rows[str(_LAST)], rows[f"{_LAST} of all"])
-    return bool(pc.any(pc.and_(is_last, pc.less(rows["partition_offset"], rows[str(_END)]))).as_py())
+    rows = tables["repeated"].join(tables["ends"], list(_PLACE), join_type="inner")
+    return bool(pc.any(pc.less(rows["partition_offset"], rows[str(_END)])).as_py())
 
 
 def _is_too_small(f: Facts) -> bool:
@@ -145,8 +145,7 @@ RULE = Rule(
             reads=_READS,
             candidates=Candidates(
                 {
-                    "repeated": (*_PLACE, "partition_offset", str(_LAST)),
-                    "last_asks": (*_PLACE, str(_LAST)),
+                    "repeated": (*_PLACE, "partition_offset"),
                     "ends": (*_PLACE, str(_END)),
                 },
                 _may_be_stuck,

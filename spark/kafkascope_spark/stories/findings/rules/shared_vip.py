@@ -50,5 +50,5 @@ RULE = Rule(
     "load balancer). A shared address is good for bootstrapping only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=frozenset({"listener"})),
+    follows=Follows(kinds=frozenset({"listener", "wrong_broker"})),
 )

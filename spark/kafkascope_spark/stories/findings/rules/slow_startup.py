@@ -14,7 +14,9 @@ MOST_REQUESTS = 10
 """Requests of one step that are named as evidence."""
 LEAST_ALIKE = 3
 """Starts of one kind from which on their median says what is usual."""
-_OWN_US = "if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if(wait_why = 'no_records', 0, wait_us)"
+# Before its first Produce a client waits until its application has something to send.
+_NOTHING_TO_DO = "wait_why = 'no_records' or step = 'first_produce'"
+_OWN_US = f"if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if({_NOTHING_TO_DO}, 0, wait_us)"
 # One finding per start that ended ready. Steps are those on the critical path, attempts of one step together.
 _QUERY = f"""
 with usual as (
@@ -107,7 +109,7 @@ RULE = Rule(
     "waits that a start consists of by default. The finding names the step that had most of the time, and whose "
     "time it was: the broker's, the network's, the client's own pauses, or the other members of its group.",
     looks_at="Starts that ended ready after ten seconds or more, by the steps on their critical path. It is info "
-    "where the time was a rebalance's or there was nothing to read.",
+    "where the time was a rebalance's or there was nothing to read or to send.",
     advice=_advice(()),
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),

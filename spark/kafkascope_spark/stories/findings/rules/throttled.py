@@ -75,10 +75,14 @@ def _advice(f: Facts) -> str:
     # Who has a principal has authenticated: the listener takes SASL or TLS.
     tool = f"--bootstrap-server {address(f.server)}{' --command-config CLIENT.properties' if user else ''}"
     return (
-        f"Raise the quota {quota} of {'user' if user else 'client id'} {name}, which each broker applies by itself: "
+        f"Raise the quota {quota} of {'user' if user else 'client id'} {name}{_who_applies(quota)}: "
         f"kafka-configs.sh {tool} --alter {entity} --add-config {quota}={value}; or "
         f"make the client ask for less{_less(f.api_name, f.libraries)}."
     )
+
+
+def _who_applies(quota: str) -> str:
+    return "" if quota == "controller_mutation_rate" else ", which each broker applies by itself"
 
 
 def _less(api_name: str, libraries: Collection[str]) -> str:

@@ -16,6 +16,7 @@ _REPEATED = Groups(
     Where(PARTITIONS, _ANSWERS, codec=none_of("none"), first_offset=NOT_NULL),
     per=("conn_id", "topic", "partition", "first_offset"),
     having=count() >= limit.SAME_BATCH,
+    last_of=("conn_id", "topic", "partition"),
 )
 # One finding per client and codec: of each partition the last offset that it got, where it got that from then on only.
 _QUERY = f"""

@@ -23,10 +23,12 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import one_of, read, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.api_keys import FETCH, METADATA, PRODUCE
+from kafkascope_spark.stories.incidents.broker_processes import BrokerProcesses, broker_processes
 from kafkascope_spark.stories.incidents.contrast import Contrast, Question, contrasts
 from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
+from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
 
 How = Literal["followed", "named", "served"]
@@ -161,6 +163,14 @@ class Packets:
         """The requests of some APIs that clients sent by a time and that were never answered. Raises UsageError where a
         table cannot be read."""
         return unanswered_requests(self._dataset, until_ns, keys)
+
+    def held(self, request_ids: Collection[str]) -> list[HeldRequest]:
+        """Those of these requests that waited behind a long poll. Raises UsageError where a table cannot be read."""
+        return held_requests(self._dataset, request_ids)
+
+    def processes(self) -> BrokerProcesses:
+        """When brokers' processes ended and started. Raises UsageError where a table cannot be read."""
+        return BrokerProcesses() if self._dataset is None else broker_processes(self._dataset)
 
     def roles(self, servers: Collection[str]) -> dict[str, frozenset[str]]:
         """The roles of all connections to each of these servers, by `address:port`. Raises UsageError where a table

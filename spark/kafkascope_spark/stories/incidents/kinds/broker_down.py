@@ -25,7 +25,7 @@ def _sentence(failure: Failure, times: Times) -> str:
         return f"{named(failure)} was down {times.of(failure)}: {how}"
     return (
         f"{named(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: "
-        f"other brokers took over what it led or coordinated, then {how}"
+        f"it gave up what it led or coordinated, then {how}"
     )
 
 

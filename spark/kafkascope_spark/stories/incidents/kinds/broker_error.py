@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafkascope_parsers.api_keys import SYNC_GROUP
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure
@@ -28,6 +29,12 @@ def _exception(failure: Failure, _: Observed) -> Iterable[Action]:
     yield brokers(
         f"Look at the log of {_nodes(failure)} for that time: the exception behind this error stands there alone."
     )
+    if all(row.first_api_key == SYNC_GROUP for row in failure.recoveries):
+        yield brokers(
+            "In response to SyncGroup it is mostly one about the size of what the coordinator has to store of the "
+            "group (members, their subscriptions and assignments): max.message.bytes of __consumer_offsets limits "
+            "that. Shorter lists of topics, fewer partitions or members make it smaller."
+        )
 
 
 def _replicas(failure: Failure, observed: Observed) -> Iterable[Action]:

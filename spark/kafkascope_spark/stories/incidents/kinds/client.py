@@ -16,6 +16,7 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.silence_moments import Owed
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.settings import settings
 
 
 def _sentence(failure: Failure, times: Times) -> str:
@@ -28,11 +29,26 @@ def _paused_since(failure: Failure, times: Times) -> str:
     several = len(_n_connections(failure)) > 1
     n = sum(_n_connections(failure).values())
     surest = min(failure.silences, key=lambda silence: (_SUREST.index(silence.owed), -silence.usual_ms))
+    if surest.owed == "read":
+        return _did_not_read(failure, times, n)
+    was = "were" if several else "was"
+    if all(silence.claimed for silence in failure.silences):
+        was = "seem to have been" if several else "seems to have been"
     return (
-        f"Client{'s' if several else ''} {failure.subject} {'were' if several else 'was'} paused "
+        f"Client{'s' if several else ''} {failure.subject} {was} paused "
         f"{_how_often(failure)}{times.of(failure)}: "
         f"no request came on any of {'their' if several else 'its'} connections ({n}), although "
         f"{_what_was_due(surest)}, and the host's kernel acknowledged what brokers sent{_or(surest)}{_removed(failure)}"
+    )
+
+
+def _did_not_read(failure: Failure, times: Times, n: int) -> str:
+    several = len(_n_connections(failure)) > 1
+    windows = "receive window of 1 connection was" if n == 1 else f"receive windows of {n} connections were"
+    return (
+        f"Client{'s' if several else ''} {failure.subject} did not read what brokers sent "
+        f"{_how_often(failure)}{times.of(failure)}: the {windows} closed, "
+        f"and the host's kernel went on{_removed(failure)}"
     )
 
 
@@ -52,10 +68,17 @@ def _how_often(failure: Failure) -> str:
     return "" if n == 1 else f"{n} times, for up to {duration(lasted)}, "
 
 
-_SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records")
+_SUREST: tuple[Owed, ...] = ("heartbeat", "fetch", "records", "read")
+"""What shows best that the whole process stalled: a closed window shows only that nobody read that connection."""
 
 
 def _what_was_due(silence: SilentClient) -> str:
+    if silence.claimed:
+        return f"{_due(silence)}, as the lengths of its encrypted requests claim"
+    return _due(silence)
+
+
+def _due(silence: SilentClient) -> str:
     if silence.owed == "heartbeat":
         return f"heartbeats were due every {duration(silence.usual_ms * 1_000_000)}"
     usual = f"{silence.usual_ms} ms"
@@ -89,11 +112,7 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action
         "-Xlog:gc*), a stopped process, container or virtual machine (SIGSTOP, a debugger, a snapshot), a CPU limit "
         "(cpu.stat: nr_throttled), swapping; in a client with one event loop, a handler that does not return."
     )
-    owed = {silence.owed for silence in failure.silences}
-    if owed == {"fetch"}:
-        yield clients("If the process ran, its application took so long between two polls: look at what it did then.")
-    if owed == {"records"}:
-        yield clients("If the process ran, look at where it gets its records from.")
+    yield from _if_it_ran(failure, observed)
     if not failure.rebalances:
         return
     silent_ms = max(((s.to_ns or s.from_ns) - s.from_ns) // 1_000_000 for s in failure.silences)
@@ -108,6 +127,21 @@ def _what_stops_clients(failure: Failure, observed: Observed) -> Iterable[Action
         else:
             settings = session_of_broker(groups[protocol], observed, silent_ms, protocol=protocol, ran_on=True)
             yield from map(brokers, settings)
+
+
+def _if_it_ran(failure: Failure, observed: Observed) -> Iterable[Action]:
+    """What to look at where the process may have run: no heartbeat was overdue."""
+    owed = {silence.owed for silence in failure.silences}
+    if owed == {"fetch"}:
+        yield clients("If the process ran, its application took so long between two polls: look at what it did then.")
+    if owed == {"read"}:
+        less = settings(("fetch_max",), observed.libraries)
+        yield clients(
+            "If the process ran, it was busy with what it had read: look at what it does with a record, and let it ask "
+            f"for less at once{f' ({less})' if less else ''}."
+        )
+    if owed == {"records"}:
+        yield clients("If the process ran, look at where it gets its records from.")
 
 
 CLIENT = Kind(

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
-from kafkascope_spark.stories.incidents.kinds.no_coordinator import NO_COORDINATOR
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.coordinator_loading import COORDINATOR_LOADING, is_loading
+from kafkascope_spark.stories.incidents.kinds.no_coordinator import NO_COORDINATOR, is_without_coordinator
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, MOST_COMMANDS, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
@@ -39,12 +40,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing moved where the broker that FindCoordinator names goes on saying that it does not coordinate."""
-    if all(
-        row.first_error_name == "NOT_COORDINATOR" and row.rediscovered_ns is not None and is_stuck(row)
-        for row in failure.recoveries
-    ):
+    """Nothing moved where clients never learned of a coordinator that is one, or that is ready."""
+    if all(map(is_without_coordinator, failure.recoveries)):
         failure.kind = NO_COORDINATOR
+    elif all(map(is_loading, failure.recoveries)):
+        failure.kind = COORDINATOR_LOADING
 
 
 COORDINATOR_MOVE = Kind(

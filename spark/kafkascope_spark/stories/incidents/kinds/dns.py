@@ -20,12 +20,13 @@ def _hosts(failure: Failure) -> list[str]:
 
 
 def _sentence(failure: Failure, times: Times) -> str:
-    n = sum(run.n for run in failure.lookups)
+    n, n_late = sum(run.n for run in failure.lookups), sum(run.n_late for run in failure.lookups)
     asked = f"{counted(n, 'question')} of {listed(_hosts(failure))} for {listed(sorted(failure.resources))}"
-    whom = "them, while it answered other hosts" if failure.hosts else "anybody"
+    in_time, later = (" in time", f" ({n_late:,} of the {n:,} were answered later)") if n_late else ("", "")
+    whom = f"them{in_time}, while it answered other hosts" if failure.hosts else f"anybody{in_time}"
     return (
-        f"{failure.subject} did not answer {whom} {times.of(failure)}: {asked} had no answer within a second, and "
-        "clients that do not know an address cannot connect"
+        f"{failure.subject} did not answer {whom} {times.of(failure)}: {asked} had no answer within a second{later}, "
+        "and clients that do not know an address cannot connect"
     )
 
 

@@ -42,7 +42,23 @@ GROUP_REFUSED = refusal_kind(
         ),
         "GROUP_MAX_SIZE_REACHED": Refusal(
             "the group has as many members as the brokers allow",
-            advise(brokers("Raise group.max.size, if so many members are meant; look for members that never leave.")),
+            advise(
+                brokers("Raise group.max.size, if so many members are meant; look for members that never leave."),
+                clients("More members than partitions have nothing to read: those that are in go on as before."),
+            ),
+        ),
+        "GROUP_ID_NOT_FOUND": Refusal(
+            "the group is in use with another protocol than the one that this member speaks, or there is none",
+            advise(
+                clients(
+                    "Give all members of the group the same group.protocol (classic: JoinGroup; consumer: "
+                    "ConsumerGroupHeartbeat, KIP-848), or it another group.id: the others go on meanwhile."
+                ),
+                brokers(
+                    "Members of both protocols can share a group only with group.consumer.migration.policy=upgrade or "
+                    "bidirectional."
+                ),
+            ),
         ),
         "INVALID_GROUP_ID": Refusal("its group id is empty, or none that is allowed", advise(clients("Set group.id."))),
         "UNSUPPORTED_ASSIGNOR": Refusal("the coordinator does not have its assignor", advise(_OF_GROUP)),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from kafkascope_parsers.error_facts import errors_about
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.epoch_ahead import EPOCH_AHEAD, is_ahead
 from kafkascope_spark.stories.incidents.kinds.no_leader import NO_LEADER, is_without_leader
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, lower, resources, why_moved
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -21,8 +22,13 @@ def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
 
 
 def _complete(failure: Failure) -> None:
-    """Nothing moved where brokers named no leader for as long as clients asked, or one that says that it is none."""
-    if not failure.moved_to and all(is_without_leader(row) for row in failure.recoveries):
+    """Nothing moved where brokers named no leader for as long as clients asked, or one that says that it is none, or
+    that it has an earlier epoch."""
+    if failure.moved_to:
+        return
+    if all(map(is_ahead, failure.recoveries)):
+        failure.kind = EPOCH_AHEAD
+    elif all(is_without_leader(row) for row in failure.recoveries):
         failure.kind = NO_LEADER
 
 
@@ -34,7 +40,7 @@ LEADER_MOVE = Kind(
     known=BY_ERRORS,
     place="topic",
     plural="leader moves",
-    errors=errors_about("leader"),
+    errors=errors_about("leader") | {"REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"},
     is_move=True,
     complete=_complete,
 )

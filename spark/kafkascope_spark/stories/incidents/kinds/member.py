@@ -1,12 +1,15 @@
 """Members of groups that went away, were slow, or lost their place."""
 
 from collections.abc import Iterable
+from statistics import median
 
+from kafkascope_parsers.api_keys import OFFSET_COMMIT
 from kafkascope_parsers.error_facts import errors_about
-from kafkascope_spark.stories.findings.wording import listed
-from kafkascope_spark.stories.groups.table import DepartedMember
+from kafkascope_spark.stories.findings.wording import client, duration, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
 from kafkascope_spark.stories.incidents.kinds.session_timeouts import (
     BROKER_SESSIONS,
     session_of_broker,
@@ -17,14 +20,25 @@ from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
 from kafkascope_spark.stories.settings import settings
 
+OF_OLD_EPOCH = frozenset({"STALE_MEMBER_EPOCH"})
+"""What a member is told that asks with another epoch than the one of its last heartbeat (KIP-848)."""
+MOST_OF_SESSION = 2
+"""A rebalance that lasted for less than a session divided by this waited for no member."""
+
 
 def _sentence(failure: Failure, times: Times) -> str:
+    if failure.held:
+        return _was_held(failure, times)
+    if failure.given_up_joins:
+        return _did_not_wait_for_others(failure, times)
     gone = [member for rebalance in failure.rebalances for member in rebalance.lost]
     if gone:
         who = listed(sorted({d.client_id or d.member_id for d in gone}))
         if failure.root is not None:
             coordinator = f"the coordinator, {failure.root.subject}"
             return f"In {failure.subject}, {who} did not reach {coordinator}, and lost its place, {times.of(failure)}"
+        if all(map(_did_not_wait, _losing(failure))):
+            return f"In {failure.subject}, {_thrown_out(failure, who)}, {times.of(failure)}"
         if all(map(_is_late_joiner, gone)):
             return (
                 f"In {failure.subject}, {who} did not join again in time, {times.of(failure)}: its heartbeats came, "
@@ -37,6 +51,96 @@ def _sentence(failure: Failure, times: Times) -> str:
         why = " because members joined or left" if failure.is_routine else ""
         return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}"
     return f"Members of groups lost their place {times.of(failure)}"
+
+
+def _was_held(failure: Failure, times: Times) -> str:
+    """How requests of the members waited behind a long poll."""
+    longest = max(failure.held, key=lambda row: row.to_ns - row.from_ns)
+    apis = listed(sorted({row.api_name for row in failure.held}))
+    return (
+        f"A member of {failure.subject} lost its place {times.of(failure)}: its {apis} waited in the broker for up to "
+        f"{duration(longest.to_ns - longest.from_ns)}, behind a Fetch on the same connection that asked the broker to "
+        f"wait for records for up to {longest.max_wait_ms} ms (packet {longest.poll_packet_no})"
+    )
+
+
+def _patience(failure: Failure) -> str:
+    """For how long clients waited for the responses to JoinGroup that they gave up."""
+    return duration(int(median(row.until_ns - row.ts_ns for row in failure.given_up_joins)))
+
+
+def _did_not_wait_for_others(failure: Failure, times: Times) -> str:
+    """A sentence on members that gave up JoinGroup and joined again."""
+    rows = failure.given_up_joins
+    who = listed(sorted({client(row.client_id, row.client_ip) for row in rows}))
+    return (
+        f"{named(failure)} rebalanced, and partitions were not read {times.of(failure)}: {who} gave up JoinGroup "
+        f"{times_of(len(rows))} from {times.at(rows[0].ts_ns)} on, each after {_patience(failure)} (median), while the "
+        "coordinator waited for the other members, closed the connection and joined anew"
+    )
+
+
+def _wait_longer(failure: Failure, observed: Observed) -> Iterable[Action]:
+    """What to change where members do not wait for their group."""
+    limit_ms = max((c.rebalance_timeout_ms or c.session_timeout_ms or 0 for c in observed.clients), default=0)
+    limit = f" ({limit_ms} ms here)" if limit_ms else ""
+    yield clients(
+        f"Let them wait for the response to JoinGroup for longer than the rebalance timeout{limit}, after which the "
+        f"coordinator answers at the latest: they give up after {_patience(failure)}. Where the library has no timeout "
+        "of its own for that, it is the one of its connections or requests; Java clients wait for as long as they "
+        "should. Or lower the heartbeat interval: members hear of a rebalance with their next heartbeat, and the "
+        "others wait until then."
+    )
+    yield clients(
+        "Each attempt that was given up may leave a member that nobody is: it is given partitions, and keeps them "
+        "until its session is over. The coordinator and the network are well."
+    )
+
+
+def _losing(failure: Failure) -> list[RebalanceRow]:
+    """The rebalances after which members were gone that had not left."""
+    return [row for row in failure.rebalances if row.lost]
+
+
+def _did_not_wait(rebalance: RebalanceRow) -> bool:
+    """Whether the coordinator went on at once without members that it had heard within their session timeout: it owed
+    them the rebalance timeout to join (before JoinGroup v1 the session timeout)."""
+    took_ms = rebalance.duration_ms
+    return took_ms is not None and all(
+        _is_late_joiner(member) and took_ms * MOST_OF_SESSION < (member.session_timeout_ms or 0)
+        for member in rebalance.lost
+    )
+
+
+def _thrown_out(failure: Failure, who: str) -> str:
+    """How a coordinator went on without members for which it did not wait."""
+    losing = _losing(failure)
+    longest_ms = max(row.duration_ms or 0 for row in losing)
+    session_ms = max(member.session_timeout_ms or 0 for row in losing for member in row.lost)
+    return (
+        f"the coordinator removed {who} {times_of(sum(len(row.lost) for row in losing))} before the session timeout "
+        f"({session_ms} ms) was over: it ended rebalances within {longest_ms} ms of another member's JoinGroup, and "
+        "waited for nobody"
+    )
+
+
+def _without_timeout(failure: Failure) -> bool:
+    """Whether the JoinGroup requests named no rebalance timeout (version 0)."""
+    members = [member for row in failure.rebalances for member in row.members if member.joined_ns is not None]
+    return bool(members) and all(member.rebalance_timeout_ms is None for member in members)
+
+
+def _wait_for_members(failure: Failure) -> Iterable[Action]:
+    """What to change where the coordinator waits for nobody."""
+    if _without_timeout(failure):
+        yield clients(
+            "Upgrade the library to one whose JoinGroup names a rebalance timeout (version 1 or newer): theirs names "
+            "none. Neither session nor poll timeouts change that, nor pauses in the application."
+        )
+    yield brokers(
+        "See why the coordinator does not wait for members that are alive: Kafka waits for the rebalance timeout (the "
+        "session timeout where JoinGroup names none); another server that speaks its protocol may not."
+    )
 
 
 def _is_late_joiner(departed: DepartedMember) -> bool:
@@ -54,9 +158,25 @@ def _lost_places(failure: Failure, times: Times) -> str:
         f"{listed(who)} lost {places} in {failure.subject} ({listed(sorted(failure.error_names))}) {times.of(failure)}"
     )
     stubborn = _stubborn(failure)
+    if failure.error_names == OF_OLD_EPOCH and _commits_in_vain(failure):
+        n = sum(row.n_errors for row in failure.recoveries)
+        return (
+            f"{listed(who)} went on committing offsets of {failure.subject} with a member epoch that was over "
+            f"({listed(sorted(failure.error_names))}, {times_of(n)}) {times.of(failure)}: nothing was committed"
+        )
+    if failure.error_names == OF_OLD_EPOCH:
+        return (
+            f"{listed(who)} asked {failure.subject} with a member epoch that was over "
+            f"({listed(sorted(failure.error_names))}) {times.of(failure)}"
+        )
     if not stubborn:
         return lost
     return f"{lost}. {listed(stubborn)} went on without joining again: nothing that it reads is committed"
+
+
+def _commits_in_vain(failure: Failure) -> bool:
+    """Whether a client went on with the epoch of its commits, which was over."""
+    return any(is_stuck(row) and row.first_api_key == OFFSET_COMMIT for row in failure.recoveries)
 
 
 def _stubborn(failure: Failure) -> list[str]:
@@ -65,12 +185,50 @@ def _stubborn(failure: Failure) -> list[str]:
 
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
-    if stubborn := _stubborn(failure):
+    if failure.held:
+        yield _poll_less_long(failure, observed)
+    elif failure.given_up_joins:
+        yield from _wait_longer(failure, observed)
+    elif failure.error_names == OF_OLD_EPOCH and _commits_in_vain(failure):
+        yield _COMMIT_ANEW
+    elif failure.error_names == OF_OLD_EPOCH and not failure.rebalances:
+        yield _ASK_AGAIN
+    elif stubborn := _stubborn(failure):
         yield clients(
             f"Restart {listed(stubborn)}, and upgrade its library: after such an error a member has to join again "
             "(JoinGroup). Until then it reads what another member reads too, and its commits are refused."
         )
-        return
+    else:
+        yield from _why_members_went(failure, observed)
+
+
+def _poll_less_long(failure: Failure, observed: Observed) -> Action:
+    session_ms = max((c.session_timeout_ms or 0 for c in observed.clients), default=0)
+    session = f", {session_ms} ms" if session_ms else ""
+    return clients(
+        f"Lower {settings(('fetch_wait',), observed.libraries)}, now {failure.held[0].max_wait_ms} ms, far below "
+        f"the session timeout{session}: a broker answers the requests of a connection in their order, and does not "
+        "see a heartbeat behind a Fetch that waits. Or let the library use a connection of its own for the group's "
+        "coordinator (upgrade it). The brokers and the application are well."
+    )
+
+
+_ASK_AGAIN = clients(
+    "Nothing is to be changed about timeouts or polls: it kept its place. After this error a client repeats the "
+    "request with the epoch of its next heartbeat. One that begins anywhere else than at the committed offset (latest: "
+    "records are skipped) has a bug: compare the offset of its first Fetch with what the group had committed "
+    "(kafka-consumer-groups.sh --describe), and update its library."
+)
+
+
+_COMMIT_ANEW = clients(
+    "Update its library: a commit has the member epoch of the last heartbeat (KIP-848), and is repeated with it after "
+    "this error. Until then restart the client when you can: it takes its epoch anew, and reads again what it has read "
+    "since its last commit. Neither timeouts nor pauses between polls have to do with it."
+)
+
+
+def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     departed = observed.departed
     if failure.error_names and not departed:
         yield clients(
@@ -78,6 +236,9 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
             "session timeout, or polled too seldom."
         )
         yield clients(slow_polls(observed.libraries))
+        return
+    if departed and all(map(_did_not_wait, _losing(failure))):
+        yield from _wait_for_members(failure)
         return
     if departed and all(map(_is_late_joiner, departed)):
         poll_ms = max((c.rebalance_timeout_ms or 0 for c in observed.clients), default=0)

@@ -17,6 +17,11 @@ from kafkascope_spark.stories.incidents.times import Times
 
 def _sentence(failure: Failure, times: Times) -> str:
     errors = listed(sorted(failure.error_names)) or "a coordinator's errors"
+    if _not_released(failure):
+        return (
+            f"{_who(failure)} was not let into {failure.subject} {times.of(failure)}: a member with the same "
+            f"group.instance.id had not left it, and its session was not over ({errors})"
+        )
     return (
         f"{_who(failure)} lost {'their places' if len(failure.client_instance_ids) > 1 else 'its place'} in "
         f"{failure.subject} to another process with the same group.instance.id {times.of(failure)} ({errors})"
@@ -27,12 +32,25 @@ def _who(failure: Failure) -> str:
     return listed(sorted({client(r.client_id, r.client_ip) for r in failure.recoveries})) or "A static member"
 
 
+def _not_released(failure: Failure) -> bool:
+    """Whether processes only came too early: those that they replace were not told to go."""
+    return failure.error_names == {"UNRELEASED_INSTANCE_ID"}
+
+
 def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    if _not_released(failure):
+        yield clients(
+            "Where a process takes the place of another: let the old one leave when it stops (close() before it ends), "
+            "or start the new one when the session of the old one is over. A client that gets this error stops for "
+            "good; start it again then."
+        )
+    two = "If both are to run: they use" if _not_released(failure) else "Two processes use"
     yield clients(
-        f"Two processes use one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the "
+        f"{two} one group.instance.id in {failure.subject}: give each instance its own (the ordinal of the "
         "pod, the name of the host), and see that a new process starts only when the old one has ended."
     )
-    yield clients("A client that gets this error stops for good: it has to be started again.")
+    if not _not_released(failure):
+        yield clients("A client that gets this error stops for good: it has to be started again.")
 
 
 def _complete(failure: Failure) -> None:

@@ -27,6 +27,8 @@ def which_partitions(failure: Failure) -> str:
 
 def _sentence(failure: Failure, times: Times) -> str:
     what = which_partitions(failure)
+    if _cannot_be(failure):
+        return f"{what} is no name that a topic can have (INVALID_TOPIC_EXCEPTION), {times.of(failure)}"
     if is_of_group(failure.recoveries):
         what = f"A topic that group {failure.subject} commits offsets for"
     stale = sorted({row.who for row in left_behind(failure) if is_about_id(row)})
@@ -39,6 +41,12 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if is_of_group(failure.recoveries):
         command = f"kafka-consumer-groups.sh {observed.tool} --describe --group {shlex.quote(failure.subject)}"
         yield brokers(f"See which topics it commits offsets for, and whether all of them exist: {command}")
+        return
+    if _cannot_be(failure):
+        yield clients(
+            "Correct the name of the topic: at most 249 letters, digits, dots, underscores and hyphens. It cannot be "
+            "created under this one."
+        )
         return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     if failure.end_ns is None and _was_there(failure):
@@ -58,6 +66,11 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if behind:
         why = "the ID of the deleted topic is still in use there" if uses_old_id else "it was not used again there"
         yield clients(f"Restart {listed(sorted({row.who for row in behind}))}: {why}.")
+
+
+def _cannot_be(failure: Failure) -> bool:
+    """Whether brokers refuse the name itself."""
+    return failure.error_names == {"INVALID_TOPIC_EXCEPTION"}
 
 
 def _was_there(failure: Failure) -> bool:

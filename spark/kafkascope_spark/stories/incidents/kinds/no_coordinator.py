@@ -1,20 +1,49 @@
-"""Groups and transactional ids whose coordinator nobody is: the broker that FindCoordinator names says that it is none.
+"""Groups and transactional ids whose coordinator nobody is: FindCoordinator names none for as long as clients ask, or
+the broker that it names says that it is none.
 
-Looks at NOT_COORDINATOR that goes on although clients asked FindCoordinator again. Could be confused with a coordinator
-that moves: then another broker is named before long.
+Looks at COORDINATOR_NOT_AVAILABLE in responses to FindCoordinator, and at NOT_COORDINATOR that goes on although clients
+asked FindCoordinator again. Could be confused with a coordinator that moves: then another broker is named before long.
 """
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers
-from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
 from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+_OF_GROUPS = "__consumer_offsets", "offsets.topic.replication.factor"
+_OF_TRANSACTIONS = "__transaction_state", "transaction.state.log.replication.factor"
+"""The topic whose leaders coordinate, and the setting of brokers without which it cannot be created."""
+
+
+def is_without_coordinator(recovery: ClientRecovery) -> bool:
+    """Whether a client never learned of a coordinator that is one."""
+    if not is_stuck(recovery):
+        return False
+    if recovery.first_error_name == "NOT_COORDINATOR":
+        return recovery.rediscovered_ns is not None
+    return _names_none(recovery)
+
+
+def _names_none(recovery: ClientRecovery) -> bool:
+    """Whether FindCoordinator itself names no broker."""
+    is_asked = recovery.first_api_key == api_keys.FIND_COORDINATOR
+    return is_asked and recovery.first_error_name == "COORDINATOR_NOT_AVAILABLE"
 
 
 def _sentence(failure: Failure, times: Times) -> str:
+    if all(map(_names_none, failure.recoveries)):
+        n = sum(row.n_errors for row in failure.recoveries)
+        return (
+            f"No broker coordinated {resources(failure)} {times.of(failure)}: FindCoordinator returned "
+            f"{listed(sorted(failure.error_names))} {times_of(n)}"
+        )
     nodes = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None}))
     who = f"{nodes[:1].upper()}{nodes[1:]}" if nodes else "A broker"
     return (
@@ -23,12 +52,34 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    if all(map(_names_none, failure.recoveries)):
+        yield from _no_topic(observed)
+        return
     yield brokers(
         "The brokers disagree about who leads the partition of __consumer_offsets that the group belongs to "
         "(__transaction_state for a transactional id): see the log of the broker that was named, and who leads it: "
         f"kafka-topics.sh {observed.tool} --describe --topic __consumer_offsets. A restart of clients does not help."
     )
+
+
+def _no_topic(observed: Observed) -> Iterable[Action]:
+    """The topic of the coordinators does not exist, or has no leader."""
+    is_transactional = any(client.kind == "transactional_producer" for client in observed.clients)
+    topic, factor = _OF_TRANSACTIONS if is_transactional else _OF_GROUPS
+    yield brokers(
+        f"See whether {topic} exists and has leaders: kafka-topics.sh {observed.tool} --describe --topic {topic}. "
+        f"Brokers create it when it is first needed, with {factor} (default 3) replicas, and cannot while fewer "
+        f"brokers are alive{_named(observed)}: start the others, or set it to the number of brokers that there are "
+        "and restart them (with one replica, what a broker loses is lost). Where it exists without leaders, bring back "
+        "the brokers that have its in-sync replicas. A restart of clients does not help."
+    )
+
+
+def _named(observed: Observed) -> str:
+    """How many brokers Metadata named to the clients."""
+    named = {server for client in observed.clients for server in client.advertised}
+    return f" (Metadata named {counted(len(named), 'broker')})" if named else ""
 
 
 NO_COORDINATOR = Kind(

@@ -26,8 +26,8 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
     hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
     yield network(
         f"Look for a firewall rule or security group that lets only open connections between {hosts} and "
-        f"{failure.server or failure.subject} pass (a changed rule, a full table of connections: nf_conntrack in "
-        "dmesg)."
+        f"{failure.server or failure.subject} pass (a changed rule, one that rejects with ICMP, a full table of "
+        "connections: nf_conntrack in dmesg)."
     )
     yield brokers(
         "On the broker's host, look at the queue of the listener (ss -ltn; netstat -s: SYNs to LISTEN sockets "

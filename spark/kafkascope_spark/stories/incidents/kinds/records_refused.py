@@ -2,9 +2,12 @@
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 
+from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.kinds.fetch_refused import FETCH_ERRORS, FETCH_REFUSED
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 from kafkascope_spark.stories.settings import settings
@@ -19,14 +22,28 @@ def _configs(failure: Failure, observed: Observed) -> str:
 
 
 def _too_large(failure: Failure, observed: Observed) -> Iterable[Action]:
-    less = settings(("batch_size", "request_size"), observed.libraries, defaults=True)
-    smaller = f" ({less})" if less else ""
     yield brokers(
         f"Raise max.message.bytes of {failure.subject} (message.max.bytes of the brokers where the topic has none) "
         f"above the size of these batches, if they are meant to be so large: {_configs(failure, observed)} shows it."
     )
+    yield from _send_less(observed)
+
+
+def _send_less(observed: Observed) -> Iterable[Action]:
+    less = settings(("batch_size", "request_size"), observed.libraries, defaults=True)
+    smaller = f" ({less})" if less else ""
     yield clients(f"Or send less at once{smaller}, or compress; the same batch is refused each time.")
     yield _AGAIN
+
+
+def _segments(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield brokers(
+        f"Raise segment.bytes of {failure.subject} (log.segment.bytes of the brokers where the topic has none) above "
+        "its max.message.bytes, or lower max.message.bytes below it: producers then get MESSAGE_TOO_LARGE, at which "
+        "most of them split a batch. A larger max.message.bytes changes nothing here: "
+        f"{_configs(failure, observed)} shows both."
+    )
+    yield from _send_less(observed)
 
 
 def _timestamps(failure: Failure, observed: Observed) -> Iterable[Action]:
@@ -51,39 +68,53 @@ def _invalid(failure: Failure, observed: Observed) -> Iterable[Action]:
     yield _AGAIN
 
 
-RECORDS_REFUSED = refusal_kind(
-    "records_refused",
-    "records refused",
-    "client",
-    {
-        "CORRUPT_MESSAGE": Refusal(
-            "the checksum of a batch is not that of its bytes, or its format is wrong",
-            advise(
-                clients(
-                    "Look at what makes these batches: the client library and its compression (upgrade it, try "
-                    "compression off), or a proxy on the way that changes bytes. A broker older than 2.4 also says "
-                    "this of records without a key for a compacted topic."
-                ),
-                _AGAIN,
+_REFUSALS = {
+    "CORRUPT_MESSAGE": Refusal(
+        "the checksum of a batch is not that of its bytes, or its format is wrong",
+        advise(
+            clients(
+                "Look at what makes these batches: the client library and its compression (upgrade it, try "
+                "compression off), or a proxy on the way that changes bytes. A broker older than 2.4 also says "
+                "this of records without a key for a compacted topic."
             ),
+            _AGAIN,
         ),
-        "MESSAGE_TOO_LARGE": Refusal("a batch is larger than the topic accepts", _too_large),
-        "RECORD_LIST_TOO_LARGE": Refusal("a batch is larger than the log's segments", _too_large),
-        "INVALID_TIMESTAMP": Refusal("the timestamps of records are too far from the broker's clock", _timestamps),
-        "INVALID_RECORD": Refusal("the broker does not accept the records as they are", _invalid),
-        "UNSUPPORTED_FOR_MESSAGE_FORMAT": Refusal(
-            "the log's message format is too old for what the request asks",
-            advise(brokers("Raise log.message.format.version (message.format.version of the topic), or remove it.")),
-        ),
-        "UNSUPPORTED_COMPRESSION_TYPE": Refusal(
-            "the codec needs a newer version of the request",
-            advise(
-                clients("Use another compression (zstd needs Produce v7 and Fetch v10), or upgrade the library."),
-                _AGAIN,
+    ),
+    "MESSAGE_TOO_LARGE": Refusal("a batch is larger than the topic accepts", _too_large),
+    "RECORD_LIST_TOO_LARGE": Refusal(
+        "a batch is larger than the log's segments, though not larger than the topic accepts", _segments
+    ),
+    "INVALID_TIMESTAMP": Refusal("the timestamps of records are too far from the broker's clock", _timestamps),
+    "INVALID_RECORD": Refusal("the broker does not accept the records as they are", _invalid),
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": Refusal(
+        "the log's message format is too old for what the request asks",
+        advise(
+            brokers("Raise log.message.format.version (message.format.version of the topic), or remove it."),
+            clients(
+                "Or ask for nothing that it lacks until then: below 0.11 it has neither idempotence "
+                "(enable.idempotence=false) nor transactions nor headers."
             ),
+            _AGAIN,
         ),
-        "INVALID_REQUIRED_ACKS": Refusal(
-            "acks is none of 0, 1 and -1 (all)", advise(clients("Set acks to all, 1 or 0."), _AGAIN)
+    ),
+    "UNSUPPORTED_COMPRESSION_TYPE": Refusal(
+        "the codec needs a newer version of the request",
+        advise(
+            clients("Use another compression (zstd needs Produce v7), or upgrade the library."),
+            _AGAIN,
         ),
-    },
-)
+    ),
+    "INVALID_REQUIRED_ACKS": Refusal(
+        "acks is none of 0, 1 and -1 (all)", advise(clients("Set acks to all, 1 or 0."), _AGAIN)
+    ),
+}
+
+
+def _complete(failure: Failure) -> None:
+    """Nothing was refused to producers where all errors came in responses to Fetch, and are such as those have."""
+    of_fetch = all(row.first_api_key == api_keys.FETCH for row in failure.recoveries)
+    if of_fetch and failure.error_names <= FETCH_ERRORS:
+        failure.kind = FETCH_REFUSED
+
+
+RECORDS_REFUSED = replace(refusal_kind("records_refused", "records refused", "client", _REFUSALS), complete=_complete)

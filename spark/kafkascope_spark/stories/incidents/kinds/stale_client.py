@@ -1,6 +1,7 @@
 """A client that went on asking the old leader of a topic-partition, and did not ask who leads it now.
 
-Looks at errors of a node while another led the partition, as Metadata named it to any client, or as the node served it.
+Looks at errors of a node while another led the partition, as Metadata named it to any client, or as the node served it;
+and at FENCED_LEADER_EPOCH, which says by itself that the client knows an older epoch of the leader.
 A topic that nobody serves meanwhile, and that Metadata does not know, is missing (missing_topic).
 """
 
@@ -17,15 +18,22 @@ from kafkascope_spark.stories.incidents.times import Times
 def _sentence(failure: Failure, times: Times) -> str:
     old = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries}))
     n = sum(row.n_errors for row in failure.recoveries)
+    return (
+        f"{failure.subject} went on asking {old} for {resources(failure)} {times.of(failure)}, "
+        f"{_without_metadata(failure)}, and got {counted(n, 'error')} ({listed(sorted(failure.error_names))}): "
+        f"{_what_had_moved(failure, times)}"
+    )
+
+
+def _what_had_moved(failure: Failure, times: Times) -> str:
+    """Who led instead; a leader that has another epoch since may be the same broker."""
+    if not failure.moved_to:
+        return "the leader has a later epoch than the client knows"
     first = min(failure.moved_to.values(), key=lambda leader: leader.since_ns)
     how = "led it" if first.is_reported else "served it to others"
     if len(failure.moved_to) > 1:
         how = how.replace("it", "the first of them", 1)
-    return (
-        f"{failure.subject} went on asking {old} for {resources(failure)} {times.of(failure)}, "
-        f"{_without_metadata(failure)}, and got {counted(n, 'error')} ({listed(sorted(failure.error_names))}): node "
-        f"{first.node_id} {how}, which shows at {times.at(first.since_ns)} at the latest"
-    )
+    return f"node {first.node_id} {how}, which shows at {times.at(first.since_ns)} at the latest"
 
 
 def _without_metadata(failure: Failure) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from statistics import median
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
@@ -20,6 +21,7 @@ LINK_COUNTERS = "ip -s link, ethtool -S"
 QUEUES = "full queues and rate limits (tc -s qdisc)"
 """Where packets that a link lost are counted."""
 MOST_COMMANDS = 5
+TOO_FEW_REPLICAS = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 KIP_800 = "poll timeout"
 """What Java clients say in LeaveGroup when the application did not poll in time (KIP-800)."""
 
@@ -52,6 +54,18 @@ def look_at_link(who: str) -> str:
     return (
         f"Look at the network of {who} for that time: errors and drops of its interface and of the switch port "
         f"({LINK_COUNTERS}), {QUEUES}, the bandwidth that it may use."
+    )
+
+
+def late_by(failure: Failure) -> str:
+    """How late what arrived late was acknowledged, and by whom."""
+    rows = [row for row in failure.states if row.late_ms is not None]
+    middle_ms = int(median([row.late_ms or 0 for row in rows] or [0]))
+    sides = frozenset(str(row.unacknowledged) for row in rows)
+    whose = {frozenset({"host"}): "the broker's ", frozenset({"broker"}): "the hosts' "}.get(sides, "")
+    return (
+        f"{whose}acknowledgments, which kernels send by themselves, came about {middle_ms} ms after what they "
+        "acknowledge, and hardly any sooner"
     )
 
 
@@ -104,7 +118,7 @@ def faster(observed: Observed) -> Iterator[Action]:
         waited_ms = observed.given_up_ms(library)
         return "" if waited_ms is None else f"; now they gave up a request after {duration(waited_ms * 1_000_000)}"
 
-    return lower(("request_timeout", "connect_timeout"), observed, "notice a broker that does not respond", seen)
+    return lower(("request_timeout", "connect_timeout"), observed, "notice an unresponsive broker", seen)
 
 
 def reaction(failure: Failure) -> Reaction | None:
@@ -118,9 +132,19 @@ def reaction(failure: Failure) -> Reaction | None:
     return Reaction(max(detected_ns - at["failed"][0], 0), max(at["served"][-1] - detected_ns, 0))
 
 
+def lacked_replicas_ns(failure: Failure) -> int:
+    """For how long brokers went on refusing writes because fewer replicas were in sync than min.insync.replicas."""
+    refused = (row for row in failure.recoveries if TOO_FEW_REPLICAS.intersection(row.error_names))
+    return max((row.last_failed_ns - row.start_ns for row in refused), default=0)
+
+
 def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Action]) -> Iterator[Action]:
     """What lets clients be served sooner: what the cluster does, or what clients do, whichever took longer; both where
-    the course does not show it."""
+    the course does not show it; neither where clients had to wait for replicas, and nothing of clients where a
+    later failure kept them waiting."""
+    if failure.outlasting:
+        yield from map(brokers, by_cluster)
+        return
     known = reaction(failure)
     if known is None or known.cluster_ns + known.clients_ns == 0:
         yield from (*map(brokers, by_cluster), *by_clients)
@@ -129,6 +153,13 @@ def sooner(failure: Failure, by_cluster: Iterable[str], by_clients: Iterable[Act
     if known.cluster_ns >= known.clients_ns:
         yield brokers(f"{whole}, the cluster took {duration(known.cluster_ns)} to react.")
         yield from map(brokers, by_cluster)
+        return
+    if 2 * lacked_replicas_ns(failure) >= known.clients_ns:
+        yield brokers(
+            f"For {duration(lacked_replicas_ns(failure))} writes were refused because fewer replicas were in sync than "
+            "min.insync.replicas: no setting of the clients would have had them served before a replica was back. A "
+            "topic takes writes while so many brokers are away as it has replicas above min.insync.replicas."
+        )
         return
     took = f"{whole}, clients took {duration(known.clients_ns)} after the cluster had reacted."
     for number, action in enumerate(by_clients):

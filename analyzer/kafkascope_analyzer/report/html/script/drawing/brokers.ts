@@ -3,10 +3,11 @@
 import { END, STORY } from "../facts/data.ts";
 import { NODE_ROW, type NodeRow } from "../layout/rows.ts";
 import { extent } from "../layout/scale.ts";
-import { details, el, table } from "./dom.ts";
+import { details, el } from "./dom.ts";
 import { INK } from "./ink.ts";
 import { outcome } from "./signs.ts";
 import { hatchText, outlined } from "./strokes.ts";
+import { table } from "./table.ts";
 
 export function drawNode(context: CanvasRenderingContext2D, row: NodeRow, top: number, width: number) {
   const middle = top + NODE_ROW / 2;

@@ -1,9 +1,10 @@
 // The page's head, and at its foot the capture itself: files, what could not be read, errors, brokers.
 
 import { STORY } from "../facts/data.ts";
-import { bytes, clock, grouped, nodeName, words } from "../facts/figures.ts";
-import { button, byId, el, hint, isNarrow, jump, section, table } from "./dom.ts";
+import { bytes, clock, figure, grouped, nodeName, words } from "../facts/figures.ts";
+import { brand, button, byId, el, hint, isNarrow, jump, section } from "./dom.ts";
 import { setFilter } from "./filter_form.ts";
+import { table } from "./table.ts";
 import { resized } from "./timeline.ts";
 
 export function pageHead() {
@@ -11,13 +12,7 @@ export function pageHead() {
   return el(
     "header",
     {},
-    el(
-      "div",
-      { class: "brand" },
-      el("span", { class: "logo", "aria-hidden": "true" }, "◉"),
-      el("h1", {}, title),
-      el("span", { class: "tool" }, "kafkascope report"),
-    ),
+    brand(title, "kafkascope report"),
     el(
       "p",
       { class: "facts" },
@@ -42,6 +37,7 @@ export function navigation() {
     ["transactions", "Transactions"],
     ["flow", "Topics"],
     ["latency", "Latency and load"],
+    ["service", "Service levels"],
     ["capture", "Capture"],
   ];
   const go = (id: string) => (event: Event) => {
@@ -119,8 +115,8 @@ function brokersTable() {
     broker.advertised.join(", "),
     broker.rack ?? "",
     broker.n_connections,
-    grouped(broker.n_requests),
-    broker.n_errors,
+    figure(broker.n_requests),
+    figure(broker.n_errors),
   ]);
   return rows.length ? table("Brokers", columns, rows) : hint("No broker was named in the capture.");
 }

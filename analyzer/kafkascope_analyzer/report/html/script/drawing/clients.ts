@@ -2,15 +2,16 @@
 
 import { cutCommand } from "../facts/commands.ts";
 import { clientPlace, STORY } from "../facts/data.ts";
-import { clock, count, grouped, nodeName, words } from "../facts/figures.ts";
+import { clock, count, figure, grouped, nodeName, words } from "../facts/figures.ts";
 import type { Cause, LaneClient, Recovery } from "../facts/story.d.ts";
 import { layRows } from "../layout/rows.ts";
 import { VIEW, viewChanged } from "../layout/view.ts";
-import { button, byId, command, details, el, filledWhenOpen, hint, jump, replace, section, table } from "./dom.ts";
+import { button, byId, command, details, el, filledWhenOpen, hint, jump, replace, section } from "./dom.ts";
 import { showConnection } from "./evidence.ts";
 import { setFilter } from "./filter_form.ts";
 import { episodeBlock } from "./sequence.ts";
 import { clientOutcome, outcome } from "./signs.ts";
+import { table } from "./table.ts";
 import { startBlock } from "./waterfall.ts";
 
 const MOST_CLIENT_ROWS = 200;
@@ -50,7 +51,7 @@ function clientTable() {
       client.start === null ? "" : outcome(client.start_outcome, client.start),
       clientOutcome(client.outcome, client.trouble),
       words(client.end_state),
-      grouped(client.n_requests ?? 0),
+      figure(client.n_requests),
     ]);
   const more =
     mine.length > MOST_CLIENT_ROWS
@@ -147,8 +148,8 @@ function connectionTable(client: LaneClient) {
       clock(conn.first_ns),
       clock(conn.last_ns),
       words(conn.close_kind),
-      grouped(conn.n_requests ?? 0),
-      conn.n_errors ?? 0,
+      figure(conn.n_requests),
+      figure(conn.n_errors),
       button("Show", () => showConnection(n), {
         class: "small",
         "aria-label": `Show connection ${conn.from} in the timeline`,

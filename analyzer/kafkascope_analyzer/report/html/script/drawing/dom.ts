@@ -6,9 +6,6 @@ export type Child = Node | string | number | null | undefined | false | Child[];
 // Attributes; those that begin with "on" are listeners.
 type Attributes = Record<string, unknown>;
 
-// A row of a table: its cells, or cells and the attributes of the row.
-type Cells = Child[] | { cells: Child[]; attributes: Attributes };
-
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 
 function filled<E extends Element>(node: E, attributes: Attributes | null, children: Child[]): E {
@@ -65,28 +62,6 @@ export function section(id: string, title: string, ...children: Child[]) {
   return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);
 }
 
-// A table in a region that scrolls. columns: [title, class]; rows: lists of cells, or {cells, attributes}.
-export function table(caption: string, columns: string[][], rows: Cells[], attributes: Attributes = {}) {
-  const head = el(
-    "tr",
-    {},
-    columns.map(([title, kind]) => el("th", { scope: "col", class: kind }, title)),
-  );
-  const body = rows.map((row) => {
-    const cells = Array.isArray(row) ? row : row.cells;
-    return el(
-      "tr",
-      Array.isArray(row) ? {} : row.attributes,
-      cells.map((cell, n) => {
-        const name = n === 0 ? "th" : "td";
-        return el(name, { scope: n === 0 ? "row" : null, class: columns[n][1] }, cell);
-      }),
-    );
-  });
-  const made = el("table", attributes, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body));
-  return el("div", { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" }, made);
-}
-
 // A picture with its name, in a box that scrolls sideways where the page is narrow.
 export function picture(
   kind: string,
@@ -99,6 +74,17 @@ export function picture(
     children,
   );
   return el("div", { class: "picture", role: "group", "aria-label": name, tabindex: "0" }, drawn);
+}
+
+/** The first line of a page: its title, and the command that writes such pages. */
+export function brand(title: string, command: string) {
+  return el(
+    "div",
+    { class: "brand" },
+    el("span", { class: "logo", "aria-hidden": "true" }, "◉"),
+    el("h1", {}, title),
+    el("span", { class: "tool" }, command),
+  );
 }
 
 export function hint(...children: Child[]) {

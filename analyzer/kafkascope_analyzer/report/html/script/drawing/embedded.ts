@@ -1,6 +1,7 @@
 // The data that the page holds, unpacked.
 
 import { type Numbers, openStory } from "../facts/data.ts";
+import type { Comparison } from "../facts/story.d.ts";
 import { byId } from "./dom.ts";
 
 const ARRAYS: Record<string, new (buffer: ArrayBuffer, at: number, length: number) => Numbers> = {
@@ -18,6 +19,13 @@ async function inflated(id: string) {
   const raw = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
+}
+
+// The comparison of two captures, where the page is that of one; null on the page of a report.
+export async function loadComparison(): Promise<Comparison | null> {
+  const id = "data-comparison";
+  if (!document.getElementById(id)) return null;
+  return JSON.parse(new TextDecoder().decode(await inflated(id)));
 }
 
 export async function loadData() {

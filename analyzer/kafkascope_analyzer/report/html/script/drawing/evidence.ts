@@ -5,12 +5,13 @@ import { connectionPlace, findRequest, STORY } from "../facts/data.ts";
 import { clock, nodeName, words } from "../facts/figures.ts";
 import { ROWS, rowOfConnection } from "../layout/rows.ts";
 import { showStretch, VIEW } from "../layout/view.ts";
-import { button, el, jump, table } from "./dom.ts";
+import { button, el, jump } from "./dom.ts";
 import { clearFilter } from "./filter_form.ts";
 import { openRequest } from "./panel.ts";
 import { reveal, showAt } from "./reveal.ts";
 import { outcome } from "./signs.ts";
 import { scrollTo, TIMELINE } from "./stage.ts";
+import { table } from "./table.ts";
 
 function evidenceRow(id: string) {
   const request = STORY.evidence[id];

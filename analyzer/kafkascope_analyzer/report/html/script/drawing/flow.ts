@@ -2,7 +2,8 @@
 
 import { END, STORY } from "../facts/data.ts";
 import type { TopicFlow } from "../facts/story.d.ts";
-import { details, el, hint, section, svg, table } from "./dom.ts";
+import { details, el, hint, section, svg } from "./dom.ts";
+import { table } from "./table.ts";
 
 const TOPIC_COLUMNS = [
   ["Topic"],

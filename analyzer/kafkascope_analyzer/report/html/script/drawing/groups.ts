@@ -7,8 +7,9 @@ import { departedText, joinedLast, memberKey, memberName } from "../facts/groups
 import type { Member, ReassignedPartition, Rebalance } from "../facts/story.d.ts";
 import { groupX } from "../layout/capture_scale.ts";
 import { groupMarks, groupName, MOST_GROUPS } from "./capture_scale.ts";
-import { type Child, details, el, hint, picture, section, svg, table } from "./dom.ts";
+import { type Child, details, el, hint, picture, section, svg } from "./dom.ts";
 import { packetLinks } from "./evidence.ts";
+import { table } from "./table.ts";
 
 const GROUP_LANE = 15;
 const MOST_UNREAD = 12;

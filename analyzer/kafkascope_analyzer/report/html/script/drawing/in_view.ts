@@ -1,15 +1,16 @@
 // The table beside the timeline: what is in view, for those who read rather than look.
 
 import { quoted } from "../facts/commands.ts";
-import { apiName, NO_TIME, namedBy, packetsOf, REQ, requestId, STORY } from "../facts/data.ts";
+import { apiText, NO_TIME, namedBy, packetsOf, REQ, requestId, STORY } from "../facts/data.ts";
 import { clock, count, grouped, listOf, nodeName, span } from "../facts/figures.ts";
 import { isTrouble } from "../facts/filter.ts";
 import { partitionText, requestOutcome } from "../facts/requests.ts";
 import { requestsInView } from "../layout/in_view.ts";
 import { VIEW } from "../layout/view.ts";
-import { button, command, details, el, replace, table } from "./dom.ts";
+import { button, command, details, el, replace } from "./dom.ts";
 import { openRequest } from "./panel.ts";
 import { outcome } from "./signs.ts";
+import { table } from "./table.ts";
 
 const IN_VIEW = {} as { body: HTMLElement; box: HTMLDetailsElement };
 
@@ -80,7 +81,7 @@ function requestRow(i: number) {
     clock(REQ.start[i], 6),
     STORY.lanes.clients[conn.client].name,
     `${nodeName(conn.node_id)}`,
-    `${apiName(i)} v${REQ.version[i]}`,
+    apiText(i),
     listOf(about, 2),
     REQ.latency[i] === NO_TIME ? "" : span(REQ.latency[i]),
     shown,

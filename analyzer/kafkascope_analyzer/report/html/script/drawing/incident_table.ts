@@ -2,8 +2,9 @@
 
 import { grouped } from "../facts/figures.ts";
 import type { Incident, Moment } from "../facts/story.d.ts";
-import { button, details, el, hint, table } from "./dom.ts";
+import { button, details, el, hint } from "./dom.ts";
 import { outcome } from "./signs.ts";
+import { table } from "./table.ts";
 
 const MOST_ROWS = 20;
 const COLUMNS = [

@@ -60,7 +60,8 @@ function rowText(row: Row) {
   if (row.kind === "node") return [row.lane.label, ...row.lane.failing.map(stretchText)].join(", ");
   if (row.kind === "client")
     return `Client ${row.client.name}, ${words(row.client.kind)}, ${count(row.conns.length, "connection")}`;
-  return `Connection to ${nodeName(row.conn.node_id)}, ${row.conn.to}, ${count(row.conn.n_requests ?? 0, "request")}`;
+  const requests = row.conn.n_requests === null ? "" : `, ${count(row.conn.n_requests, "request")}`;
+  return `Connection to ${nodeName(row.conn.node_id)}, ${row.conn.to}${requests}`;
 }
 
 function openCursor() {

@@ -3,12 +3,22 @@
 import { STORY } from "../facts/data.ts";
 import { bytes, clock, count, grouped, nodeName, span } from "../facts/figures.ts";
 import type { LatencyPair } from "../facts/story.d.ts";
-import { hint, section, svg, table } from "./dom.ts";
+import { hint, section, svg } from "./dom.ts";
+import { latencyLines } from "./latency_lines.ts";
+import { table } from "./table.ts";
 
 const MOST_LATENCIES = 60;
 
 export function latencySection() {
-  return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTables(), oldVersionsTable());
+  return section(
+    "latency",
+    "Latency and load",
+    latencyLines(),
+    latencyTable(),
+    leadersTable(),
+    trafficTables(),
+    oldVersionsTable(),
+  );
 }
 
 function moreRows(part: { n: number }, shown: number, one: string) {

@@ -1,7 +1,7 @@
 // The panel with all that is known of one request.
 
 import { cutCommand } from "../facts/commands.ts";
-import { apiName, namedBy, REQ, requestId, STORY } from "../facts/data.ts";
+import { apiText, namedBy, REQ, requestId, STORY } from "../facts/data.ts";
 import { isTrouble } from "../facts/filter.ts";
 import { partitionText, requestFields, requestLines, requestOutcome } from "../facts/requests.ts";
 import { VIEW, viewChanged } from "../layout/view.ts";
@@ -29,7 +29,7 @@ export function openRequest(i: number) {
     el(
       "div",
       { class: "bar" },
-      el("h2", { id: "panel-title" }, `${apiName(i)} v${REQ.version[i]}`),
+      el("h2", { id: "panel-title" }, apiText(i)),
       button("Close", closePanel, { class: "small" }),
     ),
     el("p", {}, outcome(isTrouble(i) ? "fatal" : "recovered", requestOutcome(i))),

@@ -8,10 +8,11 @@ import type { FamilyRates, RateSlot } from "../facts/story.d.ts";
 import { boxOf, heightOf, slotAt } from "../layout/rates.ts";
 import { xOf } from "../layout/scale.ts";
 import { VIEW, viewChanged } from "../layout/view.ts";
-import { announce, details, el, filledWhenOpen, hint, table } from "./dom.ts";
+import { announce, details, el, filledWhenOpen, hint } from "./dom.ts";
 import { INK, swatch } from "./ink.ts";
 import { sized, TIMELINE } from "./stage.ts";
 import { drawError } from "./strokes.ts";
+import { table } from "./table.ts";
 import { hideTip, showTip } from "./tip.ts";
 
 const ROW = 34;

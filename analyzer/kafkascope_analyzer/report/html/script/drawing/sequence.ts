@@ -7,10 +7,11 @@ import { connectionPlace, END } from "../facts/data.ts";
 import { nodeName } from "../facts/figures.ts";
 import type { Recovery, RecoveryStep } from "../facts/story.d.ts";
 import { type Lifelines, lifelines, placedSteps } from "../layout/sequence.ts";
-import { button, command, details, el, hint, picture, svg, table } from "./dom.ts";
+import { button, command, details, el, hint, picture, svg } from "./dom.ts";
 import { packetLinks } from "./evidence.ts";
 import { showAt } from "./reveal.ts";
 import { outcome } from "./signs.ts";
+import { table } from "./table.ts";
 
 export function episodeBlock(episode: Recovery) {
   const start = episode.start_ns ?? 0;

@@ -6,8 +6,9 @@ import { clock } from "../facts/figures.ts";
 import type { GridHost, GridStretch } from "../facts/story.d.ts";
 import { MARKS } from "../layout/capture_scale.ts";
 import { GRID, gridExtent, gridRows, gridX, type IncidentMark, incidentMarks } from "../layout/state_grid.ts";
-import { details, el, hint, picture, svg, table } from "./dom.ts";
+import { details, el, hint, picture, svg } from "./dom.ts";
 import { STROKES } from "./ink.ts";
+import { table } from "./table.ts";
 
 const CALM = ["serving", "unknown"];
 const MOST_MARKS = 20;
@@ -16,6 +17,7 @@ const MARK = 14;
 const PATTERNS: Record<string, string> = {
   slow: "dots",
   lossy: "upright",
+  delayed: "dots",
   mtu: "level",
   flow_dead: "level",
   frozen: "cross",

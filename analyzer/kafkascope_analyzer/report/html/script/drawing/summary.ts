@@ -6,11 +6,12 @@ import { clock, grouped } from "../facts/figures.ts";
 import type { Consequence, Finding, Incident, Wait } from "../facts/story.d.ts";
 import { showStretch } from "../layout/view.ts";
 import { showClient, showEpisode } from "./clients.ts";
-import { button, command, details, el, filledWhenOpen, hint, isNarrow, jump, section, table } from "./dom.ts";
+import { button, command, details, el, filledWhenOpen, hint, isNarrow, jump, section } from "./dom.ts";
 import { evidenceTable } from "./evidence.ts";
 import { incidentTable } from "./incident_table.ts";
 import { outcome } from "./signs.ts";
 import { stateGrid } from "./state_grid.ts";
+import { table } from "./table.ts";
 
 const SEVERITIES: Record<string, string[]> = {
   error: ["✕", "error", "Error"],

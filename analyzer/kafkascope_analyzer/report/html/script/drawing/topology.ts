@@ -5,7 +5,8 @@ import { END, STORY } from "../facts/data.ts";
 import { clock, count, nodeName, shortened, words } from "../facts/figures.ts";
 import { clusterPicture } from "../layout/cluster_picture.ts";
 import { VIEW, viewChanged } from "../layout/view.ts";
-import { button, byId, details, el, hint, jump, picture, replace, section, svg, table } from "./dom.ts";
+import { button, byId, details, el, hint, jump, picture, replace, section, svg } from "./dom.ts";
+import { table } from "./table.ts";
 
 export function topologySection() {
   const slider = el("input", {

@@ -5,9 +5,10 @@ import { clock, grouped, listOf, words } from "../facts/figures.ts";
 import type { Transaction } from "../facts/story.d.ts";
 import { groupX } from "../layout/capture_scale.ts";
 import { groupMarks, groupName, MOST_GROUPS } from "./capture_scale.ts";
-import { details, el, hint, picture, section, svg, table } from "./dom.ts";
+import { details, el, hint, picture, section, svg } from "./dom.ts";
 import { packetLinks } from "./evidence.ts";
 import { outcome } from "./signs.ts";
+import { table } from "./table.ts";
 
 export function transactionsSection() {
   const { present, listed, n, ids } = STORY.transactions;

@@ -4,9 +4,10 @@
 import { span, words } from "../facts/figures.ts";
 import type { Start } from "../facts/story.d.ts";
 import { type DrawnStep, placeOf, type Scale, WATERFALL_STEP, waterfallScale } from "../layout/waterfall.ts";
-import { details, el, hint, picture, svg, table } from "./dom.ts";
+import { details, el, hint, picture, svg } from "./dom.ts";
 import { packetLinks } from "./evidence.ts";
 import { outcome } from "./signs.ts";
+import { table } from "./table.ts";
 
 export function startBlock(start: Start) {
   const steps = start.steps.filter((step) => step.start_ns !== null) as DrawnStep[];

@@ -157,6 +157,12 @@ export function apiName(i: number) {
   return STORY.requests.apis[REQ.api[i]];
 }
 
+const NO_VERSION = 65535;
+
+export function apiText(i: number) {
+  return REQ.version[i] === NO_VERSION ? apiName(i) : `${apiName(i)} v${REQ.version[i]}`;
+}
+
 export function packetsOf(i: number) {
   const asked = REQ.packet[i];
   const answered = (asked + REQ.d_response[i]) >>> 0;

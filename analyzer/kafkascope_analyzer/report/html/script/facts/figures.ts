@@ -53,6 +53,11 @@ export function grouped(n: number) {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
+// The same; nothing where the number is not known.
+export function figure(n: number | null) {
+  return n === null ? "" : grouped(n);
+}
+
 export function count(n: number, one: string, many?: string) {
   return `${grouped(n)} ${n === 1 ? one : many || `${one}s`}`;
 }

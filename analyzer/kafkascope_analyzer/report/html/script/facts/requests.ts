@@ -1,13 +1,10 @@
 // One request in words: the lines of the tooltip, and the fields of the panel.
 
-import { apiName, type Named, NO_TIME, namedBy, packetsOf, REQ, requestId, STATUSES, STORY } from "./data.ts";
+import { apiText, type Named, NO_TIME, namedBy, packetsOf, REQ, requestId, STATUSES, STORY } from "./data.ts";
 import { bytes, clock, count, grouped, listOf, nodeName, span, wallClock, words } from "./figures.ts";
 
 export function requestLines(i: number) {
-  const lines = [
-    `${apiName(i)} v${REQ.version[i]} · ${requestOutcome(i)}`,
-    `${clock(REQ.start[i], 6)} · ${tookText(i)}`,
-  ];
+  const lines = [`${apiText(i)} · ${requestOutcome(i)}`, `${clock(REQ.start[i], 6)} · ${tookText(i)}`];
   const conn = STORY.lanes.connections[REQ.conn[i]];
   lines.push(`${STORY.lanes.clients[conn.client].name} → ${nodeName(conn.node_id)} (${conn.to})`);
   const named = namedBy(i).map(partitionText);

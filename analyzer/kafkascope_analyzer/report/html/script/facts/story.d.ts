@@ -14,10 +14,14 @@ export interface Story {
   stories: Presence;
   request_rates: RequestRates;
   latency: BrokerLatency;
+  latency_over_time: LatencyOverTime;
   leaders: Leaders;
   restarts: Restarts;
   client_traffic: AllClientTraffic;
   removed_versions: RemovedVersions;
+  service_levels: ServiceLevels;
+  racks: Racks;
+  security: Security;
   starts: Starts;
   episodes: Episodes;
   rebalances: Rebalances;
@@ -253,10 +257,10 @@ export interface Broker {
   rack: string | null;
   /** connections to it */
   n_connections: number;
-  /** requests on them */
-  n_requests: number;
+  /** requests on them; null where the report is restricted to parts of connections, as for n_errors */
+  n_requests: number | null;
   /** non-zero error codes in its responses */
-  n_errors: number;
+  n_errors: number | null;
 }
 
 /** error codes in the brokers' responses */
@@ -381,6 +385,40 @@ export interface LatencyPair {
   network_p99_us: number | null;
   /** longest time at the broker */
   max_us: number | null;
+}
+
+/** how fast each broker answered clients over the capture */
+export interface LatencyOverTime {
+  /** how long each is */
+  slot_text: string;
+  /** brokers */
+  n: number;
+  /** brokers by node id, at most 12: those with most requests */
+  listed: BrokerOverTime[];
+}
+
+/** how fast a broker answered clients over the capture */
+export interface BrokerOverTime {
+  /** node id */
+  node_id: number;
+  /** the slots in which requests were sent that it answered, by time */
+  slots: LatencySlot[];
+}
+
+/** requests that a broker answered, by the slot of time in which they were sent */
+export interface LatencySlot {
+  /** begin of the slot */
+  from_ns: number;
+  /** end of the slot */
+  to_ns: number;
+  /** requests */
+  n: number;
+  /** median of the broker's time with them (at most 0.8 % low) */
+  p50_us: number;
+  /** 99th percentile */
+  p99_us: number;
+  /** from when to when, after the capture's start */
+  when: string;
 }
 
 /** how evenly partition leaders share the load */
@@ -511,6 +549,130 @@ export interface RemovedUse {
   lowest_in_4_0: number | null;
 }
 
+/** service levels by topic and group */
+export interface ServiceLevels {
+  /** topics and groups */
+  n: number;
+  /** the least available first, at most 200 */
+  listed: ServiceLevel[];
+}
+
+/** what a topic and a group that reads it got */
+export interface ServiceLevel {
+  /** topic */
+  topic: string;
+  /** group; null where nobody is known to read it */
+  group_id: string | null;
+  /** minutes in which records of it went */
+  n_minutes: number;
+  /** of them, minutes with a stall that concerns it */
+  n_minutes_stalled: number;
+  /** minutes without a stall, of a hundred */
+  available_percent: number;
+  /** from the creation of a record to its acknowledgment, median */
+  acked_p50_us: number | null;
+  /** 99th percentile */
+  acked_p99_us: number | null;
+  /** from there to its first fetch by the group, median */
+  fetched_p50_us: number | null;
+  /** 99th percentile */
+  fetched_p99_us: number | null;
+  /** records that the group had yet to fetch, at most */
+  lag_max: number | null;
+  /** at the end */
+  lag_last: number | null;
+}
+
+/** what went from one rack to another */
+export interface Racks {
+  /** whether the racks of brokers, and bytes of whole connections, are known */
+  present: boolean;
+  /** bytes that went from one rack to another */
+  bytes: number;
+  /** pairs of client and rack of brokers, of two racks */
+  n: number;
+  /** the most bytes first, at most 100 */
+  listed: CrossRackBytes[];
+  /** consumers that say their rack */
+  n_readers: number;
+  /** those that read most outside of it first, at most 100 */
+  readers: RackReader[];
+}
+
+/** bytes of connections between a client in one rack and brokers in another */
+export interface CrossRackBytes {
+  /** rack of the client: its client.rack, else that of a broker on its host */
+  client_rack: string;
+  /** rack of the brokers */
+  broker_rack: string;
+  /** whether the client runs on the host of a broker, as replicas do */
+  by_broker: boolean;
+  /** client id */
+  client_id: string | null;
+  /** address */
+  client_ip: string | null;
+  /** bytes that it sent */
+  bytes_sent: number;
+  /** bytes that it got */
+  bytes_received: number;
+}
+
+/** a consumer that says its rack */
+export interface RackReader {
+  /** client id */
+  client_id: string | null;
+  /** address */
+  client_ip: string | null;
+  /** its client.rack */
+  rack: string;
+  /** bytes of records that it read inside of its rack */
+  bytes_inside: number;
+  /** bytes of records that it read outside */
+  bytes_outside: number;
+  /** whether client.rack does what it is for, or why not, in words */
+  what: string;
+}
+
+/** how clients come in */
+export interface Security {
+  /** ways in */
+  n: number;
+  /** connections in plain text */
+  n_plain_text: number;
+  /** operations that were denied */
+  n_denied: number;
+  /** logins that failed */
+  n_failed_logins: number;
+  /** the weakest first, at most 200 */
+  listed: WayIn[];
+}
+
+/** connections of a client id from an address that come in the same way */
+export interface WayIn {
+  /** TLS or plain text */
+  transport: string;
+  /** TLS version */
+  tls_version: string | null;
+  /** SASL mechanism */
+  sasl_mechanism: string | null;
+  /** principal */
+  principal: string | null;
+  /** client id */
+  client_id: string | null;
+  /** address */
+  client_ip: string | null;
+  /** connections */
+  n_connections: number;
+  /** logins that failed */
+  n_failed_logins: number;
+  /** operations that were denied */
+  n_denied: number;
+  /** which: API and error */
+  denied: string[];
+  /** what is weak about it, in words */
+  weak: string[];
+}
+
 /** the starts by time */
 export interface Starts {
   listed: Start[];
@@ -524,7 +686,7 @@ export interface Start {
   start_ns: number | null;
   /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
   ready_ns: number | null;
-  /** how it went: ready (it did what such a client is for), done (it asked for metadata alone, as tools do, got every answer and left), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
+  /** how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata alone, as tools do; a consumer: records where there were none, or a place in a group), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
   outcome: "ready" | "done" | "failed" | "gave_up" | "cut" | null;
   /** what such a client is expected to do: kind of client / library */
   expected_sequence: string | null;
@@ -1073,4 +1235,140 @@ export interface Requests {
   transactional_ids: string[];
   client_ids: string[];
   topics: string[];
+}
+
+/** the two captures; matched starts, slowest change first, and who is in one capture only; what failed and how clients recovered; latency, errors, versions, rebalances */
+export interface Comparison {
+  before: Side;
+  after: Side;
+  matched: StartChange[];
+  n_slower: number;
+  n_faster: number;
+  only_before: ClientKind[];
+  only_after: ClientKind[];
+  incidents: IncidentChange[];
+  recoveries: RecoveryChange[];
+  latency: LatencyChange[];
+  latency_by_broker: LatencyChange[];
+  errors: ErrorChange[];
+  versions: VersionChange[];
+  rebalances: RebalanceChange[];
+  worse: string[];
+}
+
+/** one of the two captures */
+export interface Side {
+  name: string;
+  start: string | null;
+  duration_us: number;
+  n_clients: number;
+  n_requests: number;
+  n_incidents: number;
+  n_stalled_clients: number;
+}
+
+/** a kind of client in both captures: its starts before and after */
+export interface StartChange {
+  client_id: string;
+  kind: string;
+  group_id: string;
+  transactional_id: string;
+  n_before: number;
+  n_after: number;
+  outcome_before: string | null;
+  outcome_after: string | null;
+  before_us: number | null;
+  after_us: number | null;
+  change_us: number | null;
+  verdict: string;
+  steps: StepChange[];
+}
+
+/** what a step added to the total before and after; wait, broker and network: how each of them changed */
+export interface StepChange {
+  step: string;
+  before_us: number;
+  after_us: number;
+  change_us: number;
+  wait_us: number;
+  broker_us: number;
+  network_us: number;
+}
+
+/** clients that are compared with one another: what stays the same between runs */
+export interface ClientKind {
+  client_id: string;
+  kind: string;
+  group_id: string;
+  transactional_id: string;
+}
+
+/** incidents of one kind that one thing had, with what followed from them; longest: the longest stall because of one */
+export interface IncidentChange {
+  what: string;
+  n_before: number;
+  n_after: number;
+  clients_before: number;
+  clients_after: number;
+  longest_before_ms: number;
+  longest_after_ms: number;
+  verdict: string;
+}
+
+/** recoveries of clients of one name from one first error of one kind of thing */
+export interface RecoveryChange {
+  client_id: string;
+  resource_kind: string;
+  error_name: string;
+  n_before: number;
+  n_after: number;
+  before_ms: number | null;
+  after_ms: number | null;
+  unrecovered_before: number;
+  unrecovered_after: number;
+  verdict: string;
+}
+
+/** latency of the responses to an API's requests: of a broker, or (node_id is null) of all */
+export interface LatencyChange {
+  api_name: string;
+  node_id: number | null;
+  n_before: number;
+  n_after: number;
+  p50_before_us: number;
+  p50_after_us: number;
+  p99_before_us: number;
+  p99_after_us: number;
+  verdict: string;
+}
+
+/** how often an error code came in the responses to an API */
+export interface ErrorChange {
+  error_name: string;
+  api_name: string;
+  n_before: number;
+  n_after: number;
+  per_minute_before: number;
+  per_minute_after: number;
+  verdict: string;
+}
+
+/** what a client id used: its software, or versions of an API; texts are what was used in only one of the two */
+export interface VersionChange {
+  client_id: string;
+  what: string;
+  before: string;
+  after: string;
+}
+
+/** rebalances of a group, and the longest time that nobody read a partition around one */
+export interface RebalanceChange {
+  group_id: string;
+  n_before: number;
+  n_after: number;
+  longest_before_ms: number;
+  longest_after_ms: number;
+  triggers_before: string[];
+  triggers_after: string[];
+  verdict: string;
 }

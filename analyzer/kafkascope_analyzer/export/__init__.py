@@ -1,0 +1,1 @@
+"""A dataset for other systems: Prometheus, OpenTelemetry, Grafana, Zeek, and lakehouses (Delta Lake, Iceberg)."""

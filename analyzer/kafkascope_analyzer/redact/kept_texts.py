@@ -1,0 +1,144 @@
+"""Which texts are no names. What is not listed here is replaced, so that a new column leaks nothing."""
+
+import re
+from collections.abc import Iterator
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_parsers.error_facts import ERROR_CODES
+from kafkascope_parsers.group_protocols import PROTOCOLS
+from kafkascope_parsers.schema import api_catalogue
+
+KEPT_COLUMNS = frozenset(
+    {
+        "captures.format",
+        "captures.linktype",
+        "captures.cut_why",
+        "connections.why",
+        "connections.claimed_job_why",
+        "connections.tls_version",
+        "connections.tls_suite",
+        "connections.tls_group",
+        "connections.tls_versions_offered",
+        "connections.tls_suites_offered",
+        "connections.tls_server_extensions",
+        "connections.tls_ja4",
+        "connections.tls_client_alert",
+        "connections.tls_server_alert",
+        "connections.tls_failure",
+        "connections.api_versions_offered",
+        "connections.api_versions_used",
+        "dns.type",
+        "dns.rcode",
+        "undecoded.detail",
+        "undecoded.head",
+        "out_of_range.api_name",
+        "out_of_range.field",
+        "out_of_range.kind",
+        "out_of_range.allowed",
+        "out_of_range.least",
+        "out_of_range.greatest",
+        "errors.field_path",
+        "records.problem",
+    }
+)
+"""Columns (table.column) of words of the program's own, and of numbers."""
+KEPT_FIELDS = frozenset(
+    {
+        "cadence",
+        "claimed_job",
+        "close_kind",
+        "coordinator_type",
+        "ended_by",
+        "host_kind",
+        "key_kind",
+        "kind",
+        "layer",
+        "protocol",
+        "rcode",
+        "scope",
+        "status",
+        "tls_client_alert",
+        "tls_failure",
+        "tls_ja4",
+        "tls_server_alert",
+        "tls_version",
+    }
+)
+"""Fields of the structs of `events` of such words."""
+SENTENCES = frozenset({"node_id_why"})
+"""Columns of sentences of the program's own, with names among the words."""
+REASONS = frozenset({"reason"})
+"""Fields of what clients say when they join or leave a group."""
+KNOWN_REASONS = frozenset(
+    {
+        "beginning to manage the group lifecycle",
+        "client leaving group per normal operation",
+        "consumer poll timeout has expired.",
+        "need to re-join with the given member-id",
+        "rebalance enforced by user",
+        "rebalance failed due to MemberIdRequiredException",
+        "the consumer is being closed",
+        "the consumer unsubscribed from all topics",
+    }
+)
+"""What the clients of Kafka itself say, up to a colon (KIP-800)."""
+FREE_TEXTS = frozenset({"message", "error_message", "header_names"})
+"""What brokers say of errors, with names in any place, and what applications write."""
+REDACTED = "redacted"
+DAYS = re.compile(r"tls_(server|client)_not_(before|after)_(ns|ts)")
+"""Times of certificates, of which the day is kept: public logs of certificates can be searched by the second."""
+DROPPED = frozenset({"community_id"})
+"""Hashes of addresses without a key: who tries all addresses finds the right one."""
+NAMES = frozenset(
+    {
+        "client_id",
+        "client_ids",
+        "group_id",
+        "group_instance_id",
+        "host",
+        "key",
+        "member_id",
+        "principal",
+        "subject",
+        "topic",
+        "transactional_id",
+    }
+)
+"""Columns and fields that hold names alone, even where one is a word that is kept elsewhere."""
+_OTHER_WORDS = """
+consumer connect share streams sr stream compatible eager sessioned group transaction cluster broker none all
+range roundrobin sticky cooperative-sticky uniform h2 http/1.1 PLAIN SCRAM-SHA-256 SCRAM-SHA-512 GSSAPI OAUTHBEARER
+apache-kafka-java librdkafka confluent-kafka-python confluent-kafka-go confluent-kafka-dotnet rdkafka node-rdkafka
+confluent-kafka-javascript kgo sarama kafkajs kafka-python aiokafka
+"""
+"""Names of protocols of groups, assignors, mechanisms and libraries."""
+_VERSION = re.compile(r"v?\d[\w.+-]{0,40}")
+_NODE = re.compile(r"node -?\d{1,10}")
+_NUMBER = re.compile(r"\d{1,5}")
+_WORDS_OF_SENTENCES = """
+a address advertised answers are as at be behind broker but by cannot capture coordinates DNS encrypted file for
+hosts if in is it its leads more node nodes nothing of one only or read resolved show shows than that the this
+what which would --hosts
+"""
+"""The words of SENTENCES: any other part of one is a name, or is taken for one."""
+
+
+_WORDS = frozenset(_WORDS_OF_SENTENCES.split())
+
+
+def kept_words(tables: Iterator[Table]) -> set[str]:
+    """Texts that are no names in columns that do not only have names."""
+    values = {value for table in tables for column in table.columns for value in column.values}
+    apis = {api.name for api in api_catalogue().values()}
+    errors, protocols = {code.name for code in ERROR_CODES}, {protocol.name for protocol in PROTOCOLS}
+    return values | apis | errors | protocols | set(_OTHER_WORDS.split()) | {"NONE"}
+
+
+def is_kept(field: str, text: str) -> bool:
+    """Whether a text of that field is none, whatever else the field may hold."""
+    return bool((field == "software_version" and _VERSION.fullmatch(text)) or _NODE.fullmatch(text))
+
+
+def is_word(token: str) -> bool:
+    """Whether a part of a sentence is one of its words or a small number."""
+    return token in _WORDS or _NUMBER.fullmatch(token) is not None

@@ -1,0 +1,52 @@
+"""How clients come in: what the saved question `security-posture` answers."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.report.rows import answers
+from kafkascope_analyzer.sql.database import Database
+
+MOST_ENTRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WayIn:
+    """Connections of a client id from an address that come in the same way."""
+
+    transport: Annotated[str, "TLS or plain text"]
+    tls_version: Annotated[str | None, "TLS version"]
+    sasl_mechanism: Annotated[str | None, "SASL mechanism"]
+    principal: Annotated[str | None, "principal"]
+    client_id: Annotated[str | None, "client id"]
+    client_ip: Annotated[str | None, "address"]
+    n_connections: Annotated[int, "connections"]
+    n_failed_logins: Annotated[int, "logins that failed"]
+    n_denied: Annotated[int, "operations that were denied"]
+    denied: Annotated[tuple[str, ...], "which: API and error"]
+    weak: Annotated[tuple[str, ...], "what is weak about it, in words"]
+    conn_id: Annotated[str, "one of the connections"]
+    cluster: Annotated[str | None, "cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How clients come in: transport, mechanism, principal, what was denied. Who speaks old versions is in
+    removed_versions."""
+
+    n: Annotated[int, "ways in"]
+    n_plain_text: Annotated[int, "connections in plain text"]
+    n_denied: Annotated[int, "operations that were denied"]
+    n_failed_logins: Annotated[int, "logins that failed"]
+    listed: Annotated[tuple[WayIn, ...], "the weakest first, at most 200"]
+
+
+def security(database: Database) -> Security:
+    """The ways in; none where the dataset lacks a table that the question reads. Raises UsageError, as answers."""
+    found = answers(database, "security-posture", WayIn)
+    return Security(
+        n=len(found),
+        n_plain_text=sum(row.n_connections for row in found if row.transport == "plain text"),
+        n_denied=sum(row.n_denied for row in found),
+        n_failed_logins=sum(row.n_failed_logins for row in found),
+        listed=tuple(found[:MOST_ENTRIES]),
+    )

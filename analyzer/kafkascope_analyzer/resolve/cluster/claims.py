@@ -1,0 +1,96 @@
+"""Between the passes: what encrypted connections to servers that speak Kafka seem to do, by the lengths of TLS records,
+and which of them seem to be of one client.
+
+No client id is known of them. Those of one address whose hellos list the same cipher suites are of one kind of client
+library with the same settings; what they send (produce) and what they read or coordinate (fetch, coordinator) are told
+apart, as most programs use clients of their own for them. Several clients that are equal in this are taken for one.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.claimed_jobs import CLAIMED, MEASURED_COLUMNS, NO_API, ClaimedJobs, claimed_apis
+from kafkascope_analyzer.connections.dictionary import ServerEndpoints
+from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS, CONSUMER_JOBS
+from kafkascope_analyzer.scan.exchanges import BY_LENGTHS
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_parsers.framing.layout import TLS
+from kafkascope_parsers.tls.ja4 import suites_of
+
+CLAIMS = pa.schema([("conn_id", pa.string()), ("client", pa.int64()), *CLAIMED])
+"""One row per connection whose requests are known by lengths. client: a number, the same for connections that seem to
+be of one client; null without a job."""
+_JA4 = "tls_ja4"
+
+
+def gather_claims(connections: Mapping[Path, pa.Table], encrypted: Collection[Endpoint]) -> pa.Table:
+    """Reads what the buckets spilled. connections: with conn_id, client_ip, server_ip, server_port and protocol, by the
+    directory of a bucket's spill; encrypted: the servers that speak Kafka over TLS that is not decrypted."""
+    parts = [_of_bucket(spill, rows, encrypted) for spill, rows in connections.items()] if encrypted else []
+    if not parts:
+        return CLAIMS.empty_table()
+    rows = pa.concat_tables(parts)
+    columns = {name: rows[name] for name in ("conn_id", *CLAIMED.names)}
+    return pa.table(columns | {"client": _client_numbers(rows)}, CLAIMS)
+
+
+def _of_bucket(spill: Path, rows: pa.Table, encrypted: Collection[Endpoint]) -> pa.Table:
+    ends = ServerEndpoints(rows)
+    speaks = np.array([end in encrypted for end in ends.distinct], np.bool_)
+    is_known = speaks[ends.which] & (rows["protocol"].to_numpy() == TLS)
+    jobs = ClaimedJobs(rows.num_rows)
+    for exchanges in read_spill(spill, BY_LENGTHS, MEASURED_COLUMNS):
+        jobs.note(exchanges.filter(pa.array(is_known[exchanges["conn"].to_numpy()])))
+    columns = {name: flat(rows[name]) for name in ("conn_id", "client_ip")}
+    columns |= jobs.columns(slice(0, rows.num_rows), is_known) | {"suites": _suites(spill, rows.num_rows)}
+    return pa.table(columns).filter(pa.array(is_known))
+
+
+def _suites(spill: Path, n: int) -> pa.Array:
+    """What the hello of each connection says of its client's library."""
+    found: list[str | None] = [None] * n
+    for notes in read_spill(spill, "connection_notes"):
+        notes = notes.filter(pc.equal(notes["what"], _JA4))
+        for conn, text in zip(notes["conn"].to_pylist(), notes["text"].to_pylist(), strict=True):
+            found[conn] = suites_of(text)
+    return pa.array(found, pa.string())
+
+
+def _client_numbers(rows: pa.Table) -> pa.Array:
+    """A number for each client, null for connections without a job."""
+    texts = [flat(rows[name]).fill_null("").dictionary_encode() for name in ("client_ip", "suites")]
+    host, suites = (text.indices.to_numpy().astype(np.int64) for text in texts)
+    reads = np.asarray(pc.is_in(flat(rows["claimed_job"]), pa.array(sorted(CONSUMER_JOBS))))
+    numbers = (host * max(len(texts[1].dictionary), 1) + suites) * 2 + reads
+    return pa.array(np.unique(numbers, return_inverse=True)[1], mask=np.asarray(flat(rows["claimed_job"]).is_null()))
+
+
+def job_codes(claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    """The place in CLAIMED_JOBS of the job of each connection; below 0 for none."""
+    jobs = pc.index_in(flat(claims["claimed_job"]), pa.array(CLAIMED_JOBS)).fill_null(-1)
+    return _of(jobs, claims, conn_ids)
+
+
+def client_codes(claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    """The number of the client of each connection; below 0 for none."""
+    return _of(flat(claims["client"]).fill_null(-1), claims, conn_ids)
+
+
+def _of(values: pa.Array, claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    at = pc.index_in(flat(conn_ids), flat(claims["conn_id"]))
+    return np.asarray(values.take(at).fill_null(-1).to_numpy()).astype(np.int64)
+
+
+def with_claimed_apis(exchanges: pa.Table, jobs: NDArray[np.int64]) -> pa.Table:
+    """Of spilled rows of BY_LENGTHS those that seem to be of an API, with its key. jobs: job_codes of the connections
+    of the bucket."""
+    apis = claimed_apis(exchanges, jobs[exchanges["conn"].to_numpy()])
+    at = exchanges.schema.get_field_index("api_key")
+    return exchanges.set_column(at, "api_key", pa.array(apis)).filter(pa.array(apis != NO_API))

@@ -1,0 +1,117 @@
+"""The counts of flow as they are behind the last part of the spills that no later run changes. They are saved with the
+dataset, so that a run to which captures are appended counts the rows of these alone.
+
+What was counted follows from the rows, and from what is known of connections and topics (FlowBasis). Where later
+captures have changed that for rows that were counted, all are counted anew.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.resolve.flow.counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.resolve.flow.produce_facts import ProducerClocks
+from kafkascope_analyzer.scan.block_ends import SERVED
+from kafkascope_analyzer.scan.named_in_parts import NAMED
+from kafkascope_analyzer.scan.saved_state import load_state, save_state
+from kafkascope_analyzer.scan.spill import read_spill, remove_spilled, spilled_parts
+
+Longs = NDArray[np.int64]
+SAVED_FLOW = "flow.state"
+"""The file of the counts, beside the folders of the spills."""
+_READER, _HAS_SENT, _CLOCK = 0, 1, [2, 3]
+"""Columns of FlowBasis.connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBasis:
+    """The inputs of the counts beside the rows. slice_ns: length of a slice; connections: of each bucket, by the
+    directory of its spill, of each connection its reader, whether it sent batches with times, and if so the smallest
+    distance of its client's clock and whether it is usable; topics: names by id."""
+
+    slice_ns: int
+    connections: Mapping[Path, Longs]
+    topics: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, slice_ns: int, sizes: Mapping[Path, int], readers: Longs, clocks: ProducerClocks, topics: TopicNames
+    ) -> "FlowBasis":
+        """sizes: how many connections there are, by the directory of a bucket's spill."""
+        flags = clocks.has_sent.astype(np.int64), clocks.is_usable.astype(np.int64)
+        columns = np.stack([readers, flags[0], clocks.least_ns, flags[1]], 1)  # _READER, _HAS_SENT, _CLOCK
+        parts = np.split(columns, np.cumsum(list(sizes.values()))[:-1])
+        names = dict(zip(topics.ids.to_pylist(), topics.names.to_pylist(), strict=True))
+        return cls(slice_ns, dict(zip(sizes, parts, strict=True)), names)
+
+    def state(self) -> dict[str, Any]:
+        """The basis, to be saved with the counts."""
+        connections = {spill.name: rows for spill, rows in self.connections.items()}
+        return {"slice_ns": self.slice_ns, "connections": connections, "topics": self.topics}
+
+    def still_holds(self, state: Mapping[str, Any], part: int) -> bool:
+        """Whether all is so now that a state says of the rows up to that part, but for the clocks of producers."""
+        if state["slice_ns"] != self.slice_ns or list(state["connections"]) != [each.name for each in self.connections]:
+            return False
+        return all(
+            np.array_equal(before[:, _READER], now[: len(before), _READER]) for before, now in self._both(state)
+        ) and self._names_hold(state["topics"], part)
+
+    def changed_clocks(self, state: Mapping[str, Any]) -> list[NDArray[np.bool_]]:
+        """Of each bucket the connections on which batches were sent that have another age than a state says."""
+        found = []
+        for before, now in self._both(state):
+            changed = np.zeros(len(now), np.bool_)
+            is_same = (before[:, _CLOCK] == now[: len(before), _CLOCK]).all(1)
+            changed[: len(before)] = ~is_same & (before[:, _HAS_SENT] == 1)
+            found.append(changed)
+        return found
+
+    def _both(self, state: Mapping[str, Any]) -> Iterable[tuple[Longs, Longs]]:
+        """The connections of each bucket, as they were and as they are now."""
+        return zip(state["connections"].values(), self.connections.values(), strict=True)
+
+    def _names_hold(self, before: Mapping[str, str], part: int) -> bool:
+        """Whether no topic that these rows name by its id was known by another name, or by none."""
+        changed = pa.array({topic_id for topic_id, _ in before.items() ^ self.topics.items()}, pa.string())
+        return not len(changed) or not any(
+            pc.any(pc.is_in(ids, changed)).as_py() for spill in self.connections for ids in _named_ids(spill, part)
+        )
+
+
+def _named_ids(spill: Path, part: int) -> Iterator[pa.ChunkedArray]:
+    """The ids of topics that the rows up to a part name."""
+    for each in spilled_parts(spill, [NAMED]):
+        for rows in read_spill(spill, NAMED, part=each) if each <= part else ():
+            yield rows["topic_id"].filter(pc.is_in(rows["table"], pa.array(SERVED)))
+
+
+def load_flow(file: Path | None, basis: FlowBasis) -> dict[str, Any] | None:
+    """The counts that `save_flow` saved, where they are of use: `part`, the last one whose rows were counted, and the
+    states of what counts. Where they are not, what was spilled with them is removed. Raises UsageError."""
+    if file is not None and file.exists():
+        state: dict[str, Any] = load_state(file)
+        if basis.still_holds(state["basis"], state["part"]):
+            return state
+    forget_flow(file, basis.connections)
+    return None
+
+
+def forget_flow(file: Path | None, spills: Iterable[Path]) -> None:
+    """Removes what was saved, and the slices that were spilled with it."""
+    if file is not None:
+        file.unlink(missing_ok=True)
+    for spill in spills:
+        remove_spilled(spill, (PRODUCE_SLICES, FETCH_SLICES))
+
+
+def save_flow(file: Path, basis: FlowBasis, part: int, states: dict[str, Any]) -> None:
+    """Saves counts. part: the last one whose rows were counted."""
+    save_state(file, {"basis": basis.state(), "part": part, **states})

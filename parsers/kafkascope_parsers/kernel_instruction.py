@@ -1,0 +1,26 @@
+"""One instruction of the processor, as a function that kernels call."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A function of (crc, data), both unsigned, that gives the next crc. name: as LLVM calls the instruction.
+
+    numba asks for `_numba_type_` when it compiles a kernel that calls it.
+    """
+
+    name: str
+    crc_bits: int
+    data_bits: int
+
+    def __call__(self, crc: Any, data: Any) -> Any:
+        """Only kernels can call it."""
+        raise NotImplementedError(self.name)
+
+    @property
+    def _numba_type_(self) -> Any:
+        from kafkascope_parsers.kernel_compiler import instruction_type
+
+        return instruction_type(self.name, self.crc_bits, self.data_bits)

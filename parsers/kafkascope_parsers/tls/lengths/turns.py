@@ -1,0 +1,367 @@
+"""Kernel: which records of a connection are one message, and which response belongs to which request.
+
+What decides, the surest first:
+
+1. Sizes that are too small for the beginning of a message, and records that are full: the message goes on.
+2. Turns. A broker serves the requests of a connection one after the other, and most clients wait for the response. So a
+   record of the client that follows one of the broker begins a request; a record of the broker that nothing asked for
+   goes on with the response before; one that comes when the only request was sent after the broker's last record begins
+   a response.
+3. Where requests are pipelined: sizes with which messages of this direction began before by rule 2, whether its
+   messages were of several records before, and for a new size the time since the record before.
+
+Responses come in the order of the requests, so the n-th response belongs to the n-th request: no list of requests is
+needed. The JVM writes the header of a Produce request or Fetch response, the records of each partition, and what
+follows them (three bytes at the end), each as a TLS record of its own.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.capture.columns import record_type
+from kafkascope_parsers.kernels import inlined, kernel
+from kafkascope_parsers.tls.lengths.headers import LOST
+
+LEAST_REQUEST, LEAST_RESPONSE = 14, 8
+"""Bytes of the shortest request: size, API key, version, correlation id and the length of the client id; and of the
+shortest response: size and correlation id."""
+END_BYTES = 3
+"""What follows the last records of a Produce request or Fetch response: empty tagged fields of partition, topic and
+message."""
+FULL_BYTES = 16_000
+"""A record of so many bytes is full: TLS allows 16,384, and senders take off what they add."""
+SPLIT = -1
+"""In place of the size of a message of several records."""
+CLOSE_NOTIFY_BYTES = 2
+"""Content of the alert with which a side closes; it looks like data in TLS 1.3."""
+AT_ONCE_NS = 5_000_000
+"""Records of one message follow each other at once; on a busy host it may take some milliseconds."""
+MOST_OPEN = 512
+"""Requests without a response after which nothing more is expected for them: clients have five or a hundred in flight,
+and more is a producer that wants no response (acks=0)."""
+NEAR = 4
+"""First records of the same kind of message differ by so many bytes: lengths and offsets are written in one to five
+bytes."""
+N_SIZES = 4
+"""Sizes of first records that are remembered of each direction."""
+
+ROOM = 3
+"""Messages that may be over with one record: one that is held, the one after it, and a loss."""
+CLIENT, SERVER = 0, 1
+TURN = record_type(
+    [
+        ("client_side", np.int8),
+        ("has_hellos", np.int8),
+        ("handshake", np.int8),
+        ("hash_bytes", np.int8),
+        ("n_tickets", np.int8),
+        ("overhead", np.int64),
+        ("n_sent", np.int64),
+        ("n_answered", np.int64),
+        ("n_open_before", np.int64),
+        ("last_end", np.int8),
+        ("first_request", np.int64),
+        ("first_response", np.int64),
+        ("offers_alpn", np.int8),
+    ]
+)
+"""A connection. client_side: -1 where it is not to be read; has_hellos: whether both are known; handshake: whether
+encrypted handshake messages of TLS 1.3 are still to come, and then hash_bytes is the size of a hash; n_tickets: tickets
+of the server to come, which look like data; overhead: of each record's body; n_sent, n_answered: requests and responses
+that began; n_open_before: requests without a response when the server's last record came; last_end: who sent the last
+record; first_*: bytes of the first exchange, SPLIT where its response is of several records; offers_alpn: whether the
+client says which protocols it speaks, as those of the web do."""
+_OF_MESSAGE: list[tuple[str, type[np.generic]]] = [
+    ("number", np.int64),
+    ("n_records", np.int64),
+    ("n_bytes", np.int64),
+    ("first_ns", np.int64),
+    ("first_packet", np.int64),
+    ("last_ns", np.int64),
+    ("in_flight", np.int64),
+    ("before_ns", np.int64),
+]
+"""What is known of a message, whether it is over or not; see MESSAGE."""
+PART = record_type(
+    [
+        *_OF_MESSAGE,
+        ("first_size", np.int64),
+        ("last_size", np.int64),
+        ("padding", np.int64),
+        ("is_sure", np.int8),
+        ("n_ends", np.int64),
+        ("next_place", np.int64),
+        ("held_records", np.int64),
+        ("held_bytes", np.int64),
+        ("held_ns", np.int64),
+        ("held_packet", np.int64),
+        ("held_last_ns", np.int64),
+        ("held_first_size", np.int64),
+        ("held_in_flight", np.int64),
+    ]
+)
+"""The message of one end that may still go on (number: -1 where there is none), and what is known of its direction.
+
+padding: bytes that it adds to each record's content; is_sure: whether all its records are its own for sure; n_ends: how
+many messages of three records or more ended with END_BYTES; next_place: in lists of sizes; held_*: the message before
+it, where the two may be one (held_records: 0 where there is none)."""
+MESSAGE = record_type(
+    [
+        ("conn", np.int64),
+        ("end", np.int64),
+        *_OF_MESSAGE,
+    ]
+)
+"""A message that is over. end: CLIENT or SERVER; number: of the request on the connection, from 0; in_flight: requests
+without a response when it was sent, itself included; before_ns: the last byte of the response before it. A row with
+number LOST says that responses to what was sent so far (n_records is the number of the next request) may be missing.
+"""
+JVM_PADDING = 16
+"""Zeros that the JVM adds to each record of TLS 1.3."""
+
+
+class Turns(NamedTuple):
+    """turns: TURN by connection; parts: PART, two a connection, the client's first; first_sizes: sizes of first
+    records, N_SIZES for each part; split_sizes: the same of messages of several records."""
+
+    turns: NDArray[Any]
+    parts: NDArray[Any]
+    first_sizes: NDArray[np.int32]
+    split_sizes: NDArray[np.int32]
+
+
+@kernel
+def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
+    """Writes the messages that are over to `out`, which has ROOM for each record. records: RECORD in the order in
+    which they came, by connection. Returns how many."""
+    n = 0
+    for record in records:
+        turn = t.turns[record.conn]
+        if turn.client_side < 0:
+            continue
+        end = CLIENT if record.side == turn.client_side else SERVER
+        if record.length == LOST:
+            n = _lose(record, t, out, n)
+            continue
+        size = record.length - turn.overhead
+        if _is_handshake(record, t, end, size):
+            continue
+        part = t.parts[2 * record.conn + end]
+        content = size - part.padding
+        if content == CLOSE_NOTIFY_BYTES:
+            continue
+        if content <= 0:
+            content, part.padding = size, 0
+        begins = _begins_request(record, t, content) if end == CLIENT else _begins_response(record, t, content)
+        if begins:
+            if end == CLIENT and turn.last_end == CLIENT and part.number >= 0:
+                n = _hold(record.conn, t, out, n)
+            else:
+                n = _close(record.conn, end, t, out, n)
+            _begin(record, t, end)
+            part.first_size = content
+        if part.number >= 0:
+            part.n_records += 1
+            part.n_bytes += max(content, 0)
+            part.last_ns, part.last_size = record.last_ns, content
+        if end == SERVER:
+            turn.n_open_before = turn.n_sent - turn.n_answered
+        turn.last_end = end
+    return n
+
+
+@kernel
+def close_all(conns: NDArray[np.int64], t: Turns, out: NDArray[Any]) -> int:
+    """Writes the last messages of some connections, ROOM for each. Returns how many."""
+    n = 0
+    for conn in conns:
+        n = _close(conn, CLIENT, t, out, n)
+        n = _close(conn, SERVER, t, out, n)
+    return n
+
+
+@kernel
+def _close(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
+    """Writes the message of an end that may still go on, behind the first n."""
+    part = t.parts[2 * conn + end]
+    n = _release(conn, end, t, out, n)
+    if part.number < 0:
+        return n
+    message = out[n]
+    message.conn, message.end, message.number = conn, end, part.number
+    message.n_records, message.n_bytes = part.n_records, part.n_bytes
+    message.first_ns, message.first_packet, message.last_ns = part.first_ns, part.first_packet, part.last_ns
+    message.in_flight, message.before_ns = part.in_flight, part.before_ns
+    if part.number == 0 and end == CLIENT:
+        t.turns[conn].first_request = part.n_bytes
+    elif part.number == 0:
+        t.turns[conn].first_response = part.n_bytes if part.n_records == 1 else SPLIT
+    if part.n_records > 1 and part.is_sure:
+        _remember(t.split_sizes, part, 2 * conn + end, part.first_size)
+        part.n_ends += part.n_records > 2 and part.last_size == END_BYTES
+    part.number = -1
+    return n + 1
+
+
+@kernel
+def _release(conn: int, end: int, t: Turns, out: NDArray[Any], n: int) -> int:
+    """Writes the message that is held, behind the first n."""
+    part = t.parts[2 * conn + end]
+    if part.held_records == 0:
+        return n
+    message = out[n]
+    message.conn, message.end, message.number = conn, end, part.number - 1
+    message.n_records, message.n_bytes = part.held_records, part.held_bytes
+    message.first_ns, message.first_packet, message.last_ns = part.held_ns, part.held_packet, part.held_last_ns
+    message.in_flight, message.before_ns, part.held_records = part.held_in_flight, 0, 0
+    return n + 1
+
+
+@kernel
+def _hold(conn: int, t: Turns, out: NDArray[Any], n: int) -> int:
+    """Holds the request that may go on, as what follows it may belong to it."""
+    part = t.parts[2 * conn + CLIENT]
+    n = _release(conn, CLIENT, t, out, n)
+    part.held_records, part.held_bytes, part.held_ns = part.n_records, part.n_bytes, part.first_ns
+    part.held_packet, part.held_first_size = part.first_packet, part.first_size
+    part.held_last_ns, part.held_in_flight = part.last_ns, part.in_flight
+    return n
+
+
+@kernel
+def _join_held(conn: int, t: Turns) -> None:
+    """The request that may go on belongs to the one that is held."""
+    part, turn = t.parts[2 * conn + CLIENT], t.turns[conn]
+    if part.held_records == 0 or turn.n_answered >= turn.n_sent:
+        return
+    part.number -= 1
+    part.is_sure = 1
+    turn.n_sent -= 1
+    part.first_size = part.held_first_size
+    part.n_records += part.held_records
+    part.n_bytes += part.held_bytes
+    part.first_ns, part.first_packet, part.held_records = part.held_ns, part.held_packet, 0
+    part.in_flight = part.held_in_flight
+
+
+@kernel
+def _lose(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
+    """Ends what goes on, and gives up what has no response yet. Room: one row for the end, one for the loss."""
+    turn = t.turns[record.conn]
+    n = _close(record.conn, CLIENT, t, out, n)
+    t.parts[2 * record.conn + SERVER].number = -1
+    turn.n_answered, turn.n_open_before, turn.handshake, turn.n_tickets = turn.n_sent, 0, 0, 0
+    turn.last_end = CLIENT
+    message = out[n]
+    message.conn, message.end, message.number, message.n_records = record.conn, SERVER, LOST, turn.n_sent
+    message.n_bytes, message.first_ns, message.last_ns = 0, record.first_ns, record.last_ns
+    message.first_packet, message.in_flight, message.before_ns = record.first_packet, 0, 0
+    return n + 1
+
+
+@kernel
+def _begin(record: Any, t: Turns, end: int) -> None:
+    """A message begins."""
+    turn, part = t.turns[record.conn], t.parts[2 * record.conn + end]
+    if end == CLIENT:
+        part.number = turn.n_sent
+        turn.n_sent += 1
+        if turn.n_sent - turn.n_answered > MOST_OPEN:
+            turn.n_answered = turn.n_sent - 1
+    else:
+        part.number = turn.n_answered
+        turn.n_answered += 1
+    part.in_flight, part.before_ns = turn.n_sent - turn.n_answered, part.last_ns
+    part.n_records, part.n_bytes = 0, 0
+    part.first_ns, part.first_packet = record.first_ns, record.first_packet
+
+
+@kernel
+def _is_handshake(record: Any, t: Turns, end: int, size: int) -> bool:
+    """Whether a record is none of Kafka's: of the handshake of TLS 1.3, or a ticket. The size of the client's Finished
+    shows whether it pads its records; servers with the JVM do."""
+    turn = t.turns[record.conn]
+    if turn.handshake:
+        finished = 4 + turn.hash_bytes
+        if end == CLIENT and (size == finished or size == finished + JVM_PADDING):
+            turn.handshake = 0
+            t.parts[2 * record.conn + CLIENT].padding = size - finished
+        return True
+    if end == SERVER and turn.n_tickets > 0 and turn.n_answered == 0:
+        turn.n_tickets -= 1
+        return True
+    return False
+
+
+@inlined
+def _is_known(sizes: NDArray[np.int32], direction: int, content: int, within: int) -> bool:
+    """Whether a size is among those of a direction, or not farther than `within` from one of them."""
+    found = False
+    for i in range(N_SIZES):
+        size = sizes[direction * N_SIZES + i]
+        found |= size > 0 and abs(size - content) <= within
+    return found
+
+
+@inlined
+def _remember(sizes: NDArray[np.int32], part: Any, direction: int, content: int) -> None:
+    """Remembers a size in place of the oldest one."""
+    if not _is_known(sizes, direction, content, 0):
+        sizes[direction * N_SIZES + part.next_place % N_SIZES] = content
+        part.next_place += 1
+
+
+@kernel
+def _begins_request(record: Any, t: Turns, content: int) -> bool:
+    """Whether a record of the client begins a request."""
+    turn, direction = t.turns[record.conn], 2 * record.conn + CLIENT
+    part = t.parts[direction]
+    if content < LEAST_REQUEST and part.number >= 0:
+        if not _is_known(t.split_sizes, direction, part.first_size, NEAR):
+            _join_held(record.conn, t)
+        return False
+    return bool(_begins(turn.last_end == SERVER, t, direction, content, record.first_ns))
+
+
+@kernel
+def _begins_response(record: Any, t: Turns, content: int) -> bool:
+    """Whether a record of the server begins a response."""
+    turn, direction = t.turns[record.conn], 2 * record.conn + SERVER
+    part = t.parts[direction]
+    if turn.n_sent == turn.n_answered or (content < LEAST_RESPONSE and part.number >= 0):
+        return False
+    is_turn = turn.n_open_before == 0 or turn.last_end == CLIENT
+    return bool(_begins(is_turn, t, direction, content, record.first_ns))
+
+
+@kernel
+def _begins(is_turn: bool, t: Turns, direction: int, content: int, at_ns: int) -> bool:
+    """Whether a record that is not too small for it begins a message. is_turn: whether the other end has spoken."""
+    part = t.parts[direction]
+    if part.number >= 0 and part.last_size >= FULL_BYTES:
+        return False
+    if part.number < 0 or is_turn:
+        _remember(t.first_sizes, part, direction, content)
+        part.is_sure = 1
+        return True
+    begins = bool(_begins_by_size(t, direction, content, at_ns))
+    part.is_sure = part.is_sure and not begins
+    return begins
+
+
+@kernel
+def _begins_by_size(t: Turns, direction: int, content: int, at_ns: int) -> bool:
+    """The same where turns say nothing."""
+    part = t.parts[direction]
+    if part.last_size < LEAST_RESPONSE:
+        return bool(part.last_size <= END_BYTES)
+    if part.n_records > 1 and part.n_ends > 0:
+        return bool(_is_known(t.first_sizes, direction, content, 0))
+    gap_ns = at_ns - part.last_ns
+    if _is_known(t.first_sizes, direction, content, 0) or gap_ns > AT_ONCE_NS:
+        return True
+    if part.n_records > 1 or not _is_known(t.split_sizes, direction, part.first_size, NEAR):
+        return bool(part.n_records == 1)
+    return bool(_is_known(t.split_sizes, direction, content, NEAR) and gap_ns > AT_ONCE_NS // 10)

@@ -1,0 +1,69 @@
+"""Which sessions of TLS a bucket shows, so that its task keeps the secrets of these and of no others.
+
+Secrets are never handed around: a task reads the key logs itself, and what the tasks of the first stage report is what
+hellos say in clear. A task passes over the secrets of the sessions that only other buckets show. So it has those of its
+own connections, of the sessions that these resume, and of those of which the captures show no hello: each connection
+that began before the capture is tried with them.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkascope_analyzer.dataset.leftovers import spill_folder
+from kafkascope_analyzer.read.key_logs import read_key_logs
+from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_parsers.tcp.shares import buckets_of
+from kafkascope_parsers.tls import KeyLog, OriginalSessions, ResumedSessions, SessionMessage, session_messages
+from kafkascope_spark.ingest.task_files import TaskRun
+
+_ROW = np.dtype([("bucket", "<i8"), ("random", "V32"), ("original", "V32")])
+"""Of a session: the client random of the one that it resumes, which is its own where it resumes none."""
+
+
+class ShownSession(NamedTuple):
+    """A handshake message that identifies a session, with the bucket of its connection."""
+
+    bucket: int
+    message: SessionMessage
+
+
+def shown_sessions(run: TaskRun, block: ReadBlock) -> Iterator[ShownSession]:
+    """The handshake messages of a block that identify sessions; none where the run has no key logs."""
+    if run.key_logs:
+        found = list(session_messages(block.buf, block.segments))
+        rows = np.array([row for row, _ in found], np.int64)
+        buckets = buckets_of(block.segments, rows, run.n_buckets).tolist()
+        yield from (ShownSession(bucket, message) for bucket, (_, message) in zip(buckets, found, strict=True))
+
+
+def save_sessions(run: TaskRun, sessions: Sequence[ShownSession]) -> str:
+    """Puts the sessions of all buckets, which no secret is of, into the run's shared spill. sessions: in the order of
+    the captures. Returns the file's place."""
+    original = OriginalSessions()
+    resumed = ResumedSessions(original)
+    for session in sessions:
+        resumed.take(session.message)
+    hellos = [(bucket, message.random) for bucket, message in sessions if message.random]
+    rows = np.array([(bucket, random, original.of.get(random, random)) for bucket, random in hellos], _ROW)
+    place = f"{spill_folder(run.run_id)}/driver/tls-sessions"
+    run.storage.write_bytes(place, rows.tobytes())
+    return place
+
+
+def key_log_of(run: TaskRun, bucket: int, place: str) -> KeyLog:
+    """The secrets that a bucket may need. place: the file of `save_sessions`. Raises UsageError where a key log cannot
+    be read."""
+    rows = np.frombuffer(run.storage.read_bytes(place), _ROW)
+    own = rows[rows["bucket"] == bucket]
+    pairs = list(zip(_randoms(own["random"]), _randoms(own["original"]), strict=True))
+    log = read_key_logs(run.key_logs, frozenset(_randoms(rows["random"])).difference(chain.from_iterable(pairs)))
+    for random, original in pairs:
+        log.share(random, original)
+    return log
+
+
+def _randoms(column: np.ndarray) -> list[bytes]:
+    return [value.tobytes() for value in column]

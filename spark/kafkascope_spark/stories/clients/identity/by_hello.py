@@ -1,0 +1,42 @@
+"""Groups the encrypted connections of one client address into clients, for want of client ids.
+
+Connections whose hellos offer the same cipher suites are of one kind of library with the same settings. Of these, one
+client has those that seem to produce, and another one those that seem to fetch or to talk to a coordinator, as most
+programs use an object of the library for each. A connection without a job belongs to the client whose next connection
+with a job follows it, as the first ones of a client ask for the cluster only. Several clients that are alike in all of
+this cannot be told apart: each group is said to be shared.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kafkascope_analyzer.dataset.tables.connections import CONSUMER_JOBS
+from kafkascope_parsers.tls.ja4 import suites_of
+from kafkascope_spark.stories.clients.identity.grouping import Group
+from kafkascope_spark.stories.model import Connection
+
+WHY = "encrypted: one by address, cipher suites of its TLS hello, and whether it seems to produce or to consume"
+
+
+def group_by_hello(connections: Iterable[Connection]) -> list[Group]:
+    """The groups, in order of their first segment."""
+    alike: dict[str, list[Connection]] = defaultdict(list)
+    for connection in sorted(connections, key=lambda c: (c.begin_ns, c.conn_id)):
+        alike[suites_of(connection.tls_ja4) if connection.tls_ja4 else ""].append(connection)
+    groups = [Group(mine, shared=True, why=WHY) for each in alike.values() for mine in _by_job(each)]
+    return sorted(groups, key=lambda group: group.first_ns)
+
+
+def _by_job(connections: list[Connection]) -> Iterable[list[Connection]]:
+    """Those of each client; connections come in order of time."""
+    found: dict[bool, list[Connection]] = defaultdict(list)
+    waiting: list[Connection] = []
+    reads = False
+    for connection in connections:
+        waiting.append(connection)
+        if connection.claimed_job is not None:
+            reads = connection.claimed_job in CONSUMER_JOBS
+            found[reads] += waiting
+            waiting = []
+    found[reads] += waiting
+    return [mine for mine in found.values() if mine]

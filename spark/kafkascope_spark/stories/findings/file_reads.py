@@ -1,0 +1,139 @@
+"""What reads have found in files of tables, for the next run: with `--append`, ingest keeps the files of earlier
+captures, and what a read finds in a file stays as it is. A run asks only the files that are new.
+
+Of a file stay the groups that a read makes of its rows, before their condition: some values for each connection or
+topic-partition. Each run saves what it found in a Parquet file in the dataset, whose rows name the file, the cluster
+whose rows were read, and the read by its SQL. What another release has saved is not used.
+"""
+
+from contextlib import suppress
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.manifest import SAVED_READS_FOLDER, DatasetFile
+from kafkascope_analyzer.dataset.parquet_files import open_parquet
+from kafkascope_parsers.errors import DamagedDatasetError
+from kafkascope_spark.stories.findings.read import Groups, groups_of, rows_of_none
+
+_RELEASE = b"kafkascope.release"
+"""The key in a saved file's footer under which the release stands that wrote it."""
+_HAS_ROWS = "has_rows"
+_WRONG = (KeyError, pa.ArrowException)
+"""What is raised where a file has other columns than those that were saved: the dataset may come from a stranger."""
+_ROWS_OF_GROUP = 32
+"""A file has so many rows for each group that is saved: to load fewer would take as long as to read them."""
+MOST_SAVED = 1 << 22
+"""Rows that are saved, some 200 MB when they are loaded: what is found in further files is not."""
+
+
+class Place(NamedTuple):
+    """Where a read was asked. in_file: the file's path; of_cluster: whose rows were read; empty: of all clusters."""
+
+    in_file: str
+    of_cluster: str
+
+
+_Rows = dict[tuple[str, ...], pa.Table]
+"""What was found, by the place and the read."""
+
+
+class FileReads:
+    """What reads have found in files: of earlier runs, and what this run adds. is_of_other_release: whether another
+    release has saved something, which is not used."""
+
+    def __init__(self) -> None:
+        self._known: _Rows = {}
+        self._new: _Rows = {}
+        self._saved: dict[DatasetFile, frozenset[str]] = {}
+        """The files in which earlier runs have saved something: which files that is about."""
+        self.is_of_other_release = False
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "FileReads":
+        """What earlier runs have found in files of the dataset. Of what is saved in a damaged file nothing is known.
+        Raises UsageError where the store cannot be read."""
+        found = cls()
+        for entry in dataset.manifest.saved_reads:
+            with suppress(DamagedDatasetError, *_WRONG), open_parquet(dataset.storage, entry) as opened:
+                release = (opened.schema_arrow.metadata or {}).get(_RELEASE)
+                if release == version("kafkascope").encode():
+                    rows = _by_place(opened.read())
+                    found._known |= rows
+                    found._saved[entry] = frozenset(key[0] for key in rows)
+                else:
+                    found.is_of_other_release = True
+        return found
+
+    def found(self, place: Place, read: Groups) -> pa.Table | None:
+        """What the read found in a file, as `note` took it; None where that is not known."""
+        key = (*place, str(read))
+        rows = self._known.get(key, self._new.get(key))
+        schema = groups_of(rows_of_none(read.source), read).schema
+        if rows is None:
+            return None
+        with suppress(*_WRONG):
+            there = rows.filter(rows[_HAS_ROWS])
+            return pa.table([there[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
+        return None
+
+    def note(self, place: Place, read: Groups, found: pa.Table, n_rows: int) -> None:
+        """Takes what the read found in a file of so many rows, where that is little."""
+        if found.num_rows > max(n_rows // _ROWS_OF_GROUP, 1):
+            return
+        rows = found if found.num_rows else pa.table([pa.nulls(1, field.type) for field in found.schema], found.schema)
+        has_rows = pa.repeat(found.num_rows > 0, rows.num_rows)
+        self._new[(*place, str(read))] = rows.append_column(_HAS_ROWS, has_rows)
+
+    def save(self, dataset: Dataset, run_id: str) -> tuple[DatasetFile, ...]:
+        """Writes into the dataset what this run has found in its files. Returns the entries for its manifest: those of
+        earlier runs too, as long as a file is there that they are about. Raises UsageError."""
+        there = {file.path for listed in dataset.manifest.files.values() for file in listed}
+        saved = tuple(entry for entry, files in self._saved.items() if not there.isdisjoint(files))
+        parts = [_named(key, self._new[key]) for key in sorted(self._new) if key[0] in there]
+        if not parts or sum(each.num_rows for each in (*parts, *self._known.values())) > MOST_SAVED:
+            return saved
+        rows = _coded(pa.concat_tables(parts, promote_options="permissive"))
+        rows = rows.replace_schema_metadata({_RELEASE: version("kafkascope").encode()})
+        return (*saved, dataset.write_file(story_file(SAVED_READS_FOLDER, run_id, 0), rows))
+
+
+_KEY = (*Place._fields, "of_read")
+"""The columns that name what the others were found by."""
+
+
+def _named(key: tuple[str, ...], rows: pa.Table) -> pa.Table:
+    for name, value in zip(_KEY, key, strict=True):
+        rows = rows.append_column(name, _coded_array(pa.array([value]), rows.num_rows))
+    return rows
+
+
+def _coded_array(value: pa.Array, n: int) -> pa.DictionaryArray:
+    """The value, n times."""
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), n), value)
+
+
+def _coded(rows: pa.Table) -> pa.Table:
+    """The rows with texts as numbers: the same connections and topics are in each file, and found by several reads."""
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            rows = rows.set_column(number, field.name, rows[field.name].dictionary_encode())
+    return rows.unify_dictionaries()
+
+
+def _by_place(rows: pa.Table) -> _Rows:
+    """The rows by what they were found by, which stand one after the other."""
+    if not rows.num_rows:
+        return {}
+    columns = [rows[name].dictionary_encode().unify_dictionaries().combine_chunks() for name in _KEY]
+    keys = pa.table(columns, list(_KEY))
+    changes = np.any([np.diff(keys[name].chunk(0).indices.to_numpy()) != 0 for name in _KEY], axis=0)
+    starts = [0, *(np.flatnonzero(changes) + 1).tolist()]
+    ends = [*starts[1:], rows.num_rows]
+    return {
+        tuple(key.values()): rows.slice(start, end - start).drop_columns(list(_KEY))
+        for key, start, end in zip(keys.take(pa.array(starts)).to_pylist(), starts, ends, strict=True)
+    }

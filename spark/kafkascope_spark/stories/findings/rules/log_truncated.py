@@ -1,0 +1,108 @@
+"""`log_truncated`: a new leader lacks records that the leader before it had accepted."""
+
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings.conditions import above, at_least
+from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Rule
+from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.wording import counted
+from kafkascope_spark.stories.settings import setting
+from kafkascope_spark.stories.tables import INCIDENTS
+
+_PLACE = "topic, coalesce(topic_id, ''), partition"
+# One finding per topic. `earlier`: of the records accepted before, who accepted those with the highest offset, and
+# when. A batch that was sent after that response, to another node, and got a lower offset, has the place of others.
+# The same batch sent again gets the offset that it has already; a topic that is created again begins with 0.
+_QUERY = f"""
+with accepted as (
+    select a.request_id, a.conn_id, a.topic, a.topic_id, a.partition, a.partition_offset as base,
+        a.partition_offset + s.n_records as end_offset, r.ts_ns, r.response_ns, r.node_id, r.acks,
+        row_number() over (partition by a.topic, a.partition, a.partition_offset, s.n_records, s.first_timestamp_ms,
+            s.producer_id order by r.response_ns, a.request_id) as nth
+    from accepted_batches a join sent_batches s
+            on a.request_id = s.request_id and a.topic = s.topic and a.partition = s.partition
+        join requests r on a.request_id = r.request_id
+    where r.node_id is not null and exists (select 1 from moves)
+), ordered as (
+    select *, max(struct(end_offset, node_id, response_ns, acks, request_id)) over (partition by {_PLACE}
+        order by response_ns, request_id rows between unbounded preceding and 1 preceding) as earlier
+    from accepted where nth = 1
+), again as (
+    select topic, partition, node_id, min(ts_ns) as first_ns, max(ts_ns) as last_ns, min(base) as from_offset,
+        max(earlier.end_offset) as to_offset, max_by(earlier.node_id, earlier.end_offset) as old_node_id,
+        max_by(earlier.request_id, earlier.end_offset) as lost_id, max(earlier.acks) as acks, {first_ids()} as evidence,
+        collect_set(conn_id) as conn_ids
+    from ordered
+    where earlier.node_id <> node_id and base < earlier.end_offset and ts_ns > earlier.response_ns and base > 0
+    group by topic, partition, node_id
+)
+select topic, cast(sum(to_offset - from_offset) as bigint) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    count(*) as n_partitions, max(acks) = 1 as is_acks_one, null as client_instance_id,
+    min_by(struct(partition, node_id, old_node_id, from_offset, to_offset), struct(first_ns, partition)) as example,
+    array_sort(array_distinct(flatten(collect_list(array(node_id, old_node_id))))) as node_ids,
+    array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids,
+    slice(flatten(array_sort(collect_list(struct(first_ns, partition, concat(array(lost_id), evidence) as ids))).ids),
+        1, 100) as evidence
+from again group by topic"""
+
+
+def _sentence(f: Facts) -> str:
+    e = f.example
+    more = f", likewise in {counted(f.n_partitions - 1, 'more partition')}" if f.n_partitions > 1 else ""
+    return (
+        f"{counted(f.n, 'record')} of {f.topic} that brokers had accepted are lost: node {e['node_id']}, leader of "
+        f"{f.topic}-{e['partition']} after node {e['old_node_id']}, gave the offsets {e['from_offset']} to "
+        f"{e['to_offset'] - 1} to others from {f.begin(f.first_ns)} on, which node {e['old_node_id']} had given "
+        f"before{more}. Consumers that had read them skip what stands there now, or find their position outside the log"
+    )
+
+
+def _advice(libraries: Collection[str], topic: str = "the topic", *, is_acks_one: bool = True) -> str:
+    acks = f"Set {setting('acks', libraries)} of the producers: " if is_acks_one else ""
+    why = (
+        "with acks=1 a leader answers before its followers have the records, and what they lack is lost with it; "
+        if is_acks_one
+        else ""
+    )
+    return (
+        f"{acks}{why}{'k' if acks else 'K'}eep unclean.leader.election.enable=false and min.insync.replicas at 2 or "
+        f"more for {topic}. Write the lost records again where their source still has them; let the groups that had "
+        "read further be checked before their offsets are set."
+    )
+
+
+RULE = Rule(
+    name="log_truncated",
+    title="Accepted records are lost with their leader",
+    severity="error",
+    meaning="A leader that was elected without having all records of the one before ends its log earlier: what was "
+    "accepted beyond that is gone, and its offsets are given a second time. That happens with acks=1, and with an "
+    "unclean election.",
+    looks_at="Offsets that brokers gave to batches (responses to Produce without error): a batch that was sent after "
+    "another node had given higher offsets of its topic-partition. Batches that are sent again, and topics that begin "
+    "at 0 again, are left out. At least so many records: those of producers outside of the capture are not counted.",
+    advice=_advice(()),
+    sources=("KIP-101", "KIP-320", "KIP-966", "unclean.leader.election.enable of the topic settings"),
+    detectors=(
+        Detector(
+            reads={
+                "accepted_batches": Where(
+                    PARTITIONS,
+                    api_key=api_keys.PRODUCE,
+                    direction="response",
+                    error_code=0,
+                    partition_offset=at_least(0),
+                ),
+                "sent_batches": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0)),
+                "moves": Where(INCIDENTS, kind=tuple(sorted(BROKER_FAILURES | MOVES))),
+            },
+            query=_QUERY,
+            subject=lambda f: str(f.topic),
+            sentence=_sentence,
+            advice=lambda f: _advice(f.libraries, f.topic, is_acks_one=bool(f.is_acks_one)),
+        ),
+    ),
+)

@@ -1,0 +1,87 @@
+"""`never_answered`: a server answers a client's other requests, and never those of one API."""
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.conditions import none_of
+from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.wording import client, counted, duration, node, times
+
+_WAITS_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
+"""Requests that a coordinator answers when the other members have come."""
+# One finding per client, server and API. The connection has to have carried answers to other requests before: a broker
+# that is frozen, or out of reach, answers none.
+_QUERY = f"""
+with waiting as (
+    select u.request_id, u.conn_id, u.api_name, u.ts_ns, c.close_ns - u.ts_ns as waited_ns,
+        concat(c.server_ip, ':', c.server_port) as server, c.node_id
+    from unanswered u join closed c using (conn_id)
+    where c.close_ns - u.ts_ns >= (cast(coalesce(u.max_wait_ms, 0) as bigint) + {limit.PATIENCE_MS}) * 1000000
+), answered as (
+    select conn_id, count(*) as n_answered, collect_set(api_name) as api_names
+    from requests left semi join waiting using (conn_id)
+    where status = 'ok' and api_name not in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate')
+    group by conn_id
+), each as (
+    select client_instance_id, client_id, client_ip, software_name, server, node_id, w.api_name, count(*) as n,
+        min(w.ts_ns) as first_ns, max(w.ts_ns + waited_ns) as last_ns, min(waited_ns) as waited_ns,
+        sum(n_answered) as n_others, {first_ids()} as evidence, array_sort(collect_set(w.conn_id)) as conn_ids
+    from waiting w join answered a on w.conn_id = a.conn_id and not array_contains(a.api_names, w.api_name)
+        join connection_clients cc on w.conn_id = cc.conn_id
+    where {NO_BROKER}
+    group by client_instance_id, client_id, client_ip, software_name, server, node_id, w.api_name
+    having count(*) >= {limit.NEVER_ANSWERED}
+), served as (
+    select distinct e.client_instance_id, e.api_name, e.server
+    from each e join connection_clients c using (client_instance_id)
+        join requests r on r.conn_id = c.conn_id and r.api_name = e.api_name
+    where r.status = 'ok' and r.ts_ns between e.first_ns and e.last_ns
+)
+select each.* from each left anti join served using (client_instance_id, api_name, server)"""
+
+
+def _sentence(f: Facts) -> str:
+    return (
+        f"{node(f.node_id, f.server)} never answered {f.api_name} of {client(f.client_id, f.client_ip)}, asked "
+        f"{times(f.n)} from {f.begin(f.first_ns)} to {f.at(f.last_ns)}, while it answered "
+        f"{counted(f.n_others, 'other request')} on the same connections. The client waited for "
+        f"{duration(f.waited_ns)} or longer each time, closed the connection and began anew"
+    )
+
+
+def _advice(f: Facts) -> str:
+    return (
+        f"The client and the network are well. Look in the log of {node(f.node_id, f.server)} for what became of "
+        f"{f.api_name}: an exception in its handler, or storage that does not respond; and at a proxy between the two, "
+        "or a server that is not Apache Kafka and does not implement it. Longer timeouts do not help."
+    )
+
+
+RULE = Rule(
+    name="never_answered",
+    title="A server never answers one kind of request",
+    severity="error",
+    meaning="A server that holds a request for ever blocks its connection: the client gives up after its timeout, "
+    "connects and asks for the same again. A consumer whose Fetch is never answered reads nothing, though Metadata and "
+    "ListOffsets look right.",
+    looks_at="Requests without a response on connections that the client closed "
+    f"{limit.PATIENCE_MS / 1000:g} s or more after the request's own max_wait_ms, {limit.NEVER_ANSWERED} times or more "
+    "for a client, a server and an API, where the connections carried answers to other requests, and the client got "
+    "none to that API meanwhile. JoinGroup and SyncGroup, which wait for members, are left out.",
+    advice="Look at what the server does with these requests, and at a proxy in front of it.",
+    sources=("Kafka protocol guide: Network", "request.timeout.ms of the client settings"),
+    detectors=(
+        Detector(
+            reads={
+                "unanswered": Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS)),
+                "closed": Where(CONNECTIONS, close_kind=("fin_client", "rst_client")),
+            },
+            query=_QUERY,
+            subject=lambda f: f"{f.api_name} {f.server}",
+            sentence=_sentence,
+            advice=_advice,
+        ),
+    ),
+)

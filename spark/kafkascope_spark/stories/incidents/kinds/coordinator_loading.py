@@ -1,0 +1,60 @@
+"""Coordinators that did not finish loading what they have to know of a group or transactional id.
+
+Looks at COORDINATOR_LOAD_IN_PROGRESS that went on for as long as clients asked. Could be confused with a coordinator
+that moves: a new one loads too, and is ready before long.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import duration, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+
+def is_loading(recovery: ClientRecovery) -> bool:
+    """Whether the coordinator was still loading at the client's last request."""
+    return is_stuck(recovery) and set(recovery.error_names) == {"COORDINATOR_LOAD_IN_PROGRESS"}
+
+
+def _nodes(failure: Failure) -> str:
+    """The coordinators."""
+    nodes = sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None})
+    return listed(nodes) or "a broker"
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    who = _nodes(failure)
+    n = sum(row.n_errors for row in failure.recoveries)
+    longest_ns = max((row.last_failed_ns - row.start_ns for row in failure.recoveries), default=0)
+    return (
+        f"{who[:1].upper()}{who[1:]}, coordinator of {resources(failure)}, did not finish loading {times.of(failure)}: "
+        f"it answered COORDINATOR_LOAD_IN_PROGRESS {times_of(n)}, for up to {duration(longest_ns)}"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    who = _nodes(failure)
+    yield brokers(
+        f"See the log of {who} for what it loads (GroupMetadataManager, TransactionStateManager: when that began, and "
+        "an error that ended it). If it goes on, the partition of __consumer_offsets (__transaction_state for a "
+        "transactional id) is large, mostly because log cleaning has stopped: see log-cleaner.log. If it does not, "
+        "let another in-sync replica lead that partition, by a restart of the broker or an election: "
+        f"kafka-topics.sh {observed.tool} --describe --topic __consumer_offsets. Delete nothing from these topics."
+    )
+    yield clients("Nothing is to be changed: they ask again, and go on once it is loaded. A restart does not help.")
+
+
+COORDINATOR_LOADING = Kind(
+    "coordinator_loading",
+    "coordinator does not finish loading",
+    plural="coordinators do not finish loading",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    place="group",
+)

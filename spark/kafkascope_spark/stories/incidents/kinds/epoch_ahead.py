@@ -1,0 +1,66 @@
+"""A client that goes on asking for a topic-partition with a later leader epoch than its leader has.
+
+Looks at UNKNOWN_LEADER_EPOCH that goes on for as long as the client asks. Could be confused with a leader that moves: a
+broker that has not yet learned that it leads answers so too, and learns it before long.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind, is_stuck
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+
+def is_ahead(recovery: ClientRecovery) -> bool:
+    """Whether the client never came to an epoch that the leader knows."""
+    return is_stuck(recovery) and set(recovery.error_names) == {"UNKNOWN_LEADER_EPOCH"}
+
+
+def _is_named_again(recovery: ClientRecovery) -> bool:
+    """Whether Metadata went on naming the broker that was asked, and no other."""
+    leaders = {report.leader_id for report in recovery.leader_reports}
+    went_on = any(report.last_ns - recovery.start_ns >= SECOND for report in recovery.leader_reports)
+    return went_on and leaders == {recovery.old_node_id}
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
+    nodes = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries if row.old_node_id is not None}))
+    n = sum(row.n_errors for row in failure.recoveries)
+    named = ""
+    if all(map(_is_named_again, failure.recoveries)):
+        named = f", though Metadata, which the client asked for again, went on naming {nodes} as the leader"
+    return (
+        f"{who} asked {nodes or 'the leader'} for {resources(failure)} with a later leader epoch than it has "
+        f"(UNKNOWN_LEADER_EPOCH, {times_of(n)}) {times.of(failure)}{named}"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    who = listed(sorted({row.who for row in failure.recoveries}))
+    yield clients(
+        f"Restart {who}: it begins with the epoch that Metadata names. Then update its library: a client that ignores "
+        "an epoch which is lower than the one that it knows gets nothing until then. No setting changes that."
+    )
+    yield brokers(
+        "See why the epoch went back: the topic was deleted and created again under its name, metadata was restored "
+        "from an older copy, or brokers of another cluster have these addresses now. Records may be missing then: "
+        "compare the ends of the log with what the group had committed before its offsets are changed. Where nothing "
+        "of that happened, a broker does not get the controller's updates: see its log."
+    )
+
+
+EPOCH_AHEAD = Kind(
+    "epoch_ahead",
+    "client with a later leader epoch",
+    plural="clients with a later leader epoch",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    place="client",
+)

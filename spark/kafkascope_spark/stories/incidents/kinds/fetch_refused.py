@@ -1,0 +1,62 @@
+"""Records that brokers do not give to consumers: their codec or format is none that the request can carry, or they are
+damaged in the log.
+
+Looks at errors of records (records_refused) that came in responses to Fetch alone: nothing was written.
+"""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
+from kafkascope_spark.stories.settings import settings
+
+
+def _codec(failure: Failure, observed: Observed) -> Iterable[Action]:
+    topic = shlex.quote(failure.subject)
+    yield clients(
+        "Upgrade the library of these consumers to a release whose Fetch can carry the codec (zstd needs Fetch v10). "
+        "Until then they read nothing of the topic; no other setting of theirs helps."
+    )
+    yield brokers(
+        f"Or write another codec from now on: compression.type of {failure.subject} (kafka-configs.sh {observed.tool} "
+        f"--entity-type topics --entity-name {topic} --describe --all), or of its producers where that is producer; "
+        "records that are there stay as they are until retention deletes them."
+    )
+
+
+def _too_large(_: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        f"Raise {settings(('fetch_max',), observed.libraries)} above the largest batch of the topic, "
+        "or upgrade the library: since Fetch v3 brokers give at least one batch, however large."
+    )
+
+
+_REFUSALS = {
+    "UNSUPPORTED_COMPRESSION_TYPE": Refusal(
+        "the topic's records have a codec that this version of Fetch cannot carry", _codec
+    ),
+    "CORRUPT_MESSAGE": Refusal(
+        "the broker found records damaged in its log",
+        advise(
+            brokers(
+                "Look at the log and the disk of the leader; where another replica is sound, move the leader there. "
+                "Do not delete segments before that: what no replica has is lost."
+            )
+        ),
+    ),
+    "MESSAGE_TOO_LARGE": Refusal("a batch is larger than the consumer takes", _too_large),
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": Refusal(
+        "the log's message format has not what the request asks for",
+        advise(brokers("Raise log.message.format.version (message.format.version of the topic), or remove it.")),
+    ),
+}
+FETCH_ERRORS = frozenset(_REFUSALS)
+"""Errors of records with which a broker answers Fetch."""
+FETCH_REFUSED = replace(
+    refusal_kind("fetch_refused", "records not given to consumers", "client", _REFUSALS), errors=frozenset()
+)
+"""Its errors alone do not show it: records_refused becomes it."""

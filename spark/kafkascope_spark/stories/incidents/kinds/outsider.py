@@ -1,0 +1,54 @@
+"""Consumers that commit offsets of a group in which they are no members, while it has members.
+
+Looks at UNKNOWN_MEMBER_ID and other errors about membership for commits that name no member: those of a consumer that
+assigns partitions to itself, or of a tool that sets offsets. A coordinator takes them only while the group is empty.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import client, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.incidents.actions import Action, clients
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _who(failure: Failure) -> str:
+    return listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = sum(row.n_errors for row in failure.recoveries)
+    return (
+        f"{_who(failure)} committed offsets of {failure.subject} without being a member of it, and was refused "
+        f"({listed(sorted(failure.error_names))}, {times_of(n)}) {times.of(failure)}: the group has members. What it "
+        "reads is not committed, and is read again after a restart"
+    )
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    yield clients(
+        f"Give {_who(failure)} a group.id of its own: a consumer that assigns its partitions itself (assign()) cannot "
+        f"commit to a group that others join (subscribe()); or let it join {failure.subject}. No timeout changes "
+        "that. A tool that sets offsets has to wait until all members have left."
+    )
+
+
+def _complete(failure: Failure) -> None:
+    """Calls the group a group."""
+    failure.subject = f"group {failure.subject}"
+
+
+OUTSIDER = Kind(
+    "outsider",
+    "commits of a client outside of the group",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    place="client",
+    own_clients=True,
+    lasting=True,
+    complete=_complete,
+)

@@ -1,0 +1,32 @@
+"""Clients and listeners that did not agree on TLS, or did not trust each other: the handshake was given up."""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.actions import Action, clients
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    said = f"TLS was given up: {failure.subject}" if failure.misuse is None else misuse_sentence(failure.misuse)
+    return f"{said} {times.of(failure)}"
+
+
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
+    if failure.misuse is None:
+        yield clients(f"Compare certificates, authorities, versions and cipher suites of both: {failure.subject}.")
+    else:
+        yield from what_fits(failure.misuse, observed)
+
+
+TLS_FAILED = Kind(
+    "tls_failed",
+    "TLS given up",
+    sentence=_sentence,
+    advice=_advice,
+    known="TLS alerts, and what the handshakes show",
+    place="listener",
+    of_clients=True,
+)

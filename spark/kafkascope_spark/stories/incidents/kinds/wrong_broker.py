@@ -1,0 +1,103 @@
+"""An address behind which another broker answers than the one that it is advertised for.
+
+Looks at NOT_LEADER_OR_FOLLOWER while Metadata goes on naming the same leader: of a broker that serves the same
+topic-partition on other connections to its address, again and again; or at an address that is not that of one broker,
+where NOT_COORDINATOR counts too, if it goes on after FindCoordinator.
+Could be confused with a leader that moves: then Metadata names another one; and with brokers that disagree (no_leader):
+then no connection is served.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.findings.wording import times as times_of
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_ERRORS, resources
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+NOT_THERE = frozenset({"NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR"})
+LEAST = 2
+"""Once, a broker may have been slow to take over what Metadata said that it leads."""
+
+
+def of_wrong_broker(recoveries: Collection[ClientRecovery]) -> set[str]:
+    """The recoveries (recovery_id) from requests that reached another broker than the one whose address they went
+    to. Where one shows an address of several brokers, the others follow from that: also those that the capture shows
+    behind it, where the load balancer's own connections are in it."""
+    met = [row for row in recoveries if _is_elsewhere(row) or (_leader_stayed(row) and _is_served_anew(row))]
+    n_of_node = Counter(row.old_node_id for row in met)
+    if n_of_node[None]:
+        return {row.recovery_id for row in recoveries if row.first_error_name in NOT_THERE}
+    return {row.recovery_id for row in met if n_of_node[row.old_node_id] >= LEAST}
+
+
+def _leader_stayed(recovery: ClientRecovery) -> bool:
+    """Whether Metadata named one leader all the time, and the client was refused for a second or longer after that."""
+    named = recovery.leader_reports
+    return (
+        recovery.first_error_name == "NOT_LEADER_OR_FOLLOWER"
+        and len({report.leader_id for report in named}) == 1
+        and recovery.last_failed_ns - min(report.first_ns for report in named) >= SECOND
+    )
+
+
+def _is_elsewhere(recovery: ClientRecovery) -> bool:
+    """Whether the requests went to an address that is not that of one broker, though the client knew whom to ask."""
+    if recovery.old_node_id is not None:
+        return False
+    if recovery.first_error_name == "NOT_COORDINATOR":
+        asked_ns = recovery.rediscovered_ns
+        return asked_ns is not None and recovery.last_failed_ns - asked_ns >= SECOND
+    return _leader_stayed(recovery)
+
+
+def _is_served_anew(recovery: ClientRecovery) -> bool:
+    """Whether the same node served it at last, which is the leader, on another connection."""
+    leaders = {report.leader_id for report in recovery.leader_reports}
+    if recovery.recovered_ns is None or not leaders == {recovery.old_node_id} == {recovery.new_node_id}:
+        return False
+    connections = [each.rpartition("-")[0] for each in recovery.evidence]
+    return bool(connections) and connections[0] != connections[-1]
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = sum(row.n_errors for row in failure.recoveries)
+    refused = f"answered {listed(sorted(failure.error_names))} {times_of(n)}, {times.of(failure)}"
+    named = sorted({f"node {report.leader_id}" for row in failure.recoveries for report in row.leader_reports})
+    if any(row.old_node_id is None for row in failure.recoveries):
+        whom = f", while Metadata went on naming {listed(named)} as leaders: no leader moved" if named else ""
+        return f"Requests for {resources(failure)} were {refused}, at an address that is not that of one broker{whom}"
+    return (
+        f"Requests for {resources(failure)} to {listed(named)} were {refused}, while Metadata went on naming "
+        f"{listed(named)} as the leader, which served them on other connections to the same address: on "
+        f"{counted(len(failure.recoveries), 'connection')} another broker answered"
+    )
+
+
+def _advice(_: Failure, _observed: Observed) -> Iterable[Action]:
+    yield brokers(
+        "Give each broker an advertised.listeners entry of its own, behind which no other broker answers (a host name, "
+        "or a port for each broker on the load balancer): see what stands in front of these addresses, a load "
+        "balancer, a virtual IP, a Kubernetes service, and which brokers it sends connections to. A shared address is "
+        "good for bootstrapping only."
+    )
+    yield clients(
+        "Nothing is to be changed: they ask the broker that Metadata names. Refreshing it sooner helps nobody."
+    )
+
+
+WRONG_BROKER = Kind(
+    "wrong_broker",
+    "address leads to another broker",
+    plural="addresses lead to other brokers",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_ERRORS,
+    place="listener",
+    lasting=True,
+    own_clients=True,
+)

@@ -1,0 +1,133 @@
+"""Hosts and brokers whose own link lost packets, or took long for them. What happens between one host and all its
+brokers at one time happens at that host; what happens between one broker and all hosts that talk to it happens at that
+broker."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from operator import attrgetter
+
+from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_spark.stories.findings.wording import listed
+from kafkascope_spark.stories.incidents.broker_failures import without_mirrored
+from kafkascope_spark.stories.incidents.client_hosts import LEAST_BROKERS, brokers_of_hosts, without_host
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.broker_delayed import BROKER_DELAYED
+from kafkascope_spark.stories.incidents.kinds.broker_lossy import BROKER_LOSSY
+from kafkascope_spark.stories.incidents.kinds.host_delayed import HOST_DELAYED
+from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
+from kafkascope_spark.stories.incidents.kinds.path import PATH
+from kafkascope_spark.stories.incidents.kinds.path_delayed import PATH_DELAYED
+from kafkascope_spark.stories.servers.table import BrokerState
+
+_APART_NS = 5 * SECOND
+"""What a link does with longer pauses is not of one time."""
+_LEAST_HOSTS = 2
+"""With one host only, the path from it looks the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A state that a link may be in, and what it is called where one path, a host's link or a broker's is."""
+
+    state: str
+    path: Kind
+    host: Kind
+    broker: Kind
+
+
+_LINKS = (
+    _Link("delayed", PATH_DELAYED, HOST_DELAYED, BROKER_DELAYED),
+    _Link("lossy", PATH, HOST_LOSSY, BROKER_LOSSY),
+)
+
+
+def with_links(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
+    """The failures of brokers and paths, of which the lossy or slow paths of one host to all its brokers, and those of
+    one broker to all its hosts, are one failure of that host or broker. states: rows of broker_states."""
+    found, known = list(failures), list(states)
+    brokers = brokers_of_hosts(known)
+    for link in _LINKS:
+        found = _with_link(link, found, known, brokers)
+    return sorted(found, key=lambda failure: (failure.start_ns, failure.subject))
+
+
+def _with_link(
+    link: _Link, failures: list[Failure], states: list[BrokerState], brokers: dict[str, set[str]]
+) -> list[Failure]:
+    left = dict.fromkeys(failures)
+    of_hosts: list[Failure] = []
+    for host, of_host in sorted(_paths_of_hosts(link, left).items()):
+        for rows in _near(row for failure in of_host for row in failure.states if row.host == host):
+            if _has_all(link, rows, brokers[host]):
+                _add(of_hosts, Failure(link.host, host, *_times(rows)), host, rows)
+                for failure in of_host:
+                    if failure in left and not without_host(failure, host, rows):
+                        del left[failure]
+    mine = dict.fromkeys(failure for failure in left if any(row.state == link.state for row in failure.states))
+    for failure in mine:
+        if failure.kind is link.path and _meets_all_hosts(failure, states):
+            failure.kind, failure.hosts = link.broker, frozenset()
+    return [*(failure for failure in left if failure not in mine), *without_mirrored(mine), *of_hosts]
+
+
+def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[Failure]]:
+    """The failed paths of each host with clients."""
+    found: dict[str, list[Failure]] = defaultdict(list)
+    for failure in failures:
+        if failure.kind is link.path:
+            for host in {row.host for row in failure.states if row.host_kind == "client"}:
+                found[host].append(failure)
+    return found
+
+
+def _near(rows: Iterable[BrokerState]) -> Iterator[list[BrokerState]]:
+    """States without a long pause between them, in groups."""
+    group: list[BrokerState] = []
+    until = 0
+    for row in sorted(rows, key=attrgetter("from_ns", "server")):
+        if group and row.from_ns > until + _APART_NS:
+            yield group
+            group, until = [], 0
+        group.append(row)
+        until = max(until, row.until_ns)
+    if group:
+        yield group
+
+
+def _has_all(link: _Link, rows: list[BrokerState], brokers: set[str]) -> bool:
+    """Whether the link shows its state, and no broker of the host is without a bad one meanwhile. Where packets are
+    lost, and nothing arrives for a moment, the path looks cut."""
+    bad = {row.broker_key for row in rows}
+    return len(bad) >= LEAST_BROKERS and bad >= brokers and any(row.state == link.state for row in rows)
+
+
+def _times(rows: list[BrokerState]) -> tuple[int, int | None]:
+    """When the first of the states began and the last ended; None where one did not."""
+    until_ns = max(row.until_ns for row in rows)
+    return min(row.from_ns for row in rows), None if until_ns == FOREVER else until_ns
+
+
+def _add(failures: list[Failure], found: Failure, host: str, rows: list[BrokerState]) -> None:
+    """Adds what a host shows to the failure of other hosts at that time, or as one of its own."""
+    since = takewhile(lambda failure: failure.affected_to_ns > found.start_ns, reversed(failures))
+    together = next((failure for failure in since if failure.start_ns < found.affected_to_ns), None)
+    if together is None:
+        together = found
+        failures.append(together)
+    together.start_ns = min(together.start_ns, found.start_ns)
+    is_open = together.end_ns is None or found.end_ns is None
+    together.end_ns = None if is_open else max(together.end_ns or 0, found.end_ns or 0)
+    together.states += rows
+    together.hosts |= {host}
+    together.subject = listed(sorted(together.hosts))
+    together.servers |= {row.server for row in rows}
+
+
+def _meets_all_hosts(failure: Failure, states: Iterable[BrokerState]) -> bool:
+    """Whether all hosts with clients that talked to the broker meanwhile show it."""
+    mine = {row.host for row in failure.states if row.host_kind == "client"}
+    keys = {row.broker_key for row in failure.states}
+    met = (row for row in states if row.broker_key in keys and row.host_kind == "client" and row.state != "unknown")
+    return len(mine) >= _LEAST_HOSTS and mine >= {r.host for r in met if failure.overlap_ns(r.from_ns, r.to_ns) > 0}

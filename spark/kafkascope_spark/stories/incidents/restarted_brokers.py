@@ -1,0 +1,39 @@
+"""Brokers that restarted although no host saw them down: nobody waited for them, or asked them for anything."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkascope_spark.stories.findings.wording import node
+from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.broker_restarted import BROKER_RESTARTED
+from kafkascope_spark.stories.servers.table import BrokerState
+
+
+def restarted_brokers(
+    restarts: Iterable[ProcessRestart], failures: Sequence[Failure], states: Iterable[BrokerState]
+) -> Iterator[Failure]:
+    """The restarts that none of the failures of brokers shows. states: of all brokers."""
+    servers = {state.node_id: state.server for state in states}
+    for restart in restarts:
+        mine = (failure for failure in failures if failure.is_of_broker and _is_at(failure, restart))
+        if all(failure.overlap_ns(restart.begin_ns, restart.registered_ns) < 0 for failure in mine):
+            yield _failure(restart, servers.get(restart.node_id, restart.address))
+
+
+def _is_at(failure: Failure, restart: ProcessRestart) -> bool:
+    """Whether a broker that failed is the one that restarted; it may be known by its address alone."""
+    own = (state for state in failure.states if state.node_id == failure.node_id)
+    return failure.node_id == restart.node_id or any(state.server_ip == restart.address for state in own)
+
+
+def _failure(restart: ProcessRestart, server: str) -> Failure:
+    return Failure(
+        BROKER_RESTARTED,
+        subject=node(restart.node_id, server),
+        start_ns=restart.begin_ns,
+        end_ns=restart.registered_ns,
+        node_id=restart.node_id,
+        restart=restart,
+        fault=Fault(restart.alive_ns, restart.begin_ns, restart.gone_ns, restart.back_ns),
+    )

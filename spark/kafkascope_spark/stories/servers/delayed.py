@@ -1,0 +1,40 @@
+"""When packets between a server and a host took long (the event packet_delay): on a way with a long queue or a detour,
+or because a kernel does not get to its packets."""
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from kafkascope_analyzer.dataset.tables.event_kinds.servers import PacketDelay
+from kafkascope_spark.stories.servers.moments import first_of, last_of
+from kafkascope_spark.stories.servers.record import ServerRecord
+from kafkascope_spark.stories.servers.stretch import Stretch, possible_pause_ns
+
+_LAYER_OF_SENDER = {"host": "packet", "server": "delivery"}
+
+
+def delayed_stretches(server: ServerRecord) -> Iterator[Stretch]:
+    """The stretches, by host; those of both directions that have time in common are one."""
+    last: Stretch | None = None
+    for delay in sorted(server.delays, key=attrgetter("host", "first_ns")):
+        stretch = _stretch(delay)
+        if last is None or last.host != stretch.host or last.end is None or stretch.begin > last.end:
+            if last is not None:
+                yield last
+            last = stretch
+        else:
+            stretch.end = max(last.end, stretch.end or last.end)
+            last.join(stretch)
+    if last is not None:
+        yield last
+
+
+def _stretch(delay: PacketDelay) -> Stretch:
+    """From the first packet that was acknowledged late to the last acknowledgment that was, of which the last that is
+    known to have been late on its way was sent as long before."""
+    begin, end = first_of(delay), last_of(delay)
+    stretch = Stretch(delay.host, "delayed", begin, end, True, delay.n_connections, [begin, end])
+    stretch.layers = {_LAYER_OF_SENDER[delay.sender]}
+    stretch.late_ms = delay.middle_ms
+    stretch.last_shown_ns = max(delay.last_ns - delay.middle_ms * 1_000_000, delay.first_ns)
+    stretch.lead_ns = stretch.lag_ns = possible_pause_ns(delay.n_late, delay.last_ns - delay.first_ns)
+    return stretch

@@ -1,0 +1,90 @@
+"""What an end of a connection that gives TLS up says by its alert, and what to change then: for the finding and the
+incident tls_failed."""
+
+from collections.abc import Collection, Mapping
+
+from kafkascope_spark.stories.settings import setting
+
+_NO_AUTHORITY = "what signed it is not in the truststore"
+WHY = {
+    "expired": "does not accept the certificate of {other} ({subject}): it expired on {until}",
+    "not_yet_valid": "does not accept the certificate of {other} ({subject}): it is valid from {since} on",
+    "wrong_name": "does not accept the certificate of {other} ({subject}): it is for {names}, and not for {sni}",
+    "no_client_certificate": "wants a certificate of {other}, which sent none",
+    "no_common_version": "does not speak the versions of TLS that {other} offers: {versions}",
+    "no_common_suite": "found no cipher suite among those that {other} offers: {suites}",
+    "unknown_ca": f"does not trust the certificate of {{other}}{{of_subject}}: {_NO_AUTHORITY}",
+    "bad_certificate": "does not accept the certificate of {other}{of_subject}: it is damaged, its signature is wrong, "
+    "or its names are others",
+    "unsupported_certificate": "does not accept the kind of certificate of {other}",
+    "certificate_revoked": "was told that the certificate of {other} is revoked",
+    "certificate_expired": "does not accept the certificate of {other}: it has expired, or is not valid yet",
+    "certificate_unknown": f"does not accept the certificate of {{other}}{{of_subject}}: {_NO_AUTHORITY}, or its names "
+    "are others",
+    "certificate_required": "wants a certificate of {other}, which sent none",
+    "handshake_failure": "found no settings that both accept, as cipher suites, or wants a certificate of {other}",
+    "insufficient_security": "wants stronger cipher suites than {other} offers",
+    "protocol_version": "does not speak the versions of TLS that {other} offers",
+    "unrecognized_name": "does not know the server name that {other} asks for",
+    "no_application_protocol": "does not speak the application protocol that {other} asks for",
+    "access_denied": "does not let {other} in with the certificate that it has",
+    "unexpected_message": "got something that is not TLS at this point, as from plain Kafka",
+    "encrypted": "gave the handshake up when it had seen the certificate of {other}, and said encrypted why",
+}
+"""Reason, or alert (RFC 8446, section 6) -> what its sender says with it."""
+_IN_SHORT = {
+    "expired": "does not accept the certificate of {other}: it has expired",
+    "not_yet_valid": "does not accept the certificate of {other}: it is not valid yet",
+    "wrong_name": "does not accept the certificate of {other}: it is for another name than the one that is asked for",
+    "no_common_version": "does not speak the versions of TLS that {other} offers",
+    "no_common_suite": "found no cipher suite among those that {other} offers",
+}
+"""The same of what WHY has values for, without them: reason -> what its sender says."""
+_OTHER_CERTIFICATE = (
+    "Give {{sender}} the authority that signed the certificate of {{other}}: {truststore}; and compare the names in "
+    "the certificate with the address that is used ({name_check})."
+)
+_OWN_CERTIFICATE = (
+    "Give {{other}} a certificate that {{sender}} accepts: {keystore}; or see whether the listener has to ask for one "
+    "(ssl.client.auth)."
+)
+_AGREE = (
+    "Compare versions and cipher suites of both ({tls_versions}, {tls_suites}); and whether the listener asks for a "
+    "certificate of the client (ssl.client.auth): {keystore}."
+)
+ADVICE = {
+    "expired": "Renew the certificate of {{other}} ({keystore}).",
+    "not_yet_valid": "Compare the clocks of both; else give {{other}} a certificate that is valid ({keystore}).",
+    "certificate_expired": "Renew the certificate of {{other}} ({keystore}), and compare the clocks of both.",
+    "wrong_name": "Give {{other}} a certificate with the name {{sni}} (subjectAltName), or give {{sender}} an address "
+    "that is in it ({bootstrap}; advertised.listeners of the broker).",
+    "no_common_version": "Let {{sender}} and {{other}} have a version in common: {tls_versions}; TLSv1.2 and TLSv1.3 "
+    "are sound.",
+    "no_common_suite": "Let {{sender}} and {{other}} have a cipher suite in common that fits the key of the "
+    "certificate: {tls_suites}.",
+    **dict.fromkeys(("unknown_ca", "certificate_unknown", "bad_certificate", "encrypted"), _OTHER_CERTIFICATE),
+    **dict.fromkeys(("no_client_certificate", "certificate_required", "access_denied"), _OWN_CERTIFICATE),
+    **dict.fromkeys(("handshake_failure", "insufficient_security", "protocol_version"), _AGREE),
+    "unexpected_message": "Compare {security} of the client with that of the listener.",
+}
+"""Reason, or alert -> advice; settings in single braces."""
+_CONCEPTS = ("truststore", "keystore", "tls_versions", "tls_suites", "name_check", "bootstrap", "security")
+_USUAL = ("java", "librdkafka")
+"""Libraries whose settings are named where that of the client is not known: nothing of it was read."""
+_GAVE_UP = "gave the connection up"
+
+
+def why(reason: str, values: Mapping[str, str]) -> str:
+    """What the sender of the alert says with it. values: for the fields of WHY; where `until`, `names` and others that
+    the handshake shows are not among them, it is said in short."""
+    said = WHY.get(reason, _GAVE_UP)
+    return (said if "until" in values else _IN_SHORT.get(reason, said)).format(**values)
+
+
+def what_to_change(reason: str, libraries: Collection[str], values: Mapping[str, str]) -> str:
+    """Advice. libraries: those of the client; none where nothing of it was read. values: for the fields of ADVICE."""
+    default = "Look in the logs of {{sender}} for that time: it gave TLS up."
+    if reason == "wrong_name" and "sni" not in values:
+        reason = "certificate_unknown"  # what to change is the same, without the name
+    names = {concept: setting(concept, libraries or _USUAL) or setting(concept, _USUAL) for concept in _CONCEPTS}
+    return ADVICE.get(reason, default).format(**names).format(**values)

@@ -1,0 +1,69 @@
+"""Which records are one message, and which response is whose, by short conversations as clients and brokers have them.
+
+That real ones are read right is shown by captures with keys (tests/analyzer/ingest/test_tls_lengths.py)."""
+
+from kafkascope_parsers.tls.lengths.exchanges import GIVEN_UP, MISSED, OPEN
+from kafkascope_parsers.tls.lengths.turns import MOST_OPEN
+
+
+def client(content, ms, kind=23):
+    return 0, content, ms, kind
+
+
+def server(content, ms, kind=23):
+    return 1, content, ms, kind
+
+
+def test_one_after_the_other(talk):
+    talk.send(client(40, 0), server(70, 10), client(41, 20), server(70, 25))
+    assert talk.exchanges() == [(1, 2, 40, 70, 0), (3, 4, 41, 70, 0)]
+
+
+def test_a_response_of_several_records(talk):
+    talk.send(client(90, 0), server(80, 10), server(500, 10.1), server(3, 30), client(90, 31), server(80, 40))
+    assert talk.exchanges() == [(1, 2, 90, 583, 0), (5, 6, 90, 80, 0)]
+
+
+def test_a_first_request_of_several_records_is_known_by_its_end(talk):
+    talk.send(client(56, 0), client(180, 0.1), client(3, 0.2), server(70, 10))
+    talk.send(client(56, 20), client(250, 20.1), client(3, 20.2), client(56, 20.5), client(99, 20.6), client(3, 20.7))
+    talk.send(server(70, 30), server(70, 40))
+    assert talk.exchanges() == [(1, 4, 239, 70, 0), (5, 11, 309, 70, 0), (8, 12, 158, 70, 0)]
+
+
+def test_pipelined_requests(talk):
+    talk.send(client(200, 0), server(70, 5))
+    talk.send(client(200, 10), client(200, 10.1), client(200, 30), server(70, 40), server(70, 50), server(70, 60))
+    assert [row[:2] for row in talk.exchanges()] == [(1, 2), (3, 6), (4, 7), (5, 8)]
+
+
+def test_full_records_go_on(talk):
+    talk.send(client(16_384, 0), client(16_384, 300), client(900, 600), server(70, 700))
+    assert talk.exchanges() == [(1, 4, 33_668, 70, 0)]
+
+
+def test_an_alert_that_closes_is_no_message(talk):
+    talk.send(client(40, 0), server(70, 5), client(2, 10), server(2, 11), client(7, 12, kind=21))
+    assert talk.exchanges() == [(1, 2, 40, 70, 0)]
+
+
+def test_a_request_without_a_response(talk):
+    talk.send(client(40, 0), server(70, 5), client(40, 10))
+    assert talk.exchanges() == [(1, 2, 40, 70, 0), (3, 0, 40, 0, OPEN)]
+
+
+def test_a_response_that_may_be_in_a_gap(talk):
+    talk.send(client(40, 0), client(40, 10))
+    talk.send(server(70, 20), gap=100)
+    talk.send(client(44, 30), server(71, 40))
+    fates = [row[-1] for row in talk.exchanges()]
+    assert fates == [MISSED, MISSED, 0]
+
+
+def test_a_producer_that_wants_no_responses(talk):
+    """What it sent is given up, and the response to its next request for metadata belongs to that."""
+    n = MOST_OPEN + 10
+    talk.send(*(client(200, 10 * ms) for ms in range(n)), server(300, 10 * n))
+    found = talk.exchanges()
+    assert {row[-1] for row in found[:MOST_OPEN]} == {GIVEN_UP}
+    assert found[-1][:2] == (n, n + 1) or found[MOST_OPEN][1] == n + 1

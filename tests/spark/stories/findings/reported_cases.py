@@ -1,0 +1,171 @@
+"""Rows of situations that users reported in public trackers, made by hand: what rules must find in them, and the
+nearest thing in which they must find nothing. `test_tiny_cases.py` runs them."""
+
+from typing import Any
+
+S, MS = 1_000_000_000, 1_000_000
+ONE = {"client_instance_id": "ci-1", "client_id": "app", "kind": "consumer"}
+FETCH = {"api_key": 1, "api_name": "Fetch", "conn_id": "c1", "status": "ok"}
+ANSWER = {"api_key": 1, "direction": "response", "topic": "t", "partition": 0, "error_code": 0}
+
+
+def sent_away(n: int, *, every_s: int = 4, reads: bool = True) -> dict[str, Any]:
+    """A consumer that asks the leader, node 1, which names node 3 as its preferred replica, again and again
+    (https://github.com/IBM/sarama/issues/2071). reads: whether it fetches from node 3 in between."""
+    rows = []
+    for i in range(n):
+        begin = (2 + i * every_s) * S
+        away = {"conn_id": "c1", "request_id": f"c1-{i}", "ts_ns": begin, "preferred_read_replica": 3, "n_records": 0}
+        rows.append({**ANSWER, **away})
+        if reads:
+            read = {"conn_id": "c3", "request_id": f"c3-{i}", "ts_ns": begin + 2 * S, "preferred_read_replica": -1}
+            rows.append({**ANSWER, **read, "n_records": 4})
+    connections = [{"conn_id": "c1", "node_id": 1}, {"conn_id": "c3", "node_id": 3}]
+    who = {**ONE, "conn_ids": ["c1", "c3"]}
+    return {"clients": [who], "connections": connections, "partitions": rows}
+
+
+def paced(n: int, *, pause_ms: int = 1_000, produced: int = 100) -> dict[str, Any]:
+    """A consumer that gets 24 records with each Fetch, and asks for the next so much later, while so many are written
+    meanwhile (https://github.com/confluentinc/librdkafka/issues/1377)."""
+    requests, partitions = [], []
+    for i in range(n):
+        asked = 2 * S + i * (pause_ms + 4) * MS
+        request_id = f"c1-{i}"
+        requests.append({**FETCH, "request_id": request_id, "ts_ns": asked, "response_ns": asked + 4 * MS})
+        offsets = {"last_offset": 24 * i + 23, "high_watermark": 24 + 1 + produced * i}
+        got = {"conn_id": "c1", "request_id": request_id, "ts_ns": asked + 4 * MS, "n_records": 24}
+        partitions.append({**ANSWER, **got, **offsets})
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": requests, "partitions": partitions}
+
+
+def begins_sessions(n: int, node_id: int, *, given: int = 0, error_code: int = 0) -> dict[str, Any]:
+    """A consumer that asks for a new fetch session with each Fetch
+    (https://github.com/platformatic/kafka/issues/315). given: the first session that its broker gives, each time
+    another one; 0: none. error_code: of each response."""
+    rows = []
+    for i in range(n):
+        own = {"request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "fetch_session_epoch": 0, "error_code": error_code}
+        rows.append({**FETCH, **own, "fetch_session_id": given + i if given else 0, "node_id": node_id})
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
+def begins_anew(
+    timestamp: int,
+    offset: int,
+    topic: str,
+    *,
+    committed: int | None = None,
+    written: int | None = None,
+    asks_again: bool = False,
+) -> dict[str, Any]:
+    """A member whose OffsetFetch fails, and that goes to an end of the log then
+    (https://github.com/platformatic/kafka/issues/267). timestamp: what it looks up, -1 the latest offset; offset: what
+    it is told; committed: by the group before; written: the first offset that a producer was given; asks_again:
+    whether it repeats OffsetFetch, with success, before that."""
+    at = {"conn_id": "c1", "topic": topic, "partition": 0}
+    error = {"error_name": "STALE_MEMBER_EPOCH", "api_name": "OffsetFetch", "group_id": "g", "conn_id": "c1"}
+    requests = [
+        {"request_id": "c1-1", "conn_id": "c1", "api_key": 9, "ts_ns": 30 * S, "error_code": 113, "n_errors": 1}
+    ]
+    if asks_again:
+        requests.append({"request_id": "c1-2", "conn_id": "c1", "api_key": 9, "ts_ns": 31 * S})
+    found = {**at, "request_id": "c1-3", "ts_ns": 32 * S, "api_key": 2, "direction": "response", "error_code": 0}
+    fetch = {**at, "request_id": "c1-4", "ts_ns": 33 * S, "api_key": 1, "direction": "request"}
+    partitions = [{**found, "partition_offset": offset}, {**fetch, "partition_offset": offset}]
+    if committed is not None:
+        requests.append({"request_id": "c1-0", "conn_id": "c1", "api_key": 8, "ts_ns": 3 * S, "group_id": "g"})
+        commit = {**at, "request_id": "c1-0", "ts_ns": 3 * S, "api_key": 8, "direction": "request"}
+        partitions.append({**commit, "partition_offset": committed})
+    if written is not None:
+        write = {**at, "conn_id": "c2", "request_id": "c2-0", "ts_ns": 2 * S, "api_key": 0, "direction": "response"}
+        partitions.append({**write, "partition_offset": written, "error_code": 0})
+    asked = {"name": topic, "partitions": [{"partition_index": 0, "timestamp": timestamp}]}
+    return {
+        "clients": [ONE],
+        "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+        "errors": [{**error, "request_id": "c1-1", "ts_ns": 30 * S}],
+        "requests": requests,
+        "partitions": partitions,
+        "messages/ListOffsets/request": [{"request_id": "c1-3", "topics": [asked]}],
+    }
+
+
+def asked_for_ids(n: int, *, joined: bool = False) -> dict[str, Any]:
+    """A client whose JoinGroup gets MEMBER_ID_REQUIRED so many times (KIP-394). joined: whether one succeeds then."""
+    error = {"error_name": "MEMBER_ID_REQUIRED", "api_name": "JoinGroup", "group_id": "g", "client_ip": "10.0.0.9"}
+    errors = [{**error, "request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": (2 + i) * S} for i in range(n)]
+    join = {"request_id": f"c1-{n}", "conn_id": "c1", "ts_ns": 50 * S, "api_key": 11, "api_name": "JoinGroup"}
+    requests = [{**join, "group_id": "g"}] if joined else []
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
+
+
+def refused_topics(n: int, error: str = "POLICY_VIOLATION", message: str | None = None) -> dict[str, Any]:
+    """A program that is started so many times, and is refused the topic that it needs
+    (https://github.com/confluentinc/ksql/issues/3942)."""
+    own = {"error_name": error, "api_name": "CreateTopics", "client_ip": "10.0.0.9", "client_id": "app"}
+    own |= {"topic": "commands", "message": message}
+    rows = [{**own, "request_id": f"c{i}-1", "conn_id": f"c{i}", "ts_ns": (2 + i) * S} for i in range(1, n + 1)]
+    admins = [
+        {"client_instance_id": f"ci-{i}", "client_id": "app", "kind": "admin", "conn_ids": [f"c{i}"]}
+        for i in range(1, n + 1)
+    ]
+    return {"clients": admins, "connections": [{"conn_id": f"c{i}"} for i in range(1, n + 1)], "errors": rows}
+
+
+def reads_old(n: int, node_id: int, *, took_ms: int = 4_000, others_ms: int = 2) -> dict[str, Any]:
+    """A consumer of old records, for each of which its broker takes so long, and a producer beside it."""
+    requests, partitions = [], []
+    for i in range(n):
+        asked = (2 + 5 * i) * S
+        mine = {"request_id": f"c1-{i}", "ts_ns": asked, "response_ns": asked + took_ms * MS, "n_records": 200}
+        times = {"max_wait_ms": 500, "broker_us": took_ms * 1_000, "throttle_ms": 0, "node_id": node_id}
+        requests.append({**FETCH, **mine, **times})
+        got = {"conn_id": "c1", "request_id": f"c1-{i}", "ts_ns": asked, "n_records": 200}
+        partitions.append({**ANSWER, **got, "last_offset": 200 * i, "high_watermark": 900_000})
+        other = {"api_key": 0, "api_name": "Produce", "conn_id": "c2", "status": "ok", "request_id": f"c2-{i}"}
+        other |= {"ts_ns": asked + MS, "n_records": 1, "broker_us": others_ms * 1_000, "node_id": node_id}
+        requests.append(other)
+    known = [{"conn_id": "c1", "node_id": node_id}, {"conn_id": "c2", "node_id": node_id}]
+    return {"clients": [ONE], "connections": known, "requests": requests, "partitions": partitions}
+
+
+REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
+    "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
+    "sent there after each metadata.max.age.ms": (sent_away(6, every_s=300), set()),
+    "sent there some times": (sent_away(4), set()),
+    "one Fetch a second, and falls behind": (paced(25), {"paced_fetches"}),
+    "one Fetch a second, and keeps up": (paced(25, produced=24), set()),
+    "asks at once, and falls behind": (paced(25, pause_ms=20), set()),
+    "uses no fetch session that it gets": (begins_sessions(12, 71, given=7), {"fetch_session_churn"}),
+    "gets no fetch session": (begins_sessions(12, 72), {"fetch_session_churn"}),
+    "loses each fetch session": (begins_sessions(12, 73, given=7, error_code=70), {"fetch_session_churn"}),
+    "begins at the latest offset after an error": (begins_anew(-1, 60, "p1", committed=20), {"unknown_position"}),
+    "begins there, and nobody committed": (begins_anew(-1, 60, "p2", written=12), {"unknown_position"}),
+    "begins at the earliest offset after an error": (begins_anew(-2, 0, "p3", committed=20), {"unknown_position"}),
+    "never joins with its member id": (asked_for_ids(6), {"member_id_ignored"}),
+    "joins with its member id at last": (asked_for_ids(6, joined=True), set()),
+    "asks for a member id twice": (asked_for_ids(2), set()),
+    "refused by a policy": (refused_topics(3, message="Replication factor must be 3"), {"admin_refused"}),
+    "a topic that there is already": (refused_topics(3, "TOPIC_ALREADY_EXISTS"), set()),
+    "waits for old records": (reads_old(6, 81), {"late_fetches"}),
+    "waits for old records as others wait": (reads_old(6, 82, others_ms=3_000), set()),
+    "waits for old records for as long as it asks": (reads_old(6, 83, took_ms=600), set()),
+    "asks again after an error": (begins_anew(-1, 60, "p4", committed=20, asks_again=True), set()),
+}
+REPORTED_SENTENCES = {
+    "sent to its preferred replica again and again": "t-0 at its leader, node 1, 6 times from ",
+    "sent there, and never goes": "It got no records from node 3 meanwhile",
+    "one Fetch a second, and falls behind": "It asks for more 1.00 s after each response (median, all equally long)",
+    "uses no fetch session that it gets": "12 times within 11.0 s from 00:01.000 (00:00:02.000 UTC): it got one, did",
+    "gets no fetch session": "it gave them none that lasts",
+    "loses each fetch session": "it gave them none that lasts",
+    "begins at the latest offset after an error": "It skipped 40 records after the last commit of the group",
+    "begins there, and nobody committed": "48 records of this capture among it",
+    "never joins with its member id": "sent JoinGroup without one again",
+    "waits for old records": "Broker 81 took 4.00 s (median) for 6 of 6 Fetch with records of app",
+    "refused by a policy": 'The broker said: "Replication factor must be 3"',
+    "begins at the earliest offset after an error": "It reads again 20 records that the group had committed",
+}
+"""What the sentence of the finding of a case must say."""

@@ -1,0 +1,65 @@
+"""JoinGroup that clients give up while the coordinator waits for others
+(https://github.com/zendesk/ruby-kafka/issues/941)."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+from tests.spark.stories.incidents.advised import advised
+
+from kafkascope_analyzer.dataset.row_types import batch_of_rows
+from kafkascope_parsers.api_keys import JOIN_GROUP
+from kafkascope_spark.stories.incidents.course.sightings import Packets
+from kafkascope_spark.stories.incidents.machine import Incidents
+from kafkascope_spark.stories.incidents.table import IncidentRow
+from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
+
+from .conftest import NS, MakeRow, row_of
+
+
+class Unanswered(Packets):
+    """Has these requests without a response."""
+
+    def __init__(self, rows: list[UnansweredRequest]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def unanswered(self, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
+        return [row for row in self._rows if row.ts_ns <= until_ns and row.api_key in keys]
+
+
+def joins(n: int, waited_s: int, *, given_up: bool = True, group_id: str = "orders-app") -> list[UnansweredRequest]:
+    """So many JoinGroup requests from 10 s on, one after the other."""
+    rows = []
+    for i in range(n):
+        begin = (10 + i * waited_s) * NS
+        row = {"request_id": f"join-{i}", "api_key": JOIN_GROUP, "api_name": "JoinGroup", "ts_ns": begin}
+        row |= {"group_id": group_id, "client_id": "ruby", "client_ip": "10.0.0.21", "status": "unanswered"}
+        made = row_of(UnansweredRequest, **row, response_ns=None)
+        rows.append(replace(made, until_ns=begin + waited_s * NS, given_up=given_up))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (joins(5, 10), True),
+        (joins(1, 10), False),
+        (joins(5, 1), False),
+        (joins(5, 10, given_up=False), False),
+        (joins(5, 10, group_id="other"), False),
+    ],
+)
+def test_a_member_that_does_not_wait_for_the_others_is_told_to(
+    recovery: MakeRow, rebalance: MakeRow, client: MakeRow, stall: MakeRow, rows: list[UnansweredRequest], found: bool
+) -> None:
+    machine = Incidents(0, packets=Unanswered(rows))
+    waited = stall("consume", 21, 1, 14, 68, group_id="orders-app")
+    for row in (waited, rebalance(14, 68), client(21, rebalance_timeout_ms=60_000)):
+        machine.take(row)
+    told = [row for row in machine.finish() if isinstance(row, IncidentRow)]
+    (incident,) = batch_of_rows(IncidentRow, told).to_pylist()
+    assert incident["kind"] == "member"
+    assert ("ruby (10.0.0.21) gave up JoinGroup 5 times" in incident["sentence"]) is found
+    assert ("each after 10.0 s (median)" in incident["sentence"]) is found
+    assert ("longer than the rebalance timeout (60000 ms here)" in advised(incident)) is found

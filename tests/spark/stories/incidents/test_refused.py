@@ -1,0 +1,144 @@
+"""Requests that brokers refuse, as users reported it in public trackers: what is said of it, and what is advised."""
+
+import pytest
+from tests.spark.stories.incidents.advised import advised
+
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
+
+from .conftest import NS, MakeRow
+from .test_machine import tell
+
+NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+
+
+def named(leader_id: int, first: float, last: float) -> LeaderReport:
+    """Metadata of node 1 that named a leader all that time."""
+    return LeaderReport(1, "10.0.0.1:9092", leader_id, int(last * NS), 20, int(first * NS))
+
+
+def lasting(recovery: MakeRow, error: str, until: float = 40, **more: object) -> ClientRecovery:
+    """The client at host 21 got errors of node 1 from 5 s on, and never what it wanted."""
+    row: ClientRecovery = recovery(error, 21, 1, 5, None, n_errors=25, **more)
+    row.last_error_ns = int(until * NS)
+    return row
+
+
+def test_a_batch_that_is_larger_than_a_segment_needs_larger_segments(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/emqx/emqx/pull/15906: max.message.bytes is above segment.bytes."""
+    large = lasting(recovery, "RECORD_LIST_TOO_LARGE", first_api_key=api_keys.PRODUCE)
+    (incident,), _ = tell(recoveries=[large], clients=[client(21)])
+    assert "larger than the log's segments" in incident["sentence"]
+    assert "Raise segment.bytes of orders" in advised(incident)
+    assert "Raise max.message.bytes" not in advised(incident)
+
+
+def test_who_knows_a_later_epoch_than_the_leader_has_to_begin_anew(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/twmb/franz-go/issues/119."""
+    ahead = lasting(recovery, "UNKNOWN_LEADER_EPOCH")
+    ahead.leader_reports = (named(1, 6, 39),)
+    (incident,), _ = tell(recoveries=[ahead], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("epoch_ahead", "error")
+    assert "went on naming node 1 as the leader" in incident["sentence"]
+    assert "Restart 10.0.0.21" in advised(incident)
+    (moved,), _ = tell(recoveries=[recovery("UNKNOWN_LEADER_EPOCH", 21, 1, 5, 7)], clients=[client(21)])
+    assert moved["kind"] == "leader_move", "the broker learned that it leads"
+
+
+def through_balancer(recovery: MakeRow, start: float, *, anew: bool = True, **more: object) -> ClientRecovery:
+    """Node 1 said for 2 s that it does not lead, and served the client then. anew: on another connection."""
+    ids = ("c1-4", "c2-1") if anew else ("c1-4", "c1-9")
+    row: ClientRecovery = recovery(NOT_LEADER, 21, 1, start, start + 2.1, **{"new_node_id": 1, "evidence": ids, **more})
+    row.last_error_ns = int((start + 2) * NS)
+    row.leader_reports = (named(1, start + 0.1, start + 1.9),)
+    return row
+
+
+def test_a_broker_that_does_not_lead_on_some_connections_is_another_one(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/confluentinc/librdkafka/issues/3277: a load balancer is in front of the brokers."""
+    twice = [through_balancer(recovery, start) for start in (5, 20)]
+    (incident,), _ = tell(recoveries=twice, clients=[client(21)])
+    assert (incident["kind"], incident["place"], incident["severity"]) == ("wrong_broker", "listener", "warning")
+    assert "on 2 connections another broker answered" in incident["sentence"]
+    assert "metadata.max.age.ms" not in advised(incident)
+    for others in ([twice[0]], [through_balancer(recovery, start, anew=False) for start in (5, 20)]):
+        incidents, _ = tell(recoveries=others, clients=[client(21)])
+        assert {row["kind"] for row in incidents} == {"leader_move"}, "once, or on the same connection"
+
+
+def test_an_address_that_all_brokers_advertise_is_that_of_none(recovery: MakeRow, client: MakeRow) -> None:
+    """https://github.com/bitnami/charts/issues/10825: Metadata names node 2 at the address of node 1."""
+    rows = [lasting(recovery, NOT_LEADER, old_node_id=None, outcome="wrong_reaction")]
+    rows[0].leader_reports = (named(2, 6, 39),)
+    (incident,), _ = tell(recoveries=rows, clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("wrong_broker", "error")
+    assert "went on naming node 2 as leaders: no leader moved" in incident["sentence"]
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.JOIN_GROUP, "old_node_id": None}
+    rows.append(recovery("NOT_COORDINATOR", 22, 1, 6, None, **group))
+    (both,), _ = tell(recoveries=rows, clients=[client(21), client(22)])
+    assert both["kind"] == "wrong_broker"
+    assert "g, orders-0" in both["sentence"]
+
+
+def test_a_coordinator_that_never_finishes_loading_is_no_move(recovery: MakeRow, client: MakeRow) -> None:
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.JOIN_GROUP}
+    (incident,), _ = tell(recoveries=[lasting(recovery, "COORDINATOR_LOAD_IN_PROGRESS", **group)], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("coordinator_loading", "error")
+    assert "Node 1, coordinator of g, did not finish loading" in incident["sentence"]
+    assert "Nothing is to be done" not in advised(incident)
+    loaded = recovery("COORDINATOR_LOAD_IN_PROGRESS", 21, 1, 5, 9, **group)
+    (moved,), _ = tell(recoveries=[loaded], clients=[client(21)])
+    assert moved["kind"] == "coordinator_move"
+
+
+@pytest.mark.parametrize(("outcome", "severity"), [("client_ended", "error"), ("recovered", None)])
+def test_who_ends_without_the_records_that_were_refused_lost_them(
+    recovery: MakeRow, client: MakeRow, outcome: str, severity: str | None
+) -> None:
+    """kafkajs sends the third batch before the second, and its application ends at the error
+    (https://github.com/tulios/kafkajs/issues/598)."""
+    end = 5.02 if outcome == "recovered" else None
+    mine = {"first_api_key": api_keys.PRODUCE, "outcome": outcome, "n_errors": 1}
+    refused = recovery("OUT_OF_ORDER_SEQUENCE_NUMBER", 21, 1, 5, end, **mine)
+    incidents, _ = tell(recoveries=[refused], clients=[client(21)])
+    assert [row["severity"] for row in incidents] == ([] if severity is None else [severity])
+
+
+def test_a_group_of_the_other_protocol_is_not_missing(recovery: MakeRow, client: MakeRow) -> None:
+    """KIP-848: a member with group.protocol=consumer in a group of classic members that may not change."""
+    group = {"resource_kind": "group", "resource": "shop", "outcome": "fatal", "n_errors": 1}
+    refused = recovery("GROUP_ID_NOT_FOUND", 21, 1, 5, None, **group, first_api_key=api_keys.CONSUMER_GROUP_HEARTBEAT)
+    (incident,), _ = tell(recoveries=[refused], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("group_refused", "error")
+    assert "group.consumer.migration.policy" in advised(incident)
+
+
+def test_a_name_that_no_topic_can_have_is_not_created(recovery: MakeRow, client: MakeRow) -> None:
+    named_so = {"resource": "my topic", "resource_kind": "topic", "first_api_key": api_keys.METADATA}
+    (incident,), _ = tell(recoveries=[lasting(recovery, "INVALID_TOPIC_EXCEPTION", **named_so)], clients=[client(21)])
+    assert "my topic is no name that a topic can have" in incident["sentence"]
+    assert "--create" not in advised(incident)
+
+
+def test_who_commits_with_an_old_member_epoch_commits_nothing(recovery: MakeRow, client: MakeRow) -> None:
+    """KIP-848: a commit has the epoch of the last heartbeat."""
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.OFFSET_COMMIT}
+    (incident,), _ = tell(recoveries=[lasting(recovery, "STALE_MEMBER_EPOCH", **group)], clients=[client(21)])
+    assert "went on committing offsets of group g with a member epoch that was over" in incident["sentence"]
+    assert "Update its library" in advised(incident)
+    assert "Nothing is to be changed" not in advised(incident)
+
+
+def test_a_static_member_that_comes_too_early_lost_no_place(recovery: MakeRow, client: MakeRow) -> None:
+    """KIP-848: the old process with the same group.instance.id had not left."""
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.CONSUMER_GROUP_HEARTBEAT}
+    early = recovery("UNRELEASED_INSTANCE_ID", 21, 1, 5, None, outcome="fatal", **group)
+    (incident,), _ = tell(recoveries=[early], clients=[client(21)])
+    assert "was not let into group g" in incident["sentence"]
+    assert "let the old one leave when it stops" in advised(incident)
+
+
+def test_an_exception_at_sync_group_is_mostly_about_the_size_of_the_group(recovery: MakeRow, client: MakeRow) -> None:
+    group = {"resource_kind": "group", "resource": "g", "first_api_key": api_keys.SYNC_GROUP}
+    (incident,), _ = tell(recoveries=[lasting(recovery, "UNKNOWN_SERVER_ERROR", **group)], clients=[client(21)])
+    assert "max.message.bytes of __consumer_offsets" in advised(incident)
