@@ -1,7 +1,8 @@
 """The layer of damaged datasets: files that are missing, cut, flipped, empty or of another kind, and odd manifests.
 
 A command says which file and ends with exit code 3; or it does not read the damaged file, and then it writes what it
-writes of the sound dataset.
+writes of the sound dataset. Without its manifest a folder is no dataset, and a command that is given one ends with exit
+code 2.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.farm.commands import DONE, UNREADABLE, Ended, run_command
+from benchmarks.farm.commands import DONE, UNREADABLE, USAGE, Ended, run_command
 from benchmarks.farm.layer import FaultError
 from benchmarks.farm.vectors import FIXTURES
 
@@ -75,11 +76,12 @@ class DatasetRounds:
             self._restore()
             path = self._place / one.path
             (KINDS | KINDS_OF_MANIFEST)[one.kind](random.Random(one.seed), path)
-            ended = self._ask(one.command, (DONE, UNREADABLE))
+            is_no_dataset = one.path == MANIFEST and not path.exists()
+            ended = self._ask(one.command, (USAGE, UNREADABLE) if is_no_dataset else (DONE, UNREADABLE))
             is_data = one.path.endswith(".parquet")
             if ended.code == DONE and is_data and ended.output != expected:
                 raise FaultError(f"a damaged file changes what {COMMANDS[one.command][0]} writes: {one}")
-            if ended.code == UNREADABLE and len(ended.output.strip().splitlines()) > 3:
+            if ended.code != DONE and len(ended.output.strip().splitlines()) > 3:
                 raise FaultError(f"more than a sentence of a damaged file: {one} {ended.output[:2000]!r}")
 
     def smaller(self, one: Damage) -> Iterator[Damage]:

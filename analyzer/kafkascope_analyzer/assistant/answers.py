@@ -13,7 +13,7 @@ from typing import Any
 from kafkascope_analyzer.assistant.only import Only
 from kafkascope_analyzer.assistant.quoted import Answer, check_page, clean, page, quoted
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.restriction import Restriction
+from kafkascope_analyzer.dataset.restriction import Asked, Restriction
 from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES, MESSAGE_KEYS, REQUESTS
 from kafkascope_analyzer.report.commands import at_place
@@ -64,9 +64,8 @@ class Answers:
 
     def _restricted(self, only: Only) -> Dataset:
         """The dataset, restricted to what is asked for within its own restriction. Raises UsageError."""
-        if only == Only():
-            return self._dataset
-        return restricted(self._dataset, (only.clients, only.nodes, only.groups, only.topics), only.start, only.end)
+        asked = Asked(only.clients, only.nodes, only.groups, only.topics, only.start, only.end)
+        return self._dataset if asked.is_everything else restricted(self._dataset, asked)
 
     def _report(self, only: Only) -> Report:
         """The report; the last one is kept. Raises UsageError."""

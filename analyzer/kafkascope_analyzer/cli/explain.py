@@ -11,6 +11,7 @@ from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption, From, To
 from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
+from kafkascope_analyzer.dataset.restriction import Asked
 
 
 def explain(
@@ -45,7 +46,7 @@ def explain(
         from kafkascope_spark.stories.findings.registry import RULES
 
         titles = {rule.name: rule.title for rule in RULES}
-        opened = open_restricted(dataset, cluster, (client, node, group, topic), start, end)
+        opened = open_restricted(dataset, cluster, Asked(client, node, group, topic, start, end))
         # Ids are of one cluster; a name may be one of several clusters.
         asked = opened if has_id(opened, name) else one_cluster(opened)
         found = at_place(explain_id(asked, name, titles), dataset)

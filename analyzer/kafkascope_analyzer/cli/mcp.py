@@ -4,6 +4,7 @@ from kafkascope_analyzer.cli.clusters import Cluster, one_cluster
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import DatasetUri, From, To
 from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
+from kafkascope_analyzer.dataset.restriction import Asked
 
 
 def mcp(
@@ -29,6 +30,6 @@ def mcp(
         from kafkascope_analyzer.assistant.server import server_of
         from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 
-        opened = one_cluster(open_restricted(dataset, cluster, (client, node, group, topic), start, end))
+        opened = one_cluster(open_restricted(dataset, cluster, Asked(client, node, group, topic, start, end)))
         with temporary_folder("mcp") as scratch, Answers(opened, dataset, scratch) as answers:
             server_of(answers).run("stdio")

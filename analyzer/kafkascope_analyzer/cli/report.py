@@ -24,6 +24,7 @@ from kafkascope_analyzer.cli.options import (
     To,
 )
 from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
+from kafkascope_analyzer.dataset.restriction import Asked
 
 
 def report(
@@ -67,7 +68,7 @@ def report(
         failed = FailedParts()
         forms = ReportFiles(html, markdown, json, perfetto, sarif, junit)
         forms.check(overwrite=overwrite)
-        opened = kept(open_restricted(dataset, cluster, (client, node, group, topic), start, end))
+        opened = kept(open_restricted(dataset, cluster, Asked(client, node, group, topic, start, end)))
         with waiting(MAKING_REPORT, quiet=quiet):
             model = report_of(opened)
         if not forms.wanted:

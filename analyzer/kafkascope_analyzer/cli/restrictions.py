@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.clusters import one_cluster, open_dataset
+from kafkascope_analyzer.dataset.restriction import Asked
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.explain.restricting import Names
 
 ClientNames = Annotated[
     list[str] | None,
@@ -34,15 +34,15 @@ Topics = Annotated[
 ]
 
 
-def open_restricted(uri: str, cluster: str | None, names: "Names", start: str | None, end: str | None) -> "Dataset":
-    """The dataset, of one cluster where there are several, restricted to what the options name. Raises UsageError, also
-    where no connection belongs to all of them."""
+def open_restricted(uri: str, cluster: str | None, asked: Asked) -> "Dataset":
+    """The dataset, of one cluster where there are several, restricted to what was asked for. Raises UsageError, also
+    where no connection belongs to all of it."""
     dataset = open_dataset(uri, cluster)
-    if not any(names) and start is None and end is None:
+    if asked.is_everything:
         return dataset
     from kafkascope_analyzer.report.explain.restricting import restricted
 
-    found = restricted(one_cluster(dataset), names, start, end)
+    found = restricted(one_cluster(dataset), asked)
     if not found.rows("connections"):
         raise UsageError(f"{dataset}: no connection concerns everything that was asked for: ask for less at a time")
     return found

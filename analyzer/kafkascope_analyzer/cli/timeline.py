@@ -15,6 +15,7 @@ from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import Format, FormatOption, From, To
 from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics
 from kafkascope_analyzer.cli.show import show_model
+from kafkascope_analyzer.dataset.restriction import Asked
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def timeline(
     with exit_codes(messages):
         from kafkascope_analyzer.cli.temporary import dataset_with_stories
 
-        names = (client, node, group, topic)
-        _check(starts, start_id, recovery, any(names) or start is not None or end is not None)
+        asked = Asked(client, node, group, topic, start, end)
+        _check(starts, start_id, recovery, not asked.is_everything)
         with dataset_with_stories(place, messages) as whole:
             from kafkascope_analyzer.report.explain.restricting import restricted
 
             dataset = one_cluster(of_cluster(whole, cluster))
-            shown = restricted(dataset, names, start, end)
+            shown = restricted(dataset, asked)
             if recovery is not None:
                 _recovery(shown, recovery, format)
             elif starts:

@@ -236,6 +236,8 @@ class Dataset:
             raise UsageError(f"{self} has no table {name}")
         if not self.files(name):
             return ds.dataset((schema or pa.schema([])).empty_table())
+        if schema is None:  # that of the first file, which is opened: a named pipe in its place would be waited for
+            self._check(self.manifest.files[name][:1])
         with self._reading(name):
             return arrow_dataset(self.storage, self.manifest.files[name], schema, constants_in)
 

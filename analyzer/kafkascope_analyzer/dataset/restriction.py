@@ -1,8 +1,31 @@
-"""`Restriction`: what a report is restricted to, by clients, brokers, groups, topics and a time."""
+"""`Restriction`: what a report is restricted to, by clients, brokers, groups, topics and a time; `Asked`: the same as
+people write it.
+"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkascope_parsers.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The names and times that options of a command, or an assistant, restrict an answer to, not checked yet.
+
+    None or none of a kind: all of them. start, end: times as texts, see `dataset.durations.parse_moment`."""
+
+    clients: Sequence[str] | None = None
+    nodes: Sequence[int] | None = None
+    groups: Sequence[str] | None = None
+    topics: Sequence[str] | None = None
+    start: str | None = None
+    end: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it restricts nothing."""
+        names = (self.clients, self.nodes, self.groups, self.topics)
+        return not any(names) and self.start is None and self.end is None
 
 
 @dataclass(frozen=True, slots=True)

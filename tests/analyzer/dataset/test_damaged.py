@@ -100,6 +100,19 @@ def test_a_damaged_table_is_named(place: Path, damage: Callable[[Path], None]) -
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_message_is_named(place: Path, damage: Callable[[Path], None]) -> None:
+    """The first file of a message has its schema: it is opened before its pages are read."""
+    file = min((place / "messages").rglob("*.parquet"))
+    damage(file)
+    api = file.relative_to(place).parts[1]
+    direction = file.relative_to(place).parts[2]
+    code, said = run("sql", place, f"select count(*) from messages.{api}_{direction}")
+    assert code == 3, said
+    assert said.startswith(f"kafkascope: {file}: ")
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("damage", [cut, empty, flipped, pipe, folder, loop])
 def test_a_damaged_manifest_is_named(place: Path, damage: Callable[[Path], None]) -> None:
     damage(place / MANIFEST)

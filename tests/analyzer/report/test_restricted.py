@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.restriction import Restriction
+from kafkascope_analyzer.dataset.restriction import Asked, Restriction
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.explain.restricting import restricted
@@ -271,12 +271,12 @@ def test_a_timeline_of_a_topic_has_its_moves_and_nobody_elses(told_leader_move: 
 
 
 def test_a_dataset_is_restricted_further(whole: Dataset) -> None:
-    groups = restricted(whole, (None, None, ["billing-leader29"], None), None, "+20s")
-    found = restricted(groups, (["order-api-5"], [3], None, None), "+10s", "+30s").restriction
+    groups = restricted(whole, Asked(groups=["billing-leader29"], end="+20s"))
+    found = restricted(groups, Asked(["order-api-5"], [3], start="+10s", end="+30s")).restriction
     span = START_NS + 10 * S, START_NS + 20 * S
     assert found == Restriction(("order-api-5",), (3,), ("billing-leader29",), (), *span)
     with pytest.raises(UsageError, match="has no client svc-a-1"):
-        restricted(groups, (["svc-a-1"], None, None, None), None, None)
+        restricted(groups, Asked(["svc-a-1"]))
 
 
 def test_a_restriction_within_another_takes_what_both_take() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.durations import parse_moment
 from kafkascope_analyzer.dataset.near_names import did_you_mean
-from kafkascope_analyzer.dataset.restriction import Restriction
+from kafkascope_analyzer.dataset.restriction import Asked, Restriction
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table
 from kafkascope_analyzer.report.explain.names import names_of
 from kafkascope_analyzer.report.formatting import safe
@@ -16,23 +16,26 @@ from kafkascope_spark.stories.tables import CLIENTS
 
 MOST_NAMED = 10
 """How many known names the error about an unknown one lists."""
-Names = tuple[Sequence[str] | None, Sequence[int] | None, Sequence[str] | None, Sequence[str] | None]
-"""Clients, nodes, groups and topics, each with any of these values; None or none: all."""
 
 
-def restricted(dataset: Dataset, names: Names, start: str | None, end: str | None) -> Dataset:
-    """The dataset, which has one cluster, with the rows that concern the names and the time between start and end,
-    within its own restriction. Raises UsageError for a name that the dataset lacks, with the nearest names to it, and
-    for a text that is no time."""
-    clients, nodes, groups, topics = (tuple(named or ()) for named in names)
-    found = Restriction(clients, nodes, groups, topics, *_times(dataset, start, end))  # type: ignore[arg-type]
+def restricted(dataset: Dataset, asked: Asked) -> Dataset:
+    """The dataset, which has one cluster, with the rows that concern what was asked for, within its own restriction.
+    Raises UsageError for a name that the dataset lacks, with the nearest names to it, and for a text that is no time.
+    """
+    found = Restriction(
+        tuple(asked.clients or ()),
+        tuple(asked.nodes or ()),
+        tuple(asked.groups or ()),
+        tuple(asked.topics or ()),
+        *_times(dataset, asked),
+    )
     _check_known(dataset, found)
     return dataset.concerning(found.within(dataset.restriction or Restriction()))
 
 
-def _times(dataset: Dataset, start: str | None, end: str | None) -> tuple[int | None, int | None]:
+def _times(dataset: Dataset, asked: Asked) -> tuple[int | None, int | None]:
     first_ns, _ = capture_span(dataset)
-    options = ((start, "--from"), (end, "--to"))
+    options = ((asked.start, "--from"), (asked.end, "--to"))
     begin, until = (None if text is None else parse_moment(text, name).since_epoch(first_ns) for text, name in options)
     if begin is not None and until is not None and begin > until:
         raise UsageError("--from is after --to")
