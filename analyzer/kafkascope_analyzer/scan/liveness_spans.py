@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.scan.spill import Spill
-from kafkascope_parsers.tcp.spans import WAIT
+from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS, WAIT
 
 RUNS, WAITS = "facts.runs", "facts.waits"
 """Spilled tables: runs of what the sides of connections sent, and waits of one side for the other."""
@@ -19,6 +19,12 @@ def spill_spans(spill: Spill, spans: NDArray[np.void]) -> None:
     waits = spans["kind"] >= WAIT
     spill.gather(RUNS, _rows(spans.compress(~waits), RUN_COLUMNS))
     spill.gather(WAITS, _rows(spans.compress(waits), _WAIT_COLUMNS))
+
+
+def is_unacknowledged(waits: pa.Table) -> NDArray[np.bool_]:
+    """Whether each wait took longer than a receiver may delay an acknowledgment. waits: rows of WAITS."""
+    asked, until = (waits[name].to_numpy() for name in ("first_ns", "until_ns"))
+    return np.asarray((until == 0) | (until - asked >= UNACKNOWLEDGED_NS))
 
 
 def _rows(spans: NDArray[np.void], names: tuple[str, ...]) -> pa.Table:

@@ -19,8 +19,12 @@ RUN, WAIT = 0, 2
 RUN_GAP_NS = 1_000_000_000
 """A pause of a side that ends a run of what it sends. Shorter pauses are usual: a consumer polls for 500 ms."""
 
-WAIT_NS = (500_000_000, 1_000_000_000)
-"""Shortest waits that become spans, by layer. A receiver may delay an acknowledgment for up to 500 ms (RFC 9293)."""
+WAIT_NS = (220_000_000, 1_000_000_000)
+"""Shortest waits that become spans, by layer. Kernels delay an acknowledgment for 200 ms at most (Linux and Windows;
+BSD 100 ms), and their timers are a few milliseconds late."""
+
+UNACKNOWLEDGED_NS = 500_000_000
+"""A receiver may delay an acknowledgment for so long (RFC 9293): before that, nobody can say that it is not there."""
 
 ENDED_BY = ("open", "ack", "data", "syn_ack", "fin", "rst", "hidden", "gave_up")
 BY_NOTHING, BY_ACK, BY_DATA, BY_SYN_ACK, BY_FIN, BY_RST, BY_HIDDEN, BY_GIVING_UP = range(len(ENDED_BY))

@@ -227,7 +227,7 @@ class Twin:
         return me.syn if me.ack is None else p.ack != me.ack
 
     def answer(self, side, layer, at, ended_by):
-        asked, least = self.sides[side].asked[layer], S // 2 if layer == "packet" else S
+        asked, least = self.sides[side].asked[layer], 220 * MS if layer == "packet" else S
         if asked and at[0] - asked[0][0] >= least:
             self.spans.append((side, f"wait {layer}", asked[0][1], asked[-1][1], at[1], ended_by))
             self.note_quick(side, layer)

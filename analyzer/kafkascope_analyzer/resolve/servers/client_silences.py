@@ -20,7 +20,7 @@ from kafkascope_analyzer.resolve.cluster.claims import job_codes
 from kafkascope_analyzer.resolve.servers.quiet_clients import client_numbers, quiet_times
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after, joined, last_before
 from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
-from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
+from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS, is_unacknowledged
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import ENDED_BY, PACKETS, PAYLOAD
 
@@ -97,7 +97,7 @@ def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints
         for rows in read_spill(spill, WAITS):
             conn = rows["conn"].to_numpy() + first
             by_server = (rows["side"].to_numpy() != hosts.client_side[conn]) & (hosts.pair[conn] >= 0)
-            mine = np.flatnonzero(by_server & (rows["layer"].to_numpy() == layer))
+            mine = np.flatnonzero(by_server & (rows["layer"].to_numpy() == layer) & is_unacknowledged(rows))
             columns = (rows[name].to_numpy() for name in ("first_ns", "first_packet", "until_ns", "until_packet"))
             yield Runs(conn, *columns).taken(mine), rows["ended_by"].to_numpy().astype(np.int64)[mine]
 

@@ -1,9 +1,9 @@
 """When packets between a host and a server took long: whatever one side sent was acknowledged late, again and again,
 and hardly anything sooner.
 
-A receiver may delay an acknowledgment for up to 500 ms (RFC 9293), which tcp.spans.WAIT_NS leaves out. Where packets
-are lost, those that are not are acknowledged at once in between; where the way or the receiver's kernel is slow, none
-is, and all of them come about as late.
+Kernels delay an acknowledgment for up to 200 ms, which tcp.spans.WAIT_NS leaves out: a way that takes less than that
+looks like such a kernel, and shows in late responses only. Where packets are lost, those that are not are acknowledged
+at once in between; where the way or the receiver's kernel is slow, none is, and all of them come about as late.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ LEAST_WAITS, LEAST_IN_TURN = 5, 4
 MOST_QUICK = 1
 """Quick acknowledgments for each late one. One of an earlier segment may come soon after the next was sent."""
 MOSTLY_ALIKE = 0.9
-"""Share of the waits of a time that take between half and twice as long as the middle one: TCP doubles the pause
-between its attempts where packets are lost (RFC 6298, 5.5)."""
+"""Share of the waits that take half as long as the middle one of their time, or longer, which take at most twice as
+long: TCP doubles the pause between its attempts where packets are lost (RFC 6298, 5.5). Shorter ones are quick."""
 _ARRIVED = (BY_ACK, BY_DATA, BY_SYN_ACK)
 _NAMES = ("first_ns", "first_packet", "until_ns", "until_packet", "n_quick")
 
@@ -66,9 +66,10 @@ def _is_slow(conn: Ints, took_ns: Ints, n_quick: Ints) -> bool:
     later = np.ones(len(conn), np.bool_)
     later[firsts] = False
     middle_ns = np.median(took_ns)
-    alike = (2 * took_ns >= middle_ns) & (took_ns <= 2 * middle_ns)
-    is_alike = bool(np.count_nonzero(alike) >= MOSTLY_ALIKE * len(conn))
-    return is_alike and bool(later.any()) and int(n_quick[later].sum()) <= MOST_QUICK * int(later.sum())
+    late = 2 * took_ns >= middle_ns
+    n_late, n_sooner = np.count_nonzero(late & later), int(n_quick[later].sum()) + np.count_nonzero(~late)
+    is_alike = np.count_nonzero(took_ns[late] <= 2 * middle_ns) >= MOSTLY_ALIKE * np.count_nonzero(late)
+    return bool(is_alike and later.any() and n_sooner <= MOST_QUICK * n_late)
 
 
 def _table(

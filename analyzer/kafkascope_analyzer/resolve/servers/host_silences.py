@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from kafkascope_analyzer.resolve.servers.hosts import ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
-from kafkascope_analyzer.resolve.servers.waits import DELIVERY, Waits
+from kafkascope_analyzer.resolve.servers.waits import DELIVERY, LEAST_DELIVERY_NS, Waits
+from kafkascope_parsers.tcp.spans import UNACKNOWLEDGED_NS
 
-LATEST_NS = 500_000_000
-"""A host delays an acknowledgment by so much at most (RFC 9293)."""
 LEAST_NS = 3_000_000_000
-"""A shorter silence is one that a server's second retransmission may end."""
+"""A shorter silence is one that a server's second retransmission may end, where only one server shows it."""
+LEAST_SERVERS, LEAST_OF_SEVERAL_NS = 2, LEAST_DELIVERY_NS
+"""What several servers wait for at one time is not lost by chance."""
 
 
 def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
@@ -26,11 +27,13 @@ def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
     """
     waits = waits.taken(np.flatnonzero(waits.layer == DELIVERY))
     host = hosts.host[waits.conn]
-    gap = first_ending_after(gaps, host, waits.asked_ns + LATEST_NS)
+    gap = first_ending_after(gaps, host, waits.asked_ns + UNACKNOWLEDGED_NS)
     known = np.flatnonzero(gap >= 0)
     waits, gap = waits.taken(known), gap[known]
-    is_inside = (gaps.first_packet[gap] > 0) & (gaps.first_ns[gap] <= waits.asked_ns + LATEST_NS)
-    chosen = np.flatnonzero(is_inside & (gaps.last_ns[gap] - gaps.first_ns[gap] >= LEAST_NS))
+    is_inside = (gaps.first_packet[gap] > 0) & (gaps.first_ns[gap] <= waits.asked_ns + UNACKNOWLEDGED_NS)
+    lasted_ns = gaps.last_ns[gap] - gaps.first_ns[gap]
+    is_of_several = _n_servers(gap[is_inside], waits.server[is_inside], len(gaps.subject))[gap] >= LEAST_SERVERS
+    chosen = np.flatnonzero(is_inside & (lasted_ns >= np.where(is_of_several, LEAST_OF_SEVERAL_NS, LEAST_NS)))
     waits, gap = waits.taken(chosen), gap[chosen]
     order = np.lexsort((waits.asked_packet, waits.asked_ns, waits.pair, gap))
     waits, gap = waits.taken(order), gap[order]
@@ -60,6 +63,12 @@ def _table(waits: Waits, gaps: Runs, first: Ints, hosts: ServerHosts) -> pa.Tabl
             "n_connections": pa.array([len(np.unique(waits.conn[rows])) for rows in groups], pa.int64()),
         }
     )
+
+
+def _n_servers(gap: Ints, server: Ints, n_gaps: int) -> Ints:
+    """How many servers waited in each gap."""
+    found = np.unique(np.stack([gap, server], axis=1), axis=0)
+    return np.bincount(found[:, 0], minlength=n_gaps)
 
 
 def _last_shown(waits: Waits, gaps: Runs) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from kafkascope_analyzer.resolve.servers.hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.servers.run_union import Ints, Runs, first_ending_after
 from kafkascope_analyzer.resolve.servers.spilled_runs import NEVER_NS
 from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES
-from kafkascope_analyzer.scan.liveness_spans import WAITS
+from kafkascope_analyzer.scan.liveness_spans import WAITS, is_unacknowledged
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.framing.layout import KAFKA
 from kafkascope_parsers.tcp.spans import BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS
@@ -149,7 +149,8 @@ def _spilled_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits
         for rows in read_spill(spill, WAITS):
             conn, layer = rows["conn"].to_numpy() + first, rows["layer"].to_numpy()
             by_client = rows["side"].to_numpy() == hosts.client_side[conn]
-            chosen = np.where(by_client, (layer == PACKETS) | ~is_decoded[conn], _is_delivery(rows, layer))
+            of_client = np.where(layer == PACKETS, is_unacknowledged(rows), ~is_decoded[conn])
+            chosen = np.where(by_client, of_client, _is_delivery(rows, layer))
             chosen &= hosts.pair[conn] >= 0
             rows = rows.filter(pa.array(chosen))
             conn, layer = conn[chosen], np.where(by_client, layer, DELIVERY)[chosen].astype(np.int64)

@@ -143,7 +143,7 @@ def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:
     partial: list[BadStretch] = []
     for stretch in _bad_stretches(rows, FAILED_STATES):
         others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
-        others = [] if _is_frozen(stretch) else others
+        others = [] if _is_for_all(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
     failed = list(_without_service_between(_overlapping(whole), served))
     late, rest = _noticed_late(partial, failed)
@@ -185,10 +185,10 @@ def _is_closed(stretch: BadStretch) -> bool:
     return all(row.state == "down" for row in stretch.states)
 
 
-def _is_frozen(stretch: BadStretch) -> bool:
-    """Whether the broker was frozen for the host. Then its process sent nothing to anybody: whoever looks served asked
-    for nothing meanwhile."""
-    return all(row.state == "frozen" for row in stretch.states)
+def _is_for_all(stretch: BadStretch) -> bool:
+    """Whether the broker's process sent nothing to anybody: whoever looks served asked for nothing meanwhile. This is
+    what a frozen one does, and one that nothing came from."""
+    return all(row.state == "frozen" or row.is_to_all for row in stretch.states)
 
 
 def _served_beside(

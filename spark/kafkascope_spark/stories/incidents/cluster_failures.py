@@ -22,13 +22,20 @@ def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState])
             yield _of_parts(group)
 
 
+def _own(failure: Failure) -> list[BrokerState]:
+    """The states of the broker that failed; other brokers that did not hear it may show the failure too, as states of
+    those that it did not reach."""
+    return [row for row in failure.states if row.server in failure.servers]
+
+
 def _keys(failure: Failure) -> set[str]:
-    return {row.broker_key for row in failure.states}
+    return {row.broker_key for row in _own(failure)}
 
 
 def _proven(failure: Failure) -> tuple[int, int]:
     """The time in which packets show that a broker had failed."""
-    return min(row.shown_from_ns for row in failure.states), max(row.shown_to_ns for row in failure.states)
+    own = _own(failure)
+    return min(row.shown_from_ns for row in own), max(row.shown_to_ns for row in own)
 
 
 def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:

@@ -15,11 +15,13 @@ TOGETHER_NS = SECOND
 def died_clients(
     clients: Iterable[AffectedClient], failures: Iterable[Failure], transactions: Iterable[TransactionRow] = ()
 ) -> Iterator[Failure]:
-    """The failures, in order of time. failures: all others; a client is left out where its group went on without it, as
-    the failure of that group names it. transactions: those that clients left open when they went away show that they
-    did not close."""
+    """The failures, in order of time. failures: all others; a client is left out where its group waited for it, or
+    went on without it, as the failure of that group names it. transactions: those that clients left open when they
+    went away show that they did not close."""
     left_open = {row.client_instance_id: row for row in transactions if row.left_ns is not None}
-    told = {member.client_instance_id for f in failures for row in f.rebalances for member in row.lost}
+    others = list(failures)
+    told = {member.client_instance_id for f in others for row in f.rebalances for member in row.lost}
+    told |= {client.client_instance_id for f in others for client in f.dead_members}
     last_of: dict[str, Failure] = {}
     died = (
         (died_ns, row)

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.groups.table import RebalanceRow
 from kafkascope_spark.stories.incidents.actions import Action
+from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.broker_processes import ProcessRestart
 from kafkascope_spark.stories.incidents.contrast import Contrast
 from kafkascope_spark.stories.incidents.fault import Fault
@@ -188,6 +189,8 @@ class Failure:
     """Of members of groups: their requests that waited behind long polls until their sessions were over."""
     given_up_joins: list[UnansweredRequest] = field(default_factory=list)
     """Of members of groups: JoinGroup requests of theirs that clients gave up, in order of time."""
+    dead_members: list[AffectedClient] = field(default_factory=list)
+    """Of members of groups: those whose processes had ended without leaving, and that the group still waited for."""
     latencies: Latencies = field(default_factory=Latencies)
     """Where only requests show it: how long the responses of its brokers took meanwhile."""
     misuse: Misuse | None = None

@@ -14,7 +14,7 @@ LATE_NS = 500_000_000
 """A response that takes so long is late: half of the shortest wait that is a stall."""
 MOSTLY = 0.5
 """Share of late responses from which on a pair of host and broker is slow."""
-_FEW = 3
+FEW = 3
 """With fewer requests, a pair that has no late response is not known to be quick."""
 _PAIR = ["client_ip", "node_id"]
 _COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "api_key"]
@@ -51,7 +51,7 @@ class Latency:
     @property
     def is_quick(self) -> bool:
         """Whether none of several was late."""
-        return self.n >= _FEW and self.n_late == 0
+        return self.n >= FEW and self.n_late == 0
 
 
 @dataclass(slots=True)

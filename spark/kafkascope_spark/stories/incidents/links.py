@@ -3,7 +3,7 @@ brokers at one time happens at that host; what happens between one broker and al
 broker."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import attrgetter
@@ -19,10 +19,13 @@ from kafkascope_spark.stories.incidents.kinds.host_delayed import HOST_DELAYED
 from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.incidents.kinds.path import PATH
 from kafkascope_spark.stories.incidents.kinds.path_delayed import PATH_DELAYED
+from kafkascope_spark.stories.incidents.latencies import FEW, Asked, Latencies
 from kafkascope_spark.stories.servers.table import BrokerState
+from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
 
 _APART_NS = 5 * SECOND
 """What a link does with longer pauses is not of one time."""
+_AT_ONCE = frozenset().union(*ANSWERED_AT_ONCE.values())
 _LEAST_HOSTS = 2
 """With one host only, the path from it looks the same."""
 
@@ -43,13 +46,22 @@ _LINKS = (
 )
 
 
-def with_links(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
+def with_links(
+    failures: Iterable[Failure], states: Iterable[BrokerState], ask: Callable[[Sequence[Asked]], list[Latencies]]
+) -> list[Failure]:
     """The failures of brokers and paths, of which the lossy or slow paths of one host to all its brokers, and those of
-    one broker to all its hosts, are one failure of that host or broker. states: rows of broker_states."""
+    one broker to all its hosts, are one failure of that host or broker. states: rows of broker_states; ask: how long
+    responses took."""
     found, known = list(failures), list(states)
     brokers = brokers_of_hosts(known)
     for link in _LINKS:
         found = _with_link(link, found, known, brokers)
+    delayed = [failure for failure in found if failure.kind is PATH_DELAYED and _are_several(failure)]
+    asked = [Asked(failure.start_ns, failure.affected_to_ns, _AT_ONCE) for failure in delayed]
+    for failure, latencies in zip(delayed, ask(asked) if asked else [], strict=True):
+        if not _serves_others_soon(failure, latencies):
+            failure.kind, failure.hosts = BROKER_DELAYED, frozenset()
+    found = _without_links_of(found)
     return sorted(found, key=lambda failure: (failure.start_ns, failure.subject))
 
 
@@ -70,6 +82,44 @@ def _with_link(
         if failure.kind is link.path and _meets_all_hosts(failure, states):
             failure.kind, failure.hosts = link.broker, frozenset()
     return [*(failure for failure in left if failure not in mine), *without_mirrored(mine), *of_hosts]
+
+
+def _are_several(failure: Failure) -> bool:
+    """Whether several hosts show it, of which one has clients."""
+    kinds = {row.host: row.host_kind for row in failure.states}
+    return len(kinds) >= _LEAST_HOSTS and "client" in kinds.values()
+
+
+def _serves_others_soon(failure: Failure, latencies: Latencies) -> bool:
+    """Whether the broker of slow paths responded to another host in half of the time that packets took there."""
+    late_ns = max(row.late_ms or 0 for row in failure.states) * 1_000_000
+    hosts = {row.host for row in failure.states}
+    others = (each for pair, each in latencies.of_pairs.items() if pair[1] == failure.node_id and pair[0] not in hosts)
+    return any(each.n >= FEW and 2 * each.longest_ns < late_ns for each in others)
+
+
+def _without_links_of(failures: list[Failure]) -> list[Failure]:
+    """Without the failed paths to or from brokers whose packets all took long, at that time: where a packet takes a
+    second and more, the path looks cut meanwhile."""
+    slow = [failure for failure in failures if failure.kind is BROKER_DELAYED]
+    left = []
+    for failure in failures:
+        is_path = failure.kind.of_path or failure.kind.between_brokers
+        ofs = (each for each in slow if is_path and _is_link_of(each, failure))
+        original = next(ofs, None)
+        if original is None:
+            left.append(failure)
+        else:
+            original.states += failure.states
+            original.start_ns = min(original.start_ns, failure.start_ns)
+    return left
+
+
+def _is_link_of(slow: Failure, failure: Failure) -> bool:
+    """Whether all that a failure shows is of one broker, at the time at which its packets took long."""
+    addresses = {row.server_ip for row in slow.states if row.state == "delayed"}
+    is_its = all(row.server_ip in addresses or row.host in addresses for row in failure.states)
+    return is_its and slow.overlap_ns(failure.start_ns, failure.end_ns) > 0
 
 
 def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[Failure]]:

@@ -4,6 +4,7 @@ A client whose own settings do not fit a listener is closed or refused there aga
 is served. A client that speaks TLS sends no Kafka request that could be read: then the address stands for the client.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,6 +58,8 @@ class ListenerUse(StageRow):
     conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there;
     logs_in_later: it did so with the same mechanism on a later one. accepted_ns: when the server last let in, with the
     same mechanism, a connection of this address and client id before these; None where it did not, or did so later.
+    tls_before_ns, tls_after_ns: where TLS was given up, when the last connection with TLS of this address began that
+    the server served before these, and the first after them; tls_meanwhile: whether one began in between.
     """
 
     client_ip: str
@@ -72,6 +75,9 @@ class ListenerUse(StageRow):
     logged_in: bool = False
     logs_in_later: bool = False
     accepted_ns: int | None = None
+    tls_before_ns: int | None = None
+    tls_after_ns: int | None = None
+    tls_meanwhile: bool = False
 
     @property
     def use_id(self) -> str:
@@ -99,6 +105,7 @@ def listener_uses(
     alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
     tls_until: dict[str, int] = defaultdict(int)
+    tls_begins: dict[str, list[int]] = defaultdict(list)
     logged_in_ns: dict[str, int] = {}
     last_login_ns: dict[tuple[str, str], int] = {}
     accepted_ns: dict[tuple[str, str | None, str | None], int] = {}
@@ -113,6 +120,7 @@ def listener_uses(
         alike[outcome, None if outcome.served else identity].append(connection)
         if outcome.served and connection.tls:
             tls_until[outcome.server] = max(tls_until[outcome.server], connection.last_ns)
+            tls_begins[outcome.server].append(connection.begin_ns)
         if outcome.served and instance is not None and identity is not None:
             served_until[identity] = max(served_until[identity], connection.last_request_ns or 0)
             if connection.sasl_mechanism is not None:
@@ -125,7 +133,7 @@ def listener_uses(
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         client_id = None if identity is None else instances[mine[0].conn_id].client_id
         last_ns = accepted_ns.get((outcome.server, client_id, outcome.mechanism)) if identity is not None else None
-        yield ListenerUse(
+        use = ListenerUse(
             client_ip=client_ip,
             client_instance_id=identity,
             client_id=client_id,
@@ -140,6 +148,21 @@ def listener_uses(
             logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns,
             accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
+        yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
+
+
+def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
+    """The same with the times of connections with TLS around it, where TLS was given up. begins: of those of the
+    address that the server served, sorted; last_ns: begin of the last of the use."""
+    if use.outcome.tls_given_up is None:
+        return use
+    before, after = bisect_left(begins, use.first_ns), bisect_right(begins, last_ns)
+    return replace(
+        use,
+        tls_before_ns=begins[before - 1] if before else None,
+        tls_after_ns=begins[after] if after < len(begins) else None,
+        tls_meanwhile=before < after,
+    )
 
 
 def _works_on(outcome: Outcome, served_ns: int, tls_ns: int, last: Connection) -> bool:

@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controll
 from kafkascope_spark.stories.incidents.controllers import give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
+from kafkascope_spark.stories.incidents.dead_members import give_dead
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
 from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
@@ -247,6 +248,7 @@ class Incidents:
         left = _without(left, unanswered)
         of_groups = [stall for stall in left if stall.group_id]
         of_members = self._found("group members", lambda: of_rebalances(of_groups, self._rebalances))
+        self._do("dead members", lambda: give_dead(of_members, self._rebalances, self._clients))
         left = [stall for stall in _without(left, of_members) if not _may_be_by_choice(stall)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
@@ -295,7 +297,7 @@ class Incidents:
     def _failures_of_brokers(self) -> list[Failure]:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
-        failures = with_links(with_cut_hosts(failures, self._states), self._states)
+        failures = with_links(with_cut_hosts(failures, self._states), self._states, self._packets.latencies)
         lost = self._found(
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),

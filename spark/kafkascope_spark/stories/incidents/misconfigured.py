@@ -6,14 +6,15 @@ clients that fail at one port for one cause are one failure.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.client import CLIENT
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS, ListenerUse
-from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
+from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of, was_accepted_before
 from kafkascope_spark.stories.model import TlsGivenUp
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
@@ -37,6 +38,10 @@ _OF_ERROR: dict[str, Cause] = {
     "UNSUPPORTED_SASL_MECHANISM": "mechanism",
     "ILLEGAL_SASL_STATE": "needless_sasl",
 }
+
+
+_Key = tuple[str, Cause, str | None, str | None]
+"""Port and cause; of TLS that was given up, by which side and why."""
 
 
 class Listeners:
@@ -84,13 +89,13 @@ class Listeners:
 
     def failures(self) -> Iterator[Failure]:
         """One failure for each port and cause; of TLS that was given up, for each side and reason."""
-        found: dict[tuple[str, Cause, str | None, str | None], list[ListenerUse]] = defaultdict(list)
+        found: dict[_Key, list[ListenerUse]] = defaultdict(list)
         for use in self._failed:
             cause, port = self._cause(use), use.server.rpartition(":")[2]
             if cause is not None:
                 side, reason = self._given_up(use, port)
                 found[port, cause, side, reason].append(use)
-        for (_, cause, _, _), uses in found.items():
+        for (_, cause, _, _), uses in _with_changed(found).items():
             yield _failure(self._misuse(cause, uses))
 
     def _given_up(self, use: ListenerUse, port: str) -> tuple[str | None, str | None]:
@@ -157,6 +162,16 @@ class Listeners:
         return self._offers[protocol]
 
 
+def _with_changed(found: Mapping[_Key, list[ListenerUse]]) -> dict[_Key, list[ListenerUse]]:
+    """The same, where a listener shows another certificate than before as one failure: each client says in its own way
+    what it does not like about it."""
+    changed = {key[:3] for key, uses in found.items() if any(map(was_accepted_before, uses))}
+    united: dict[_Key, list[ListenerUse]] = defaultdict(list)
+    for key, uses in found.items():
+        united[(*key[:3], None) if key[:3] in changed else key] += uses
+    return united
+
+
 def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
     """What an error of SASL says. Credentials with which the client is let in afterwards are right; those with which it
     was let in before, and is not any longer, were."""
@@ -170,6 +185,15 @@ def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
 
 def _lost_session(use: ListenerUse) -> bool:
     return bool(use.outcome.error_name == "ILLEGAL_SASL_STATE" and use.outcome.had_session)
+
+
+def _change(uses: Sequence[ListenerUse]) -> Fault:
+    """When a listener showed another certificate: between the last connection that worked and the first that did not,
+    and back; of the addresses that met both."""
+    before = max((use.tls_before_ns for use in uses if use.tls_before_ns is not None), default=None)
+    after = min((use.tls_after_ns for use in uses if use.tls_after_ns is not None), default=None)
+    last_ns = max(use.last_ns for use in uses)
+    return Fault(before, min(use.first_ns for use in uses), last_ns if after is None else min(last_ns, after), after)
 
 
 def _failure(misuse: Misuse) -> Failure:
@@ -186,5 +210,9 @@ def _failure(misuse: Misuse) -> Failure:
     )
     if misuse.cause == "refused_at_times":
         failure.waited_ms = misuse.refused_ns // 1_000_000
+    if misuse.cause == "tls" and misuse.kept_out_ns >= SECOND:
+        failure.waited_ms = misuse.kept_out_ns // 1_000_000
+    if misuse.is_tls_changed:
+        failure.fault = _change(uses)
     failure.client_instance_ids |= misuse.client_instance_ids & misuse.unserved
     return failure

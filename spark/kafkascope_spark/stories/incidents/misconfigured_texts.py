@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import SECOND
 from kafkascope_spark.stories.incidents.kinds.texts import MOST_COMMANDS
 from kafkascope_spark.stories.incidents.listener_use import HTTP, TLS
 from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of, place_of
@@ -35,7 +36,9 @@ def misuse_sentence(misuse: Misuse) -> str:
     if misuse.tls_given_up is not None:
         values = _ends(misuse, misuse.tls_given_up)
         said = f"{values['sender']} {why(misuse.tls_given_up.reason, values)}"
-        return f"{said[0].upper()}{said[1:]}: {counted(misuse.n_connections, 'connection')} came to nothing"
+        before = " (connections of the same addresses had worked until then)" if misuse.is_tls_changed else ""
+        said = f"{said[0].upper()}{said[1:]}{before}"
+        return f"{said}: {counted(misuse.n_connections, 'connection')} came to nothing"
     did = _DID[misuse.cause].format(who=clients_of(misuse), place=place_of(misuse))
     mechanisms = _mechanisms(misuse)
     how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
@@ -49,7 +52,8 @@ def misuse_impact(misuse: Misuse) -> str:
     if n:
         return f"{counted(n, 'client')} could not work because of it."
     if misuse.cause == "tls":
-        return "Later connections of the same hosts to it worked."
+        tried = f", after trying for up to {duration(misuse.kept_out_ns)}" if misuse.kept_out_ns >= SECOND else ""
+        return f"Later connections of the same hosts to it worked{tried}."
     if misuse.cause == "refused_at_times":
         return f"All of them were let in later, after trying for up to {duration(misuse.refused_ns)}."
     return "All of them were served in another way."
@@ -77,8 +81,17 @@ def _ends(misuse: Misuse, given_up: TlsGivenUp) -> dict[str, str]:
 
 
 def _tls(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    """What to compare, as the alert says."""
-    if misuse.tls_given_up is not None:
+    """What to compare, as the alert says. Where a listener was trusted before, its clients are not what changed."""
+    if misuse.tls_given_up is not None and misuse.is_tls_changed:
+        place = place_of(misuse)
+        yield brokers(
+            f"See what changed about the certificate of {place} (ssl.keystore.location, also set at run time): "
+            "whether it has expired, is signed by another authority, or lacks a name. Until its clients trust the new "
+            "one, give the listener the former back; to change the authority, let clients trust both first. "
+            "Connections that are open go on until they end: more clients fail then. What it shows now: openssl "
+            f"s_client -connect {misuse.servers[0]} -showcerts."
+        )
+    elif misuse.tls_given_up is not None:
         values = _ends(misuse, misuse.tls_given_up)
         yield clients(what_to_change(misuse.tls_given_up.reason, observed.libraries, values))
 

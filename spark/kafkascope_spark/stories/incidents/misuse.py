@@ -9,6 +9,8 @@ from kafkascope_spark.stories.findings.wording import client, listed
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.model import TlsGivenUp
 
+ENCRYPTED = "encrypted"
+"""What `TlsGivenUp` has as the alert where that cannot be read."""
 Cause = Literal[
     "http",
     "needless_tls",
@@ -48,7 +50,13 @@ class Misuse:
     def tls_given_up(self) -> TlsGivenUp | None:
         """Which side gave TLS up, and why: as the handshake shows it, where one of them does."""
         found = [use.outcome.tls_given_up for use in self.uses if use.outcome.tls_given_up is not None]
-        return next((given_up for given_up in found if given_up.is_plain), found[0] if found else None)
+        return min(found, key=lambda given_up: (not given_up.is_plain, given_up.alert == ENCRYPTED), default=None)
+
+    @property
+    def is_tls_changed(self) -> bool:
+        """Whether clients gave up TLS with a listener that an address of theirs had used before, and not meanwhile:
+        the listener shows another certificate."""
+        return any(was_accepted_before(use) for use in self.uses)
 
     @cached_property
     def servers(self) -> list[str]:
@@ -71,9 +79,23 @@ class Misuse:
         return max(use.last_ns - use.first_ns for use in self.uses)
 
     @cached_property
+    def kept_out_ns(self) -> int:
+        """How long an address tried in vain whose connections with TLS worked later, that of the longest time."""
+        tried = (use.last_ns - use.first_ns for use in self.uses if use.works_on and not use.tls_meanwhile)
+        return max(tried, default=0)
+
+    @cached_property
     def n_connections(self) -> int:
         """The connections that came to nothing."""
         return sum(use.n for use in self.uses)
+
+
+def was_accepted_before(use: ListenerUse) -> bool:
+    """Whether a client gave up TLS with a server that its address had used before, and not meanwhile."""
+    given_up = use.outcome.tls_given_up
+    return (
+        given_up is not None and given_up.side == "client" and use.tls_before_ns is not None and not use.tls_meanwhile
+    )
 
 
 def clients_of(misuse: Misuse) -> str:

@@ -63,12 +63,15 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
 
 
 def _apart(stretches: list[Stretch]) -> list[Stretch]:
-    """Stretches of one host in order of time, without overlaps: what began first stays."""
+    """Stretches of one host in order of time, without overlaps: what began first stays. Of silence nothing is left
+    where no packet shows it after that: TCP only waits until it sends again."""
     kept: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda each: (each.begin, each.state)):
         last = kept[-1] if kept else None
         if last is not None and (last.end is None or (stretch.end is not None and stretch.end <= last.end)):
             last.layers |= stretch.layers
+            continue
+        if last is not None and last.end is not None and _is_shown_only_before(last.end, stretch):
             continue
         if last is not None and last.end is not None and stretch.begin < last.end:
             stretch.begin = last.end
@@ -77,6 +80,12 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
         else:
             kept.append(stretch)
     return kept
+
+
+def _is_shown_only_before(moment: Moment, stretch: Stretch) -> bool:
+    """Whether it is a silence, and the packets that show it came before a moment."""
+    shown_ns = stretch.last_shown_ns
+    return stretch.state == "silent" and shown_ns is not None and shown_ns <= moment.ts_ns
 
 
 def _continues(last: Stretch, stretch: Stretch) -> bool:
@@ -142,4 +151,5 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         requests=tuple(request_id for _, request_id in sorted(stretch.requests))[:_MOST_EVIDENCE],
         shown_packet_no=min(shown).packet_no or None,
         lost_bytes=stretch.lost_bytes,
+        is_to_all=stretch.is_to_all,
     )

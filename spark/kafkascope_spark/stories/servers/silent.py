@@ -78,7 +78,16 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     n = len({wait.conn_id for wait in (*waits, *more)})
     resumed = end is not None and gap.after is not None and end >= gap.after
     shown_ns = max(last_unanswered_ns(server, wait) for wait in waits)
-    return Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers, last_shown_ns=shown_ns)
+    found = Stretch(host, "silent", begin, end, resumed, n, moments, requests, layers, last_shown_ns=shown_ns)
+    found.is_to_all = "packet" in layers and _sent_nothing(server, asked.ts_ns, shown_ns)
+    return found
+
+
+def _sent_nothing(server: ServerRecord, asked_ns: int, shown_ns: int) -> bool:
+    """Whether the server's process sent nothing to anybody while somebody waited: a broker talks all the time, with
+    those that follow it and with the controller. Packets that had left it when it fell silent may come at first."""
+    until = max(shown_ns, asked_ns + _LEAST_NS)
+    return not server.runs("process", "packet").has_packets(asked_ns + _AT_ONCE_NS, until)
 
 
 def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:

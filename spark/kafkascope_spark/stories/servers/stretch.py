@@ -23,7 +23,8 @@ class Stretch:
     server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
     it; times_usual: of a slow one, how many times as long as usual things took; late_ms: of a delayed one, how long the
     middle acknowledgment took; lost_bytes: of a silent one in
-    which only long packets are known to be lost, the payload of the shortest; last_shown_ns: the last time that shows
+    which only long packets are known to be lost, the payload of the shortest; is_to_all: of a silent one, whether the
+    server's process sent nothing to anybody meanwhile; last_shown_ns: the last time that shows
     it, where that is none of the moments; lead_ns, lag_ns: how long before its
     begin and after its end the state may have begun and ended, where these are not packets of other states."""
 
@@ -39,6 +40,7 @@ class Stretch:
     times_usual: int | None = None
     late_ms: int | None = None
     lost_bytes: int | None = None
+    is_to_all: bool = False
     last_shown_ns: int | None = None
     lead_ns: int = 0
     lag_ns: int = 0

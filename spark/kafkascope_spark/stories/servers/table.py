@@ -96,6 +96,8 @@ class BrokerState(StoryRow):
     """The packet at shown_from_ns."""
     lost_bytes: int | None = None
     """Of state silent in which only long packets are known to be lost: the payload of the shortest."""
+    is_to_all: bool = False
+    """Of state silent: whether the broker's process sent nothing to anybody meanwhile."""
 
     @property
     def server(self) -> str:

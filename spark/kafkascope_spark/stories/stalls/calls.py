@@ -20,6 +20,7 @@ from kafkascope_parsers.error_facts import (
     BRIEFLY_NORMAL,
     COORDINATOR_MOVED,
     MEMBER_REMOVED,
+    PERMISSION_DENIED,
     STALE_MEMBER,
 )
 from kafkascope_spark.stories.clients.identity.instances import Instance
@@ -35,17 +36,22 @@ _ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
 _HEARTBEATS = api_keys.GROUP_HEARTBEATS | {api_keys.HEARTBEAT}
 _MEMBERSHIP = _ROUND | _HEARTBEATS
-_RETRIED = COORDINATOR_MOVED | {
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "COORDINATOR_NOT_AVAILABLE",
-    "LEADER_NOT_AVAILABLE",
-    "NETWORK_EXCEPTION",
-    "REQUEST_TIMED_OUT",
-    "CONCURRENT_TRANSACTIONS",
-    "KAFKA_STORAGE_ERROR",
-    "UNKNOWN_LEADER_EPOCH",
-}
-"""Errors after which a client asks again for the same."""
+_RETRIED = (
+    COORDINATOR_MOVED
+    | PERMISSION_DENIED
+    | {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "REQUEST_TIMED_OUT",
+        "CONCURRENT_TRANSACTIONS",
+        "KAFKA_STORAGE_ERROR",
+        "UNKNOWN_LEADER_EPOCH",
+    }
+)
+"""Errors after which a client asks again for the same. Few libraries do so by themselves where a permission is missing;
+an application that does waits until somebody grants it."""
 _OUT = MEMBER_REMOVED | STALE_MEMBER
 """Errors by which a member learns that it has no place in the group."""
 _KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata")

@@ -24,8 +24,10 @@ from kafkascope_spark.stories.startups.steps import (
     ONCE,
     ONCE_A_CONNECTION,
     OPENING,
+    SENDS,
     Step,
     awaited_after_ready,
+    is_producer,
     is_reader,
     makes_ready,
     produce_steps,
@@ -196,12 +198,17 @@ class Startups:
 
     def _did_its_work(self, start: Start) -> bool:
         """Whether a client got what it asked for, and nobody knows that it was to do more: a consumer that fetched
-        where no records were, or that kept its place in a group, which may have had no partition for it; or a client
-        that asked for nothing but metadata and got all of its answers."""
-        if is_reader(self._instance.kind):
+        where no records were, or that kept its place in a group, which may have had no partition for it; a producer
+        that got its producer id and had nothing to send; or a client that asked for nothing but metadata and got all
+        of its answers."""
+        kind = self._instance.kind
+        if is_reader(kind):
             return not start.done.isdisjoint(("first_fetch", "first_heartbeat"))
-        is_tool = self._instance.kind.kind == "unknown"
-        return is_tool and "metadata" in start.done and not any(has_failed(s) for s in start.steps)
+        if "metadata" not in start.done or any(has_failed(s) for s in start.steps):
+            return False
+        if is_producer(kind):
+            return "init_producer_id" in start.done and SENDS.isdisjoint(s.name for s in start.steps)
+        return kind.kind == "unknown"
 
     def _steps(self, start: Start, request: Request) -> list[Step]:
         name = step_of(request, self._instance.kind)

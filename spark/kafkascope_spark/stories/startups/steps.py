@@ -63,6 +63,8 @@ ONCE = frozenset({"first_heartbeat", "first_commit"})
 """Steps of which only the first belongs to the start."""
 ONCE_A_CONNECTION = frozenset({"first_fetch", "first_records", "first_produce", "first_produce_ack"})
 """Steps of the data plane: the first one on each connection belongs to the start."""
+SENDS = frozenset({"first_produce", "add_partitions_to_txn"})
+"""Steps of a producer that has something to send."""
 OPENING = frozenset({"tcp_connect", "tls_handshake", "api_versions", "sasl_handshake", "sasl_authenticate"})
 """Steps that open a connection: a client takes them for every connection, and again after a failure."""
 REPEATABLE = (
@@ -229,12 +231,18 @@ def step_of(request: Request, kind: Kind) -> str | None:
 _NOT_READY_APIS = api_keys.HANDSHAKE_APIS | api_keys.TELEMETRY_APIS
 """APIs whose responses make no client ready."""
 _READS = (api_keys.FETCH, api_keys.SHARE_FETCH)
+_PRODUCERS = frozenset({"producer", "transactional_producer"})
 _READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
 def is_reader(kind: Kind) -> bool:
     """Whether a client of that kind is ready with its first records."""
     return kind.kind in _READERS
+
+
+def is_producer(kind: Kind) -> bool:
+    """Whether a client of that kind is ready with its first acknowledgement."""
+    return kind.kind in _PRODUCERS
 
 
 def serves(request: Request) -> bool:
@@ -251,7 +259,7 @@ def makes_ready(request: Request, kind: Kind) -> bool:
     A consumer is ready with its first records, a producer with its first acknowledgement (of one topic-partition, if
     others failed), an admin client with its first response.
     """
-    if kind.kind in ("producer", "transactional_producer"):
+    if is_producer(kind):
         return request.api_key == api_keys.PRODUCE and serves(request)
     if is_reader(kind):
         return request.api_key in _READS and (request.n_records or 0) > 0 and serves(request)

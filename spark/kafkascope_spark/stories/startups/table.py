@@ -63,8 +63,9 @@ class StartupRow(StoryRow):
     outcome: Annotated[
         StartOutcome,
         "how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata "
-        "alone, as tools do; a consumer: records where there were none, or a place in a group), failed (a step failed "
-        "for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it)",
+        "alone, as tools do; a consumer: records where there were none, or a place in a group; a producer: an id, and "
+        "it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), "
+        "cut (the capture does not have all of it)",
     ]
     failed_step: Annotated[str | None, STARTUP_STEPS, "step at which it failed"]
     failed_subject: Annotated[str | None, "address, group, transactional id or mechanism at which it failed"]

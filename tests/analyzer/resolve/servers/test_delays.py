@@ -86,4 +86,6 @@ def test_some_that_are_quick_or_much_later_than_others_show_no_delay():
     assert delays._is_slow(conn, late, np.zeros(10, np.int64))
     assert not delays._is_slow(conn, late, np.full(10, delays.MOST_QUICK + 1))
     assert not delays._is_slow(conn, np.where(np.arange(10) < 7, 700, 2800), np.zeros(10, np.int64))
+    assert delays._is_slow(conn, np.where(np.arange(10) < 7, 700, 300), np.zeros(10, np.int64))
+    assert not delays._is_slow(conn, np.where(np.arange(10) < 6, 700, 300), np.where(np.arange(10) < 6, 0, 1))
     assert not delays._is_slow(np.arange(10), late, np.zeros(10, np.int64))

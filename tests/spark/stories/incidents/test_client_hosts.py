@@ -1,5 +1,7 @@
 """Places by contrast: one host at all brokers, all brokers at one time, hosts that are turned away; made by hand."""
 
+from dataclasses import replace
+
 from tests.spark.stories.incidents.conftest import NS, MakeStall, MakeState
 
 from kafkascope_spark.stories.incidents.brackets import fault_of
@@ -81,6 +83,22 @@ def test_all_brokers_down_at_one_time_are_one_failure_with_the_harm_of_all(state
 def test_brokers_that_restart_in_turn_are_no_failure_of_the_cluster(state: MakeState) -> None:
     rows = grid(state, {(n, host): ("down", 10.0 * n, 10.0 * n + 5) for n in (1, 2, 3) for host in (21, 22)})
     assert not list(cluster_failures(broker_failures(rows), rows))
+
+
+def test_a_broker_that_reaches_no_other_is_not_the_cluster(state: MakeState) -> None:
+    """As in a recording of a broker whose link was down for 2 s: it was silent to all clients, and the others to it."""
+    rows = grid(state, {(1, host): ("silent", 10, 12) for host in (21, 22)})
+    rows += [replace(state(n, 1, "silent", 10, 12), host="10.0.0.1", host_kind="broker") for n in (2, 3)]
+    failures = broker_failures(rows)
+    assert [(f.kind.name, f.node_id) for f in failures] == [("broker_silent", 1)]
+    assert not list(cluster_failures(failures, rows))
+
+
+def test_a_broker_that_sent_nothing_to_anybody_did_not_serve_who_asked_for_nothing(state: MakeState) -> None:
+    rows = grid(state, {(1, 21): ("silent", 10, 12)})
+    assert [f.kind.name for f in broker_failures(rows)] == ["path"]
+    rows = [replace(row, is_to_all=row.state == "silent") for row in rows]
+    assert [f.kind.name for f in broker_failures(rows)] == ["broker_silent"]
 
 
 def test_hosts_that_brokers_turn_away_are_one_failure_until_the_first_is_served(state: MakeState) -> None:

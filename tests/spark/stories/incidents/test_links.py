@@ -1,12 +1,16 @@
 """Whose link lost packets or was slow, by hosts and brokers that were so to each other; made by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.spark.stories.incidents.conftest import MakeState
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
+from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, Latency
 from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.servers.table import BrokerState
+
+from .conftest import NS
 
 Bad = dict[tuple[int, int], tuple[str, float, float]]
 ONE, TWO = "10.0.0.21", "10.0.0.22"
@@ -23,9 +27,14 @@ def grid(state: MakeState, bad: Bad) -> list[BrokerState]:
     return rows
 
 
+def nobody(asked: Sequence[Asked]) -> list[Latencies]:
+    """Nobody asked a broker for anything."""
+    return [Latencies() for _ in asked]
+
+
 def placed(state: MakeState, bad: Bad) -> list[tuple[str, int | None, set[str]]]:
     rows = grid(state, bad)
-    return [(f.kind.name, f.node_id, set(f.hosts)) for f in with_links(broker_failures(rows), rows)]
+    return [(f.kind.name, f.node_id, set(f.hosts)) for f in with_links(broker_failures(rows), rows, nobody)]
 
 
 def test_what_one_host_loses_to_all_its_brokers_is_lost_at_that_host(state: MakeState) -> None:
@@ -56,7 +65,7 @@ def test_what_all_hosts_lose_to_one_broker_is_lost_at_that_broker(state: MakeSta
 def test_what_the_broker_itself_loses_as_a_host_is_part_of_that(state: MakeState) -> None:
     rows = grid(state, {(3, 21): ("lossy", 10, 30), (3, 22): ("lossy", 11, 29)})
     rows += [replace(state(1, 3, "lossy", 9, 28), host=rows[-1].server_ip, host_kind="broker")]
-    (failure,) = with_links(broker_failures(rows), rows)
+    (failure,) = with_links(broker_failures(rows), rows, nobody)
     assert (failure.kind.name, failure.node_id, len(failure.states)) == ("broker_lossy", 3, 3)
 
 
@@ -70,6 +79,18 @@ def test_a_slow_link_is_one_of_the_host_the_broker_or_the_path(state: MakeState)
     assert placed(state, of_host) == [("host_delayed", None, {ONE})]
     assert placed(state, of_broker) == [("broker_delayed", 3, set())]
     assert placed(state, {(3, 21): ("delayed", 10, 30)}) == [("path_delayed", 3, {ONE})]
+
+
+def test_a_broker_is_slow_to_all_where_it_answers_nobody_soon(state: MakeState) -> None:
+    """Of three hosts two show it; the third only asked at its other brokers, or was answered at once."""
+    rows = [replace(row, late_ms=900) for row in grid(state, {(3, host): ("delayed", 10, 30) for host in (21, 22)})]
+    rows += [state(3, 23, "serving", 0, 60)]
+    rows += [replace(state(1, 3, "silent", 9, 12), host=rows[-1].server_ip, host_kind="broker")]
+    (failure,) = with_links(broker_failures(rows), rows, nobody)
+    assert (failure.kind.name, failure.node_id, failure.start_ns) == ("broker_delayed", 3, 9 * NS)
+    quick = Latencies({("10.0.0.23", 3): Latency(5, 0, 300_000_000)})
+    found = with_links(broker_failures(rows), rows, lambda asked: [quick for _ in asked])
+    assert {f.kind.name for f in found} == {"path_delayed", "replication"}
 
 
 def test_a_path_that_loses_packets_is_not_part_of_a_slow_link(state: MakeState) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,18 @@ from tests.spark.in_process import write_stories_in_process
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.key_logs import key_log_places
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.incident_rows import severity_of
 from kafkascope_spark.stories.incidents.kinds.tls_failed import TLS_FAILED
 from kafkascope_spark.stories.incidents.listener_use import TLS, ListenerUse, Outcome
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
+from kafkascope_spark.stories.incidents.misconfigured_texts import misuse_sentence, what_fits
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.model import TlsGivenUp
 from kafkascope_spark.stories.tls_words import ADVICE, WHY, what_to_change, why
 
 pytestmark = pytest.mark.spark
+S = 1_000_000_000
 TRUTH = Path(__file__).parents[4] / "fixtures" / "tls" / "handshakes.truth.json"
 VALUES = {"sender": "app", "other": "10.0.0.1:9093", "of_subject": ""}
 Row = dict[str, Any]
@@ -93,6 +99,27 @@ def test_a_listener_that_serves_others_is_not_the_place(uses: list[ListenerUse],
     (failure,) = listeners.failures()
     assert failure.misuse is not None
     assert failure.misuse.is_of_one_client is of_one
+
+
+def test_a_listener_that_was_trusted_before_shows_another_certificate(state_of_tls: Listeners) -> None:
+    """As in recordings in which the brokers had the certificate of another authority, or an expired one, for 15 s:
+    clients that started then failed, each with an alert of its own, and those that were connected went on."""
+    (failure,) = state_of_tls.failures()
+    assert failure.fault == Fault(4 * S, 10 * S, 24 * S, 25 * S)
+    assert (failure.waited_ms, severity_of(failure)) == (14_000, "error")
+    assert failure.misuse is not None
+    assert "had worked until then" in misuse_sentence(failure.misuse)
+    assert [action.owner for action in what_fits(failure.misuse, Observed(failure, {}, {}))] == ["brokers"]
+
+
+@pytest.fixture
+def state_of_tls() -> Listeners:
+    """One address was served at 4 s and from 25 s on, and gave up TLS from 10 to 24 s; another has met nothing else."""
+    listeners = Listeners()
+    known = replace(use("10.0.0.21", served=False), first_ns=10 * S, last_ns=24 * S, works_on=True)
+    listeners.take(replace(known, tls_before_ns=4 * S, tls_after_ns=25 * S))
+    listeners.take(replace(use("10.0.0.22", served=False, reason="unknown_ca"), first_ns=12 * S, last_ns=20 * S))
+    return listeners
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,13 @@ def test_errors_after_which_the_client_asks_again_are_one_wait(calls):
     assert calls([*steps, (COMMIT, 13, 13.5, None)]) == [("commit", 10, 13.5, 3)]
 
 
+def test_who_asks_again_for_what_it_may_not_have_waits_until_it_may(calls):
+    """As a member whose right to its group was taken away: it went on, and its commits were refused for 10 s."""
+    denied = [(COMMIT, at, at + 0.1, "GROUP_AUTHORIZATION_FAILED") for at in (10, 15)]
+    assert calls([GOOD, *denied, (COMMIT, 20, 20.1, None)]) == [("commit", 10, 20.1, 3)]
+    assert calls([*denied, (COMMIT, 20, 20.1, None)]) == []
+
+
 def test_a_request_without_an_answer_waits_for_the_next_that_has_one(calls):
     assert calls([GOOD, (COMMIT, 10, None, None), (COMMIT, 20, 20.1, None)]) == [("commit", 10, 20.1, 2)]
 

@@ -119,6 +119,30 @@ def test_a_member_that_no_partition_was_left_for_is_done(
     assert start.outcome == "failed"
 
 
+@pytest.mark.parametrize(
+    ("sent", "outcome"),
+    [
+        ([(api_keys.INIT_PRODUCER_ID, 5, 6)], "done"),
+        ([(api_keys.INIT_PRODUCER_ID, 5, None)], "failed"),
+        ([(api_keys.INIT_PRODUCER_ID, 5, 6), (api_keys.PRODUCE, 7, None)], "gave_up"),
+        ([(api_keys.INIT_PRODUCER_ID, 5, 6), (api_keys.ADD_PARTITIONS_TO_TXN, 7, 8)], "gave_up"),
+    ],
+    ids=["nothing to send", "no producer id", "records without an answer", "a transaction that it leaves"],
+)
+def test_a_producer_that_had_nothing_to_send_is_done(
+    sent: list[tuple[int, int, int | None]],
+    outcome: str,
+    instance: MakeInstance,
+    connection: MakeConnection,
+    request_row: MakeRequest,
+) -> None:
+    """It got a producer id, sent no records, and left: nobody waited for anything."""
+    gone = connection("c1", 0, 9_000, apis={api_keys.METADATA, api_keys.INIT_PRODUCER_ID})
+    asked = [request_row(api_keys.METADATA, 3, 4), *(request_row(*each) for each in sent)]
+    (start,) = rows_of(instance(gone), gone, asked)["startups"]
+    assert start.outcome == outcome
+
+
 def test_a_consumer_that_leaves_before_a_fetch_is_answered_gave_up(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:

@@ -97,8 +97,8 @@ class PacketLoss(Event):
 
 @event_kind(
     "packet_delay",
-    "time in which packets between a host and the server took long: whatever one of them sent was acknowledged half a "
-    "second later or more, again and again, and hardly anything sooner",
+    "time in which packets between a host and the server took long: whatever one of them sent was acknowledged "
+    "220 ms later or more, again and again, and hardly anything sooner",
     key_kind="server",
 )
 @dataclass(slots=True)

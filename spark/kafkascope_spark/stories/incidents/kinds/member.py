@@ -47,10 +47,27 @@ def _sentence(failure: Failure, times: Times) -> str:
         return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
     if failure.error_names:
         return _lost_places(failure, times)
+    if failure.dead_members:
+        return _waited_for_dead(failure, times)
     if failure.stalls:
         why = " because members joined or left" if failure.is_routine else ""
         return f"{named(failure)} rebalanced{why}, and partitions were not read {times.of(failure)}"
     return f"Members of groups lost their place {times.of(failure)}"
+
+
+def _waited_for_dead(failure: Failure, times: Times) -> str:
+    """Which members had ended, and for how long the coordinator keeps their places."""
+    dead = failure.dead_members
+    who = listed(sorted({client(each.client_id, each.client_ip) for each in dead}))
+    since = times.at(min(each.died_ns for each in dead if each.died_ns is not None))
+    session_ms = max((each.session_timeout_ms or 0 for each in dead), default=0)
+    back = {(each.client_id, each.client_ip) for each in dead}
+    came = any((s.client_id, s.client_ip) in back for s in failure.stalls)
+    again = ", so that the process that came back, a new member, waits until then" if came else ""
+    return (
+        f"{named(failure)} was not read {times.of(failure)}: the process of {who} ended at {since} without leaving, "
+        f"and the coordinator keeps its place until the session timeout ({session_ms} ms) is over{again}"
+    )
 
 
 def _was_held(failure: Failure, times: Times) -> str:
@@ -230,6 +247,9 @@ _COMMIT_ANEW = clients(
 
 def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
     departed = observed.departed
+    if failure.dead_members:
+        yield from _leave_in_order(observed)
+        return
     if failure.error_names and not departed:
         yield clients(
             f"Find out why {listed(sorted({row.who for row in failure.recoveries}))} was silent for longer than its "
@@ -272,6 +292,14 @@ def _why_members_went(failure: Failure, observed: Observed) -> Iterable[Action]:
         return
     yield clients(session_of_client(observed, silent_ms, ran_on=ran_on))
     yield clients(reads_on)
+
+
+def _leave_in_order(observed: Observed) -> Iterable[Action]:
+    """What to change where processes of members are killed, or crash."""
+    yield clients("Let consumers leave (close()) when they stop: find out what killed the process, or why it crashed.")
+    yield clients(session_of_client(observed, 0, ran_on=False))
+    static = settings(("instance_id",), observed.libraries)
+    yield clients(f"With {static} a process that comes back at once takes its former place." if static else "")
 
 
 def _runs_on(departed: DepartedMember, observed: Observed) -> bool:
