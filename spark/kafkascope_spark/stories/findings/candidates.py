@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kafkascope_spark.stories.findings.conditions import count
 from kafkascope_spark.stories.findings.read import Groups, Read, source_columns
 
 Tables = Mapping[str, pa.Table]
 """By the name of a read: columns of the rows that it selects, or of its groups."""
+COUNT = count()
+N_ROWS = str(COUNT)
+"""How many rows a group has, for the condition of a read; and the column of that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +54,11 @@ def with_client(rows: pa.Table, clients: pa.Table) -> pa.Table:
         {"conn_id": pa.array(conn_ids, pa.string()), "client_instance_id": pa.array(client_ids, pa.string())}
     )
     return rows.join(owned, "conn_id", join_type="inner", use_threads=False)
+
+
+def most_rows(groups: pa.Table, connections: pa.Table, *per: str) -> int:
+    """The largest number of rows that groups have together which have the same values of `per`. groups: with conn_id
+    and N_ROWS; those of other connections do not count; per: columns of either table."""
+    known = groups.join(connections, "conn_id", join_type="inner", use_threads=False)
+    sums = known.group_by(list(per), use_threads=False).aggregate([(N_ROWS, "sum")])
+    return int(pc.max(sums.column(f"{N_ROWS}_sum")).as_py() or 0)

@@ -384,12 +384,12 @@ def total(of: str | Expression) -> Expression:
     return Aggregate("sum", _column(of))
 
 
-def smallest(of: str | Expression) -> Expression:
+def smallest(of: str | Expression) -> Aggregate:
     """The smallest value in a group."""
     return Aggregate("min", _column(of))
 
 
-def largest(of: str | Expression) -> Expression:
+def largest(of: str | Expression) -> Aggregate:
     """The largest value in a group."""
     return Aggregate("max", _column(of))
 

@@ -4,13 +4,17 @@ from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node, size
 from kafkascope_spark.stories.settings import setting, settings
 
+_BEGUN = Where(UNDECODED, direction="response", reason="connection_end")
+_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+_ENDS = ("client_ip", "server_ip", "server_port")
 # One finding per client, server and API. A response that the end of its connection cut off has the length that its
 # first bytes name, and the client that closed the connection had it on the way.
 _QUERY = f"""
@@ -39,6 +43,12 @@ with cut as (
 )
 select each.*, coalesce(n_taken, 0) as n_taken, if(coalesce(n_taken, 0) = 0, 'error', 'warning') as severity
 from each left join taken using (client_instance_id, api_name, server)"""
+
+
+def _host_repeats(tables: Tables) -> bool:
+    """Whether a client's host cut off as many responses of a server as a finding needs."""
+    n = most_rows(tables["begun_on_connection"], tables["closed_connections"], *_ENDS)
+    return n >= limit.ABANDONED_RESPONSES
 
 
 def _sentence(f: Facts) -> str:
@@ -99,9 +109,15 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "begun": Where(UNDECODED, direction="response", reason="connection_end"),
-                "closed": Where(CONNECTIONS, close_kind=("fin_client", "rst_client")),
+                "begun": _BEGUN,
+                "closed": _CLOSED,
+                "begun_on_connection": Groups(_BEGUN, per=("conn_id",), having=COUNT >= 1),
+                "closed_connections": Groups(_CLOSED, per=("conn_id", *_ENDS)),
             },
+            candidates=Candidates(
+                {"begun_on_connection": ("conn_id", N_ROWS), "closed_connections": ("conn_id", *_ENDS)},
+                _host_repeats,
+            ),
             query=_QUERY,
             subject=lambda f: f"{f.api_name} {f.server}",
             sentence=_sentence,

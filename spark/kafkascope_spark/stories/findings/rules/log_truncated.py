@@ -1,17 +1,30 @@
 """`log_truncated`: a new leader lacks records that the leader before it had accepted."""
 
+from collections import defaultdict
 from collections.abc import Collection
+from itertools import permutations
+from typing import NamedTuple
 
-from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.findings.conditions import above, at_least
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import Candidates, Tables, rows_of
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, above, all_of, at_least, largest, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Rule
 from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import counted
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import INCIDENTS
 
+_ACCEPTED = Where(
+    PARTITIONS, api_key=api_keys.PRODUCE, direction="response", error_code=0, partition_offset=at_least(0)
+)
+_SENT = Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0))
+_FIRST_NS, _LAST_NS = smallest("ts_ns"), largest("ts_ns")
+_LOWEST, _HIGHEST = smallest("partition_offset"), largest("partition_offset")
+_MOST_RECORDS = largest("n_records")
+_SPAN = (_FIRST_NS, _LAST_NS, _LOWEST, _HIGHEST)
+"""What is known of the batches of a topic-partition that were accepted on a connection."""
 _PLACE = "topic, coalesce(topic_id, ''), partition"
 # One finding per topic. `earlier`: of the records accepted before, who accepted those with the highest offset, and
 # when. A batch that was sent after that response, to another node, and got a lower offset, has the place of others.
@@ -47,6 +60,40 @@ select topic, cast(sum(to_offset - from_offset) as bigint) as n, min(first_ns) a
     slice(flatten(array_sort(collect_list(struct(first_ns, partition, concat(array(lost_id), evidence) as ids))).ids),
         1, 100) as evidence
 from again group by topic"""
+
+
+class _Accepted(NamedTuple):
+    """What a node accepted of a topic-partition: times of the first and the last response; the lowest and the highest
+    offset of a batch."""
+
+    node_id: int
+    first_ns: int
+    last_ns: int
+    lowest: int
+    highest: int
+
+
+def _offsets_are_given_again(tables: Tables) -> bool:
+    """Whether a node may have given offsets of a topic-partition after another node had given higher ones."""
+    records = {(topic, at): n for topic, at, n in rows_of(tables["sent_to"], "topic", "partition", str(_MOST_RECORDS))}
+    return any(
+        later.last_ns > earlier.first_ns and later.lowest < earlier.highest + records[place]
+        for place, nodes in _accepted_by_node(tables).items()
+        if place in records
+        for earlier, later in permutations(nodes, 2)
+    )
+
+
+def _accepted_by_node(tables: Tables) -> dict[tuple[str, int], list[_Accepted]]:
+    """By topic and partition: what each node accepted."""
+    known = tables["accepted_on"].join(tables["nodes"], "conn_id", join_type="inner", use_threads=False)
+    functions = [(str(each), each.function) for each in _SPAN]
+    by_node = known.group_by(["topic", "partition", "node_id"], use_threads=False).aggregate(functions)
+    spans = [f"{column}_{function}" for column, function in functions]
+    found = defaultdict(list)
+    for topic, partition, *accepted in rows_of(by_node, "topic", "partition", "node_id", *spans):
+        found[topic, partition].append(_Accepted(*accepted))
+    return found
 
 
 def _sentence(f: Facts) -> str:
@@ -89,16 +136,23 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "accepted_batches": Where(
-                    PARTITIONS,
-                    api_key=api_keys.PRODUCE,
-                    direction="response",
-                    error_code=0,
-                    partition_offset=at_least(0),
-                ),
-                "sent_batches": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0)),
+                "accepted_batches": _ACCEPTED,
+                "sent_batches": _SENT,
                 "moves": Where(INCIDENTS, kind=tuple(sorted(BROKER_FAILURES | MOVES))),
+                "accepted_on": Groups(
+                    _ACCEPTED, per=("conn_id", "topic", "partition"), having=all_of(*map(NOT_NULL, _SPAN))
+                ),
+                "sent_to": Groups(_SENT, per=("topic", "partition"), having=_MOST_RECORDS >= 1),
+                "nodes": Groups(Where(REQUESTS, api_name="Produce", node_id=NOT_NULL), per=("conn_id", "node_id")),
             },
+            candidates=Candidates(
+                {
+                    "accepted_on": ("conn_id", "topic", "partition", *map(str, _SPAN)),
+                    "sent_to": ("topic", "partition", str(_MOST_RECORDS)),
+                    "nodes": ("conn_id", "node_id"),
+                },
+                _offsets_are_given_again,
+            ),
             query=_QUERY,
             subject=lambda f: str(f.topic),
             sentence=_sentence,

@@ -1,9 +1,12 @@
 """`never_answered`: a server answers a client's other requests, and never those of one API."""
 
+import pyarrow.compute as pc
+
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import none_of
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, all_of, none_of, smallest
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import first_ids
@@ -11,6 +14,10 @@ from kafkascope_spark.stories.findings.wording import client, counted, duration,
 
 _WAITS_FOR_MEMBERS = ("JoinGroup", "SyncGroup")
 """Requests that a coordinator answers when the other members have come."""
+_UNANSWERED = Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS))
+_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+_FIRST_NS = smallest("ts_ns")
+_ENDS = ("client_ip", "server_ip", "server_port")
 # One finding per client, server and API. The connection has to have carried answers to other requests before: a broker
 # that is frozen, or out of reach, answers none.
 _QUERY = f"""
@@ -40,6 +47,15 @@ with waiting as (
     where r.status = 'ok' and r.ts_ns between e.first_ns and e.last_ns
 )
 select each.* from each left anti join served using (client_instance_id, api_name, server)"""
+
+
+def _host_waits_again(tables: Tables) -> bool:
+    """Whether a client's host waited in vain for a server's answers to an API as often as a finding needs."""
+    closed, unanswered = tables["closed_connections"], tables["unanswered_on_connection"]
+    first = unanswered.join(closed, "conn_id", join_type="inner", use_threads=False)
+    waited_ns = pc.subtract(first["close_ns"], first[str(_FIRST_NS)])
+    waited = first.filter(pc.greater_equal(waited_ns, limit.PATIENCE_MS * 1_000_000))
+    return most_rows(waited.select(unanswered.column_names), closed, *_ENDS, "api_name") >= limit.NEVER_ANSWERED
 
 
 def _sentence(f: Facts) -> str:
@@ -75,9 +91,20 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "unanswered": Where(REQUESTS, status="unanswered", api_name=none_of(*_WAITS_FOR_MEMBERS)),
-                "closed": Where(CONNECTIONS, close_kind=("fin_client", "rst_client")),
+                "unanswered": _UNANSWERED,
+                "closed": _CLOSED,
+                "unanswered_on_connection": Groups(
+                    _UNANSWERED, per=("conn_id", "api_name"), having=all_of(COUNT >= 1, NOT_NULL(_FIRST_NS))
+                ),
+                "closed_connections": Groups(_CLOSED, per=("conn_id", *_ENDS, "close_ns")),
             },
+            candidates=Candidates(
+                {
+                    "unanswered_on_connection": ("conn_id", "api_name", N_ROWS, str(_FIRST_NS)),
+                    "closed_connections": ("conn_id", *_ENDS, "close_ns"),
+                },
+                _host_waits_again,
+            ),
             query=_QUERY,
             subject=lambda f: f"{f.api_name} {f.server}",
             sentence=_sentence,

@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL
+from kafkascope_spark.stories.findings.conditions import NOT_NULL, column
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import counted, date, listed
@@ -45,8 +45,12 @@ def _advice(f: Facts) -> str:
 
 
 def _detector(side: str) -> Detector:
+    left_ns = column(f"tls_{side}_not_after_ns") - column("last_ns")
     return Detector(
-        reads={"shown": Where(CONNECTIONS, **{f"tls_{side}_not_after_ns": NOT_NULL})},
+        reads={
+            "shown": Where(CONNECTIONS, **{f"tls_{side}_not_after_ns": NOT_NULL}),
+            "shown_late": Where(CONNECTIONS, left_ns < limit.EXPIRING_DAYS * _DAY_NS),
+        },
         query=_query(side),
         subject=fact("subject"),
         sentence=_sentence,

@@ -2,7 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import NOT_NULL
+from kafkascope_spark.stories.findings.conditions import all_of, any_of, below, matches
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.stories.findings.wording import counted, listed, node
@@ -15,15 +15,15 @@ NO_FORWARD_SECRECY = "^TLS_(RSA|DH_RSA|DH_DSS|ECDH_RSA|ECDH_ECDSA)_"
 """Suites that let everybody read what was recorded who gets the server's key later (the same section)."""
 
 
-def _query(what: str, where: str, severity: str = "'warning'") -> str:
-    """One finding for each server and what is outdated. what: an expression; where: a condition."""
+def _query(what: str, severity: str = "'warning'") -> str:
+    """One finding for each server and what is outdated. what: an expression."""
     return f"""
 select null as client_instance_id, server_ip, server_port, max(node_id) as node_id, {what} as what, count(*) as n,
     sort_array(collect_set(client_ip)) as clients, min(first_ns) as first_ns, max(last_ns) as last_ns,
     slice(sort_array(collect_set(conn_id)), 1, 20) as conn_ids, null as evidence, {severity} as severity,
     max(coalesce(array_contains(tls_versions_offered, 'TLSv1.2') or array_contains(tls_versions_offered, 'TLSv1.3'),
         false)) as client_is_newer
-from shown where {where}
+from shown
 group by server_ip, server_port, {what}"""
 
 
@@ -43,23 +43,20 @@ def _version_advice(f: Facts) -> str:
 
 
 _SETTINGS = settings(("tls_versions", "tls_suites"), ("java", "librdkafka"))
-_SMALL = f"""
-(tls_server_key_type in ('rsa', 'dsa') and tls_server_key_bits < {limit.SMALL_RSA_BITS})
-or (tls_server_key_type = 'ec' and tls_server_key_bits < {limit.SMALL_EC_BITS})"""
+_SMALL = any_of(
+    all_of(tls_server_key_type=("rsa", "dsa"), tls_server_key_bits=below(limit.SMALL_RSA_BITS)),
+    all_of(tls_server_key_type="ec", tls_server_key_bits=below(limit.SMALL_EC_BITS)),
+)
 _VERSIONS = Detector(
     reads={"shown": Where(CONNECTIONS, tls_version=OLD_VERSIONS)},
-    query=_query("tls_version", "true"),
+    query=_query("tls_version"),
     subject=_server,
     sentence=lambda f: f"{_server(f)} speaks {f.what}, which is not secure any more: {_clients(f)}",
     advice=_version_advice,
 )
 _SUITES = Detector(
-    reads={"shown": Where(CONNECTIONS, tls_suite=NOT_NULL)},
-    query=_query(
-        "tls_suite",
-        f"tls_suite rlike '{BROKEN}' or tls_suite rlike '{NO_FORWARD_SECRECY}'",
-        f"if(tls_suite rlike '{BROKEN}', 'warning', 'info')",
-    ),
+    reads={"shown": Where(CONNECTIONS, tls_suite=matches(f"{BROKEN}|{NO_FORWARD_SECRECY}"))},
+    query=_query("tls_suite", f"if(tls_suite rlike '{BROKEN}', 'warning', 'info')"),
     subject=_server,
     sentence=lambda f: (
         f"{_server(f)} chose the cipher suite {f.what}, "
@@ -69,8 +66,8 @@ _SUITES = Detector(
     advice=lambda f: f"Remove {f.what} from the cipher suites of the listener ({_SETTINGS}), or offer better ones.",
 )
 _KEYS = Detector(
-    reads={"shown": Where(CONNECTIONS, tls_server_key_bits=NOT_NULL)},
-    query=_query("concat(tls_server_key_type, ' of ', tls_server_key_bits, ' bits')", _SMALL),
+    reads={"shown": Where(CONNECTIONS, _SMALL)},
+    query=_query("concat(tls_server_key_type, ' of ', tls_server_key_bits, ' bits')"),
     subject=_server,
     sentence=lambda f: f"The certificate of {_server(f)} has a key that is too small ({f.what}): {_clients(f)}",
     advice=lambda f: f"Give the listener a certificate with a key of {limit.SMALL_RSA_BITS} bits (rsa) or 256 (ec).",

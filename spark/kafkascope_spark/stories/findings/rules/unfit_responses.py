@@ -2,12 +2,14 @@
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, UNDECODED
 from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.candidates import COUNT, N_ROWS, Candidates, Tables, most_rows
 from kafkascope_spark.stories.findings.conditions import NOT_NULL
-from kafkascope_spark.stories.findings.read import Where
+from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.wording import counted, node
 
-_REASONS = ("orphan_response", "malformed_body")
+_UNFIT = Where(UNDECODED, direction="response", reason=("orphan_response", "malformed_body"))
+_OPENED = Where(CONNECTIONS, syn_ns=NOT_NULL, missing_bytes=0)
 # One finding per server, and what is wrong with its responses. Only connections count that the capture has from their
 # begin and whole: elsewhere the request may be missing, or the bytes.
 _QUERY = f"""
@@ -24,6 +26,12 @@ select server, max(node_id) as node_id, reason, message, count(*) as n, min(ts_n
     array_sort(collect_set(conn_id)) as conn_ids
 from each group by server, reason, message
 having count(*) >= {limit.UNFIT_RESPONSES}"""
+
+
+def _server_repeats(tables: Tables) -> bool:
+    """Whether a server sent as many of them for one reason as a finding needs."""
+    n = most_rows(tables["unfit_on_connection"], tables["opened_connections"], "server_ip", "server_port", "reason")
+    return n >= limit.UNFIT_RESPONSES
 
 
 def _sentence(f: Facts) -> str:
@@ -59,9 +67,18 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
-                "unfit": Where(UNDECODED, direction="response", reason=_REASONS),
-                "opened": Where(CONNECTIONS, syn_ns=NOT_NULL, missing_bytes=0),
+                "unfit": _UNFIT,
+                "opened": _OPENED,
+                "unfit_on_connection": Groups(_UNFIT, per=("conn_id", "reason"), having=COUNT >= 1),
+                "opened_connections": Groups(_OPENED, per=("conn_id", "server_ip", "server_port")),
             },
+            candidates=Candidates(
+                {
+                    "unfit_on_connection": ("conn_id", "reason", N_ROWS),
+                    "opened_connections": ("conn_id", "server_ip", "server_port"),
+                },
+                _server_repeats,
+            ),
             query=_QUERY,
             subject=fact("server"),
             sentence=_sentence,

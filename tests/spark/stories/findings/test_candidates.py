@@ -1,0 +1,99 @@
+"""Whether Spark is asked about rules that need several rows of one client, server or topic-partition: groups made by
+hand, and a near miss for each condition."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkascope_spark.stories.findings.rule import Rule
+from kafkascope_spark.stories.findings.rules import abandoned_responses, log_truncated, never_answered, unfit_responses
+
+SECOND_NS = 1_000_000_000
+Rows = Sequence[tuple[Any, ...]]
+
+
+def asks_spark(rule: Rule, reads: Mapping[str, Rows]) -> bool:
+    """Whether the rule's candidates exist. reads: rows of each read, with the values of the columns that the
+    candidates name, in their order."""
+    (detector,) = rule.detectors
+    assert detector.candidates is not None
+    tables = {
+        read: pa.table({name: [row[at] for row in reads[read]] for at, name in enumerate(names)})
+        for read, names in detector.candidates.columns.items()
+    }
+    return detector.candidates.exist(tables)
+
+
+ENDS = ("10.0.0.9", "10.0.0.1", 9092)
+OTHER_SERVER = ("10.0.0.9", "10.0.0.2", 9092)
+OTHER_HOST = ("10.0.0.8", "10.0.0.1", 9092)
+
+
+@pytest.mark.parametrize(
+    ("second", "n", "asked"), [(ENDS, 2, True), (ENDS, 1, False), (OTHER_SERVER, 2, False), (OTHER_HOST, 2, False)]
+)
+def test_three_responses_that_one_host_cut_off(second: tuple[Any, ...], n: int, asked: bool) -> None:
+    cut = [("c1", 1), ("c2", n), ("closed by the server", 9)]
+    closed = [("c1", *ENDS), ("c2", *second), ("c3", *ENDS)]
+    assert asks_spark(abandoned_responses.RULE, {"begun_on_connection": cut, "closed_connections": closed}) is asked
+
+
+@pytest.mark.parametrize(
+    ("second", "server_ip", "asked"),
+    [
+        (("orphan_response", 2), "10.0.0.1", True),
+        (("orphan_response", 1), "10.0.0.1", False),
+        (("malformed_body", 2), "10.0.0.1", False),
+        (("orphan_response", 2), "10.0.0.2", False),
+    ],
+)
+def test_three_responses_of_a_server_that_do_not_fit(second: tuple[Any, ...], server_ip: str, asked: bool) -> None:
+    unfit = [("c1", "orphan_response", 1), ("c2", *second), ("begun before the capture", "orphan_response", 9)]
+    opened = [("c1", "10.0.0.1", 9092), ("c2", server_ip, 9092)]
+    assert asks_spark(unfit_responses.RULE, {"unfit_on_connection": unfit, "opened_connections": opened}) is asked
+
+
+@pytest.mark.parametrize(
+    ("second", "ends", "waited_s", "asked"),
+    [
+        (("Fetch", 2), ENDS, 3, True),
+        (("Fetch", 2), ENDS, 2, False),
+        (("Fetch", 1), ENDS, 3, False),
+        (("Metadata", 2), ENDS, 3, False),
+        (("Fetch", 2), OTHER_SERVER, 3, False),
+    ],
+)
+def test_three_requests_to_a_server_without_an_answer(
+    second: tuple[Any, ...], ends: tuple[Any, ...], waited_s: int, asked: bool
+) -> None:
+    unanswered = [("c1", "Fetch", 1, 0), ("c2", *second, 0), ("not closed by the client", "Fetch", 9, 0)]
+    closed = [("c1", *ENDS, 3 * SECOND_NS), ("c2", *ends, waited_s * SECOND_NS)]
+    reads = {"unanswered_on_connection": unanswered, "closed_connections": closed}
+    assert asks_spark(never_answered.RULE, reads) is asked
+
+
+BEFORE = ("c1", "orders", 0, 100, 200, 10, 12)
+"""Connection, topic, partition; first and last response; lowest and highest offset."""
+
+
+@pytest.mark.parametrize(
+    ("later", "asked"),
+    [
+        (("c2", "orders", 0, 250, 300, 13, 20), True),
+        (("c2", "orders", 0, 250, 300, 14, 20), False),
+        (("c2", "orders", 0, 50, 100, 1, 8), False),
+        (("c2", "orders", 1, 250, 300, 13, 20), False),
+        (("c2", "bills", 0, 250, 300, 13, 20), False),
+        (("same node", "orders", 0, 250, 300, 13, 20), False),
+        (("no node", "orders", 0, 250, 300, 13, 20), False),
+    ],
+)
+def test_offsets_that_another_node_may_have_given_before(later: tuple[Any, ...], asked: bool) -> None:
+    reads: dict[str, Rows] = {
+        "accepted_on": [BEFORE, later],
+        "sent_to": [("orders", 0, 2), ("orders", 1, 2)],
+        "nodes": [("c1", 1), ("same node", 1), ("c2", 2)],
+    }
+    assert asks_spark(log_truncated.RULE, reads) is asked
