@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS
-from kafkascope_parsers.api_keys import FETCH, HEARTBEAT, PRODUCE
+from kafkascope_parsers.api_keys import API_VERSIONS, FETCH, HEARTBEAT, PRODUCE
 from kafkascope_parsers.exchanges import RESPONSE_RECORDS
 
 _FETCH, _PRODUCE, _COORDINATOR = CLAIMED_JOBS
@@ -30,7 +30,8 @@ _PRODUCE_SHARE, _MORE_BYTES, _MOST_SPLIT = 0.7, 1.5, 0.05
 """Share of requests that have so many times the bytes of their responses, and of responses of several records beside
 them: a client that writes several requests into one record seems to get such."""
 
-MEASURED_COLUMNS = ["conn", "request_bytes", "response_bytes", "request_last_ns", "response_ns", RESPONSE_RECORDS]
+MEASURED_COLUMNS = ["conn", "number", "request_bytes", "response_bytes", "request_last_ns", "response_ns"]
+MEASURED_COLUMNS += [RESPONSE_RECORDS]
 """The columns of BY_LENGTHS from which jobs follow."""
 NO_API = -1
 CLAIMED = pa.schema([("claimed_requests", pa.int64()), ("claimed_job", pa.string()), ("claimed_job_why", pa.string())])
@@ -71,9 +72,11 @@ def _measures(rows: pa.Table) -> _Measures:
 
 def claimed_apis(rows: pa.Table, jobs: NDArray[np.int64]) -> NDArray[np.int16]:
     """The API key that each exchange seems to be of: that of the job of its connection, where its own lengths and times
-    do not speak against it; NO_API for others. rows: MEASURED_COLUMNS; jobs: place in CLAIMED_JOBS, -1 for none."""
+    do not speak against it, or of the first one of a connection ApiVersions, with which clients begin; NO_API for
+    others. rows: MEASURED_COLUMNS; jobs: place in CLAIMED_JOBS, -1 for none."""
     of = _measures(rows)
     found = np.full(rows.num_rows, NO_API, np.int16)
+    found[rows["number"].to_numpy() == 0] = API_VERSIONS
     is_open = ~of.is_answered
     found[(jobs == CLAIMED_JOBS.index(_FETCH)) & (of.is_split | of.is_held | of.is_empty | is_open)] = FETCH
     found[(jobs == CLAIMED_JOBS.index(_PRODUCE)) & (of.is_larger | is_open)] = PRODUCE

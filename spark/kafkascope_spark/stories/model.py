@@ -54,8 +54,8 @@ class Connection:
     """The fingerprint of the client's TLS hello."""
     tls_given_up: "TlsGivenUp | None" = None
     """Which side gave TLS up, and why."""
-    is_encrypted: bool = False
-    """Whether its requests are known by the lengths of TLS records alone: what they ask for is claimed."""
+    n_claimed: int | None = None
+    """Requests, where they are known by the lengths of TLS records alone: what they ask for is claimed."""
     claimed_job: str | None = None
     """What it seems to do then (CLAIMED_JOBS)."""
     advertised: str | None = None
@@ -120,6 +120,16 @@ class Connection:
     """In order of time."""
     closed_windows: list[ClosedWindow] = field(default_factory=list)
     """When its client did not read, in order of time."""
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it has requests of which what they ask for is claimed."""
+        return bool(self.n_claimed)
+
+    @property
+    def ended_at_tls(self) -> bool:
+        """Whether it is a TLS connection to a broker without any request: its handshake failed, or it was not used."""
+        return self.n_claimed == 0
 
     @property
     def port(self) -> str:

@@ -15,12 +15,13 @@ HEARTBEAT, COMMIT, METADATA = (92, 16, 1, 2), (140, 45, 1, 6), (40, 900, 1, 2)
 NO_RESPONSE = (98, None, 0, None)
 
 
-def exchanges(*made):
+def exchanges(*made, first_number=1):
     """Bytes of the request and the response, TLS records of the response, latency in ms, of one connection."""
     asked, answered, records, latency = zip(*made, strict=True)
     sent = [n * 1000 * MS for n in range(len(made))]
     rows = {
         "conn": pa.array([0] * len(made), pa.int64()),
+        "number": pa.array(range(first_number, first_number + len(made)), pa.int64()),
         "request_bytes": pa.array(asked, pa.int64()),
         "response_bytes": pa.array(answered, pa.int64()),
         "request_last_ns": pa.array(sent, pa.int64()),
@@ -79,3 +80,10 @@ def test_the_job_is_the_one_that_the_exchanges_show(job, made):
 def test_an_exchange_is_of_the_api_of_the_job_where_its_lengths_do_not_speak_against_it(job, exchange, api):
     code = -1 if job is None else CLAIMED_JOBS.index(job)
     assert claimed_apis(exchanges(exchange), np.array([code])).tolist() == [api]
+
+
+def test_the_first_exchange_of_a_connection_is_as_of_api_versions_unless_its_lengths_are_those_of_its_job():
+    jobs = np.array([CLAIMED_JOBS.index("produce")])
+    assert claimed_apis(exchanges(METADATA, PRODUCE, first_number=0), jobs).tolist() == [18, 0]
+    assert claimed_apis(exchanges(PRODUCE, first_number=0), jobs).tolist() == [0]
+    assert claimed_apis(exchanges(METADATA, FETCH, first_number=0), np.array([-1])).tolist() == [18, -1]

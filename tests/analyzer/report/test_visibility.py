@@ -9,6 +9,8 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.clients import roles_of_connections
+from kafkascope_analyzer.report.model.incidents.preconditions import why_no_kafka
 from kafkascope_analyzer.report.model.incidents.visibility import why_in_doubt
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.terminal.page import page_of
@@ -26,6 +28,11 @@ DOUBTS = {
     "one client is encrypted": (
         [READ, TLS],
         "1 of 2 connections to brokers are encrypted, and their keys are not known",
+    ),
+    "all are encrypted": (
+        [TLS | {"claimed_requests": 12, "client_bytes": 500, "server_bytes": 500, "undecoded_bytes": 1000}],
+        "only 0 % of 1.0 kB of the streams decoded; "
+        "1 of 1 connection to brokers are encrypted, and their keys are not known",
     ),
     "TLS with a server that is no broker": ([READ, TLS | {"server_ip": "10.0.0.99"}], None),
     "half of the connections show one direction": ([READ, READ | {"server_segments": 0}], None),
@@ -101,3 +108,19 @@ def test_who_started_in_vain_was_not_served(calm_with: Callable[..., Path], smal
     small.write_table(place, small.TABLES["startups"], [start | {"start_ns": moved["start_ns"]}])
     text = report_model(Dataset.open(place)).incidents.routine_text
     assert text.endswith(" Nobody stalled for 1 s or longer because of it.")
+
+
+def test_an_encrypted_cluster_is_shown_as_a_plain_one(calm_with: Callable[..., Path], small: ModuleType) -> None:
+    place = calm_with(TLS | {"claimed_requests": 12, "claimed_job": "produce", "node_id": None, "server_port": 9093})
+    small.write_table(place, small.TABLES["roles"], [])
+    model = report_model(Dataset.open(place))
+    assert [server.address for server in model.cluster.servers_without_node_id] == ["10.0.0.11:9093"]
+    assert why_no_kafka(Dataset.open(place)) is None
+    (role,) = roles_of_connections(Dataset.open(place), ["c0"])["c0"]
+    assert (role.role, role.verdict, role.n_requests) == ("partition_leader", "claimed", 12)
+
+
+def test_tls_of_which_no_request_is_known_is_no_kafka(calm_with: Callable[..., Path]) -> None:
+    assert why_no_kafka(Dataset.open(calm_with(TLS | {"claimed_requests": None}))) == (
+        "no Kafka could be read: 1 of 1 TCP connection are encrypted with TLS, none shows Kafka"
+    )

@@ -32,7 +32,7 @@ NEVER_SERVED, GAVE_UP, STILL_OPEN, RECOVERED, WELL, UNKNOWN = CLIENT_OUTCOMES = 
 )
 """never_served: nothing answered it; gave_up: it gave something up, was refused it for good, or ended before it was
 served; still_open: it still waited when the capture ended; recovered: it was served again after each trouble; well: it
-was served, and had no trouble; unknown: the capture does not show whether it was served."""
+was served, and had no trouble that shows; unknown: the capture does not show whether it was served."""
 UNSUCCESSFUL = frozenset({"gave_up", "fatal", "wrong_reaction", "client_ended"})
 """Outcomes of recoveries after which the client did not get what it wanted."""
 _REFUSED = ("refused", "unanswered")
@@ -77,6 +77,12 @@ class _Start(Row):
     client_instance_id: str
     start_ns: int | None
     outcome: str | None
+    claimed: bool
+
+    @property
+    def shows_service(self) -> bool:
+        """Whether the client was answered, which is all that is known of an encrypted one."""
+        return self.claimed and self.outcome in ("ready", "done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,8 @@ def client_outcomes(dataset: Dataset) -> dict[str, ClientOutcome]:
 
 
 def _outcome(met: _Met, longest: str | None) -> ClientOutcome:
-    served = _was_served(met.connections)
+    is_encrypted = any(start.shows_service for start in met.starts)
+    served = is_encrypted or _was_served(met.connections)
     last = max(met.starts, key=lambda start: start.start_ns or 0, default=None)
     bad_starts = [start_text(start.outcome) for start in met.starts if start.outcome in NOT_READY]
     has_no_start = last is not None and last.outcome in NOT_READY
@@ -132,6 +139,8 @@ def _outcome(met: _Met, longest: str | None) -> ClientOutcome:
         return ClientOutcome(STILL_OPEN, longest, reasons or _of_incidents(met, longest))
     if bad_starts or met.recoveries or met.stalls or met.incidents:
         return ClientOutcome(RECOVERED, longest, reasons or _of_incidents(met, longest))
+    if is_encrypted:
+        return ClientOutcome(WELL, longest, ("none that shows: encrypted",))
     return ClientOutcome(WELL if served else UNKNOWN, longest)
 
 

@@ -5,7 +5,7 @@ that talk to brokers are summed up, not listed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
+from kafkascope_analyzer.dataset.tables.connections import CLAIMED_JOBS, COORDINATOR_JOB
 from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.client_outcomes import CLIENT_OUTCOMES, UNKNOWN, client_outcomes, outcome_of
 from kafkascope_analyzer.report.model.recoveries import (
@@ -37,6 +38,9 @@ MOST_LOOPS = 20
 """Limits of report.json, so that a capture of a whole day still makes a report that a person can open; the tables
 have everything.
 """
+
+_ROLE_OF_JOB = dict.fromkeys(CLAIMED_JOBS, "partition_leader") | {COORDINATOR_JOB: "group_coordinator"}
+"""The role of the broker on an encrypted connection, by what the client seems to do there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,18 @@ class RoleRow(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class _ClaimedJob(Row):
+    """What an encrypted connection seems to do."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    claimed_job: str | None
+    claimed_requests: int | None
+    first_ns: int | None
+    last_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _RecoveryOutcome(Row):
     TABLE: ClassVar[Table] = RECOVERIES
     client_instance_id: str
@@ -301,7 +317,7 @@ def _brokers(dataset: Dataset, instances: list[Client], conn_ids: Mapping[str, t
 
 def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
     """The connections with their jobs, by conn_id."""
-    roles = grouped(read(dataset, RoleRow, one_of("conn_id", wanted)), lambda row: row.conn_id)
+    roles = roles_of_connections(dataset, wanted)
     is_whole = dataset.has_whole_connections
     return {
         row.conn_id: ClientConnection(
@@ -322,6 +338,25 @@ def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnect
         )
         for row in read(dataset, ConnectionRow, one_of("conn_id", wanted))
     }
+
+
+def roles_of_connections(dataset: Dataset, wanted: Collection[str]) -> dict[str, list[RoleRow]]:
+    """conn_id -> its roles; of an encrypted connection the one that the lengths of its TLS records claim."""
+    of_these = one_of("conn_id", sorted(wanted))
+    claimed = (
+        RoleRow(
+            row.conn_id,
+            _ROLE_OF_JOB[row.claimed_job],
+            None,
+            row.claimed_requests or 0,
+            "claimed",
+            row.first_ns,
+            row.last_ns,
+        )
+        for row in read(dataset, _ClaimedJob, of_these)
+        if row.claimed_job is not None
+    )
+    return grouped([*read(dataset, RoleRow, of_these), *claimed], lambda row: row.conn_id)
 
 
 def jobs_of(roles: list[RoleRow], *, is_whole: bool = True) -> tuple[Job, ...]:

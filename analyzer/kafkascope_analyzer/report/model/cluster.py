@@ -33,7 +33,9 @@ class Broker:
     releases: Annotated[tuple[ReleaseTime, ...], "releases of Kafka that it ran, by time"]
     n_connections: Annotated[int, "connections to it"]
     n_requests: Annotated[
-        int | None, "requests on them; null where the report is restricted to parts of connections, as for n_errors"
+        int | None,
+        "requests on them, of encrypted ones by the lengths of TLS records; null where the report is restricted to "
+        "parts of connections, as for n_errors",
     ]
     n_errors: Annotated[int | None, "non-zero error codes in its responses"]
 
@@ -92,9 +94,11 @@ class _Listed:
 
 _SERVERS = f"""
 select node_id, coalesce({ADDRESS_SQL.format(ip="server_ip", port="server_port")}, '') as address,
-    count(*) as n_connections, coalesce(sum(n_requests), 0)::bigint as n_requests,
+    count(*) as n_connections,
+    coalesce(sum(n_requests), 0)::bigint + coalesce(sum(claimed_requests), 0)::bigint as n_requests,
     coalesce(sum(n_errors), 0)::bigint as n_errors
-from connections where protocol = 'kafka' group by all order by n_connections desc, address
+from connections where protocol = 'kafka' or claimed_requests is not null
+group by all order by n_connections desc, address
 """
 _LISTED = f"""
 select kind, node_id, cluster_id, {ADDRESS_SQL.format(ip="host", port="port")} as address,

@@ -46,8 +46,9 @@ class Start(StartupRow):
 
     @property
     def outcome_text(self) -> str:
-        """How it ended, in words."""
-        return start_text(self.outcome)
+        """How it ended, in words; that an encrypted client works is claimed."""
+        words = start_text(self.outcome)
+        return f"{words} (claimed)" if self.claimed and self.outcome in ("ready", "done") else words
 
     @property
     def outcome_in_full(self) -> str:

@@ -20,9 +20,9 @@ from kafkascope_analyzer.report.model.clients import (
     ClientFacts,
     ConnectionRow,
     Job,
-    RoleRow,
     connections_of_clients,
     jobs_of,
+    roles_of_connections,
 )
 from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_spark.stories.clients.table import CLIENT_KINDS
@@ -197,8 +197,7 @@ def _total(counts: Iterable[int | None]) -> int | None:
 
 
 def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneConnection, ...]:
-    known = {row.conn_id for row in listed}
-    roles = grouped((role for role in read(dataset, RoleRow) if role.conn_id in known), lambda role: role.conn_id)
+    roles = roles_of_connections(dataset, {row.conn_id for row in listed})
     return tuple(
         replace(
             row,

@@ -24,7 +24,7 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.api_keys import PRODUCE
 
 Longs = NDArray[np.int64]
-_COLUMNS = [*MEASURED_COLUMNS, "number", "ts_ns", "status", "api_key"]
+_COLUMNS = [*MEASURED_COLUMNS, "ts_ns", "status", "api_key"]
 _UNANSWERED = REQUEST_STATUSES.index("unanswered")
 _NEVER = np.iinfo(np.int64).max
 

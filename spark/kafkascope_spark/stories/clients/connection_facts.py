@@ -20,6 +20,8 @@ from kafkascope_spark.stories.model import Connection, TlsGivenUp
 
 TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
 """KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
+UNKNOWN_VERSION = -1
+"""The version of requests that only the lengths of TLS records show."""
 
 
 def connection_of(row: ConnectionEvent) -> Connection:
@@ -52,7 +54,7 @@ def connection_of(row: ConnectionEvent) -> Connection:
         session_lifetime_ms=row.session_lifetime_ms,
         tls_ja4=row.tls_ja4,
         tls_given_up=None if row.claimed_requests else _tls_given_up(row),
-        is_encrypted=row.claimed_requests is not None,
+        n_claimed=row.claimed_requests,
         claimed_job=row.claimed_job,
     )
 
@@ -185,8 +187,8 @@ ADDERS: dict[type[ClientEvent], Callable[[Connection, Any], None]] = {
 
 def first_request(usage: Usage) -> Request | None:
     """The first request of a kind that healthy clients send all the time, where it went well; other requests have
-    events of their own. Of encrypted connections none is known."""
-    if usage.api_key not in api_keys.STEADY_APIS or usage.failed or usage.api_version is None:
+    events of their own. On encrypted connections, where no version is known, none has, whether it went well or not."""
+    if usage.api_version is not None and (usage.api_key not in api_keys.STEADY_APIS or usage.failed):
         return None
     return Request(
         request_id=f"{usage.conn_id}-{usage.first_number}",
@@ -194,7 +196,7 @@ def first_request(usage: Usage) -> Request | None:
         node_id=usage.node_id,
         api_key=usage.api_key,
         api_name=usage.api_name,
-        api_version=usage.api_version,
+        api_version=UNKNOWN_VERSION if usage.api_version is None else usage.api_version,
         correlation_id=usage.correlation_id or 0,
         ts_ns=usage.ts_ns,
         request_last_ns=usage.ts_ns if usage.request_last_ns is None else usage.request_last_ns,

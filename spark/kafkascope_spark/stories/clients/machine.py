@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.zookeeper_sessions import (
     ZooKeeperSession,
     sessions_of,
 )
+from kafkascope_parsers.api_keys import PRODUCE
 from kafkascope_parsers.error_facts import REFUSED_CREDENTIALS
 from kafkascope_spark.stories.cadences.tracker import Cadences
 from kafkascope_spark.stories.clients.connection_facts import ADDERS, connection_of, first_request, zookeeper_connection
@@ -142,11 +143,33 @@ class Client:
         self.evicted_ns = 0
 
     def take(self, event: Event, timeline: Timeline) -> None:
-        """Hand the event to the machines. Once one of them has failed, they are left alone. What an encrypted client
-        asked for first, or after a failure, is not known: it has no starts, loops and recoveries."""
-        if not self._part.has_failed and not self.instance.is_encrypted:
+        """Hand the event to the machines. Once one of them has failed, they are left alone."""
+        if not self._part.has_failed:
             with self._part:
-                self._take(event, timeline)
+                if self.instance.is_encrypted:
+                    self._take_claimed(event)
+                else:
+                    self._take(event, timeline)
+
+    def _take_claimed(self, event: Event) -> None:
+        """Of an encrypted client connections are known, and on each the first requests that seem to be of some kind.
+        Of requests without a response only those to produce are waited for: a Fetch may be a long poll."""
+        what = event.what
+        if event.kind is Kind.OPEN:
+            self.startups.on_open(what)
+            self.recoveries.on_open(what)
+        elif event.kind is Kind.UP:
+            self.recoveries.on_up(what)
+        elif event.kind is Kind.REQUEST:
+            self.startups.on_request(what)
+            if what.api_key == PRODUCE:
+                self.recoveries.on_request(what)
+        elif event.kind is Kind.ANSWER:
+            self.startups.on_answer(what)
+            self.recoveries.on_answer(what, [])
+        elif event.kind is Kind.CLOSE:
+            self.startups.on_close(what, event.ts_ns)
+            self.recoveries.on_close(what, event.ts_ns)
 
     def _take(self, event: Event, timeline: Timeline) -> None:
         what = event.what
@@ -212,14 +235,16 @@ class Client:
 
     def _sections(self, row: ClientRow) -> dict[str, Callable[[], Iterable[Story]]]:
         """What makes its stalls, starts, loops and recoveries. row: its row of `clients`."""
+        stalls: Callable[[], Iterable[Story]] = partial(self.calls.finish, row.left_ns)
         if self.instance.is_encrypted:
-            return {"stalls of client": lambda: unasked_stalls(self.instance, self._limits)}
+            stalls = partial(unasked_stalls, self.instance, self._limits)
+        elif row.kind == "broker":  # one that asks another one does so for its clients, and waits for nothing itself
+            stalls = tuple
         return {
-            # A broker that asks another one does so for its clients, and waits for nothing itself.
-            "stalls of client": lambda: () if row.kind == "broker" else self.calls.finish(row.left_ns),
+            "stalls of client": stalls,
             "starts of client": self.startups.finish,
             "cadences of client": self.cadences.finish,
-            "recoveries of client": lambda: self.recoveries.finish(row.left_ns),
+            "recoveries of client": partial(self.recoveries.finish, row.left_ns),
         }
 
     def ready(self) -> Iterator[Story]:

@@ -50,8 +50,8 @@ class ClientRow(StoryRow):
     conn_ids: Annotated[tuple[str, ...], "its connections, by time"]
     first_ns: Annotated[int, TIME, "first segment of its connections"]
     last_ns: Annotated[int, TIME, "last segment of its connections"]
-    n_requests: Annotated[int, "requests"]
-    n_errors: Annotated[int, "non-zero error codes in the answers"]
+    n_requests: Annotated[int, "requests; of an encrypted client those that the lengths of TLS records show"]
+    n_errors: Annotated[int | None, "non-zero error codes in the answers; null of an encrypted client"]
     end_state: Annotated[EndState, "how it ended"]
 
     @property

@@ -181,7 +181,7 @@ class Episodes:
             return
         until_ns = episode.last_ns if end is None else end.ts_ns
         is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
-        if episode.reaction_check.wrong or is_pestering:
+        if (episode.reaction_check.wrong or is_pestering) and not self._instance.is_encrypted:
             outcome = "wrong_reaction"
         elif BRIEFLY_NORMAL.issuperset(episode.errors) and until_ns - episode.first.ts_ns < BRIEF_NS:
             return
@@ -215,6 +215,7 @@ class Episodes:
             expected_reaction=episode.expected,
             reaction=", ".join(episode.reactions) or "none",
             outcome=outcome,
+            claimed=instance.is_encrypted,
             wrong_why=_wrong_why(episode) if outcome == "wrong_reaction" else None,
             storm=episode.storm,
             start_ns=first.ts_ns,

@@ -46,6 +46,11 @@ class Recovery(StoryRow):
         "other work and did not try again); client_ended (the client ended first); fatal (trying again does not "
         "help); wrong_reaction",
     ]
+    claimed: Annotated[
+        bool,
+        "whether the client's requests are known by the lengths of TLS records alone: that it lost a connection, and "
+        "was answered on a later one, is known; that it waited for a response to Produce, is claimed",
+    ]
     wrong_why: Annotated[str | None, "what the client did that the expected reaction does not have (wrong_reaction)"]
     storm: Annotated[bool, "more than 10 errors in a second, or more than 50"]
     start_ns: Annotated[int, TIME, "first error"]

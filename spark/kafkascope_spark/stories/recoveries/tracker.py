@@ -28,6 +28,9 @@ _ABOUT_OFFSETS = errors_about("committed offsets")
 _OF_ADMINISTRATORS = errors_about("leader", "coordinator") | PERMISSION_DENIED
 """Errors that begin an episode of a client that only asks questions, or changes settings: it was refused, or asked a
 broker that cannot say. A consumer that never learns where to begin looks like such a client."""
+HANDSHAKE_EXCHANGES = 5
+"""Most requests of a handshake: ApiVersions twice, where the broker does not know the first version, SaslHandshake, and
+two of SaslAuthenticate (SCRAM). An encrypted connection with more of them did more."""
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
 
@@ -56,7 +59,7 @@ class Recoveries:
         """Connections that the server closed, and that the client used once more -> how: what it sent is lost."""
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
-        self._worked: set[str] = set()
+        self._worked = {c.conn_id for c in instance.connections if (c.n_claimed or 0) > HANDSHAKE_EXCHANGES}
         """Connections that answered more than the handshake."""
         self._shallow: set[str] = set()
         """Servers whose last failed connection got no further than the handshake: another one proves nothing."""

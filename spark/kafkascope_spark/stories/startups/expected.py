@@ -52,6 +52,9 @@ SEQUENCES = {
         "offset_for_leader_epoch? first_fetch? first_records? add_partitions_to_txn? find_coordinator_group? "
         "find_coordinator_txn? find_coordinator_share? admin_request?"
     ),
+    "encrypted_consumer": "dns? tcp_connect tls_handshake first_exchange first_fetch first_heartbeat?",
+    "encrypted_producer": "dns? tcp_connect tls_handshake first_exchange first_produce first_produce_ack",
+    "encrypted_client": "dns? tcp_connect tls_handshake first_exchange",
 }
 
 KEPT = frozenset(
@@ -115,6 +118,8 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
 
     acks: whether its Produce requests expect a response (acks other than 0).
     """
+    if kind.claimed:
+        return {"consumer": "encrypted_consumer", "producer": "encrypted_producer"}.get(kind.kind, "encrypted_client")
     if kind.kind in ("broker", "admin", "unknown"):
         return "broker" if kind.kind == "broker" else "admin"
     if kind.kind == "transactional_producer":

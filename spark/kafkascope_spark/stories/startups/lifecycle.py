@@ -199,9 +199,11 @@ class Startups:
     def _did_its_work(self, start: Start) -> bool:
         """Whether a client got what it asked for, and nobody knows that it was to do more: a consumer that fetched
         where no records were, or that kept its place in a group, which may have had no partition for it; a producer
-        that got its producer id and had nothing to send; or a client that asked for nothing but metadata and got all
-        of its answers."""
+        that got its producer id and had nothing to send; a client that asked for nothing but metadata and got all of
+        its answers; or an encrypted client that was answered."""
         kind = self._instance.kind
+        if kind.claimed:
+            return "first_exchange" in start.done
         if is_reader(kind):
             return not start.done.isdisjoint(("first_fetch", "first_heartbeat"))
         if "metadata" not in start.done or any(has_failed(s) for s in start.steps):
@@ -284,7 +286,7 @@ def _mark_failed(start: Start, request: Request, error_name: str) -> None:
 def _ran_before(instance: Instance) -> bool:
     """Whether the instance ran before the capture: a connection was open when it began, or the first correlation id is
     high."""
-    used = [c for c in instance.connections if c.n_requests]
+    used = [c for c in instance.connections if c.n_requests or c.is_encrypted]
     if any(not c.opened_in_capture for c in used):
         return True
     firsts = [c.ids[0][1] for c in used if c.ids]

@@ -60,6 +60,7 @@ def _start_row(startup_id: str, ended: EndedStart, steps: list[Step], path: dict
         total_ms=total // 1000 if total is not None else None,
         total_us=total,
         outcome=ended.outcome,
+        claimed=ended.instance.kind.claimed,
         failed_step=failed.name if failed else None,
         failed_subject=(failed.subject or failed.server) if failed else None,
         error_name=failed.error_name if failed else None,

@@ -30,6 +30,14 @@ STEP_OF_API = {
     api_keys.OFFSET_COMMIT: "first_commit",
     api_keys.TXN_OFFSET_COMMIT: "first_commit",
 }
+_CLAIMED_STEPS = {
+    api_keys.API_VERSIONS: "first_exchange",
+    api_keys.FETCH: "first_fetch",
+    api_keys.PRODUCE: "first_produce",
+    api_keys.HEARTBEAT: "first_heartbeat",
+}
+"""Steps of clients whose requests only the lengths of TLS records show, by what a request seems to be of: the first
+one of a connection is of ApiVersions as a rule."""
 FIND_COORDINATOR_STEPS = {
     "group": "find_coordinator_group",
     "transaction": "find_coordinator_txn",
@@ -65,7 +73,9 @@ ONCE_A_CONNECTION = frozenset({"first_fetch", "first_records", "first_produce", 
 """Steps of the data plane: the first one on each connection belongs to the start."""
 SENDS = frozenset({"first_produce", "add_partitions_to_txn"})
 """Steps of a producer that has something to send."""
-OPENING = frozenset({"tcp_connect", "tls_handshake", "api_versions", "sasl_handshake", "sasl_authenticate"})
+OPENING = frozenset(
+    {"tcp_connect", "tls_handshake", "first_exchange", "api_versions", "sasl_handshake", "sasl_authenticate"}
+)
 """Steps that open a connection: a client takes them for every connection, and again after a failure."""
 REPEATABLE = (
     OPENING
@@ -215,6 +225,8 @@ def step_of(request: Request, kind: Kind) -> str | None:
     """The name of the step that the request is for a client of that kind; None for a request that is no step of a start
     (telemetry, LeaveGroup)."""
     key = request.api_key
+    if kind.claimed:
+        return _CLAIMED_STEPS.get(key)
     if key == api_keys.FIND_COORDINATOR:
         return FIND_COORDINATOR_STEPS.get(request.coordinator_type or "group", "find_coordinator_group")
     if key in _READS:
@@ -257,8 +269,11 @@ def makes_ready(request: Request, kind: Kind) -> bool:
     """Whether the response to the request makes a client of that kind ready.
 
     A consumer is ready with its first records, a producer with its first acknowledgement (of one topic-partition, if
-    others failed), an admin client with its first response.
+    others failed), an admin client with its first response. Where only lengths are known, a consumer is ready with its
+    first response to what seems to be a Fetch, a long poll, whether or not it has records.
     """
+    if kind.claimed:
+        return request.ok and request.api_key == (api_keys.FETCH if is_reader(kind) else api_keys.PRODUCE)
     if is_producer(kind):
         return request.api_key == api_keys.PRODUCE and serves(request)
     if is_reader(kind):
@@ -268,6 +283,6 @@ def makes_ready(request: Request, kind: Kind) -> bool:
 
 def awaited_after_ready(kind: Kind) -> frozenset[str]:
     """Steps that belong to the start of a client of that kind although they come after it is ready."""
-    if not is_reader(kind) or kind.group_protocol in ("none", "share"):
+    if kind.claimed or not is_reader(kind) or kind.group_protocol in ("none", "share"):
         return frozenset()
     return ONCE if kind.group_protocol == "classic" else frozenset({"first_commit"})

@@ -15,6 +15,7 @@ STARTUP_STEPS = (
     "dns",
     "tcp_connect",
     "tls_handshake",
+    "first_exchange",
     "api_versions",
     "sasl_handshake",
     "sasl_authenticate",
@@ -66,6 +67,12 @@ class StartupRow(StoryRow):
         "alone, as tools do; a consumer: records where there were none, or a place in a group; a producer: an id, and "
         "it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), "
         "cut (the capture does not have all of it)",
+    ]
+    claimed: Annotated[
+        bool,
+        "whether its steps after the TLS handshake follow from the lengths of TLS records alone: its first exchange, "
+        "and what seems to be its first Fetch, with which it counts as ready, or Produce; it may be several clients of "
+        "one address; where it does neither it is done with its first exchange",
     ]
     failed_step: Annotated[str | None, STARTUP_STEPS, "step at which it failed"]
     failed_subject: Annotated[str | None, "address, group, transactional id or mechanism at which it failed"]

@@ -4,7 +4,12 @@ from typing import Any, TypeVar
 
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import ConnectionEvent, Usage
 from kafkascope_parsers import api_keys
-from kafkascope_spark.stories.clients.connection_facts import connection_of, first_request, zookeeper_connection
+from kafkascope_spark.stories.clients.connection_facts import (
+    UNKNOWN_VERSION,
+    connection_of,
+    first_request,
+    zookeeper_connection,
+)
 
 T = TypeVar("T")
 
@@ -48,5 +53,8 @@ def test_a_connection_has_values_where_its_event_has_none() -> None:
     assert (session.client_ip, session.zookeeper_session, session.zookeeper_closed) == ("10.0.0.1", "0x1", False)
 
 
-def test_no_request_of_an_encrypted_connection_is_known_as_the_first_of_its_kind() -> None:
-    assert first_request(usage(response_ns=9, api_version=None)) is None
+def test_of_an_encrypted_connection_the_first_request_of_each_kind_has_no_version_and_may_have_failed() -> None:
+    request = first_request(usage(response_ns=9, api_version=None))
+    assert request is not None
+    assert (request.api_version, request.response_ns) == (UNKNOWN_VERSION, 9)
+    assert first_request(usage(api_version=None, failed=True, status="unanswered")) is not None

@@ -14,6 +14,7 @@ from kafkascope_spark.stories.clients.table import ClientRow
 from kafkascope_spark.stories.clients.timeline import Kind, Timeline
 from kafkascope_spark.stories.event_decoder import EventRow
 from kafkascope_spark.stories.model import Connection
+from kafkascope_spark.stories.recoveries.table import Recovery
 from kafkascope_spark.stories.stalls.stall import StallLimits
 from kafkascope_spark.stories.stalls.table import Stall
 
@@ -176,3 +177,43 @@ def test_a_broker_that_asks_another_one_does_not_stall(
     stories = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
     made = [*stories.feed(rows), *stories.finish()]
     assert [each.kind for each in made if isinstance(each, Stall)] == expected
+
+
+def encrypted(conn_id: str, first_ms: int, closed_ms: int | None) -> list[EventRow]:
+    """An encrypted connection that its server closes, and its first exchange."""
+    columns = {
+        "first_ns": first_ms * MS,
+        "last_ns": (closed_ms or first_ms + 50) * MS,
+        "syn_ns": first_ms * MS,
+        "synack_ns": (first_ms + 1) * MS,
+        "close_kind": "open" if closed_ms is None else "rst_server",
+        "close_ns": None if closed_ms is None else closed_ms * MS,
+        "idle_before_close_ms": 5,
+        "protocol": "tls",
+        "tls_version": "TLSv1.3",
+        "claimed_requests": 20,
+        "claimed_job": "produce",
+        "server_ip": "10.0.0.5",
+        "server_port": 9093,
+    }
+    opened = ConnectionEvent.of(columns)
+    asked = Usage.of({"api_key": 18, "api_name": "ApiVersions", "status": "ok", "n": 1, "first_number": 0})
+    asked.request_last_ns, asked.response_ns = (first_ms + 8) * MS, (first_ms + 10) * MS
+    asked.last_ns = (first_ms + 8) * MS
+    for event, at in ((opened, first_ms), (asked, first_ms + 8)):
+        event.conn_id, event.ts_ns = conn_id, at * MS
+    return [
+        (("10.0.0.9", WHOLE, first_ms * MS, RANKS["connection"]), opened),
+        (("10.0.0.9", WHOLE, (first_ms + 8) * MS, RANKS["usage"]), asked),
+    ]
+
+
+def test_an_encrypted_client_that_lost_its_connection_has_recovered_with_the_next_one_that_is_answered() -> None:
+    stories = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
+    rows = sorted([*encrypted("c1", 0, 2_000), *encrypted("c2", 2_300, None)], key=lambda event: event[0])
+    made = [*stories.feed(rows), *stories.finish()]
+    (recovery,) = (row for row in made if isinstance(row, Recovery))
+    assert (recovery.first_error_name, recovery.outcome, recovery.claimed) == ("CONNECTION_RESET", "recovered", True)
+    assert (recovery.start_ns, recovery.recovered_ns) == (2_000 * MS, 2_310 * MS)
+    (client,) = (row for row in made if isinstance(row, ClientRow))
+    assert (client.n_requests, client.n_errors, client.identity) == (40, None, "shared")

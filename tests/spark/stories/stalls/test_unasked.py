@@ -40,7 +40,7 @@ def silence(start: float, end: float, api: int | None = api_keys.FETCH) -> Silen
 
 
 def fetcher(make: Make, name: str, *silences: Silence, loop: LoopStatistics = AT_ONCE) -> Connection:
-    return make(name, 0, 60_000, silences=list(silences), cadences=[loop], is_encrypted=True, node_id=3)
+    return make(name, 0, 60_000, silences=list(silences), cadences=[loop], n_claimed=1, node_id=3)
 
 
 def stalls(*connections: Connection) -> list[tuple[float, float | None]]:

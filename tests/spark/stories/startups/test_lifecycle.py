@@ -381,3 +381,43 @@ def test_a_client_that_was_ready_stays_ready_over_such_a_time(
     rows = rows_of(instance(one), one, sent, Uncovered(((3 * MS, 50_000 * MS),)))
     assert [(start.outcome, start.ready_ns) for start in rows["startups"]] == [("ready", 3 * MS)]
     assert all(step.end_ns <= 3 * MS for step in rows["startup_steps"])
+
+
+ENCRYPTED = {"protocol": "tls", "tls": True, "n_claimed": 20, "n_requests": 0, "software_name": None}
+
+
+def test_an_encrypted_consumer_is_ready_at_the_end_of_its_first_long_poll(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, apis={api_keys.FETCH}, first_request_ns=9 * MS, **ENCRYPTED)
+    sent = [request_row(api_keys.API_VERSIONS, 9, 12), request_row(api_keys.FETCH, 30, 530)]
+    rows = rows_of(instance(one), one, sent)
+    (start,) = rows["startups"]
+    assert (start.outcome, start.claimed, start.ready_ns) == ("ready", True, 530 * MS)
+    assert start.critical_path == ("tcp_connect", "tls_handshake", "first_exchange", "first_fetch")
+    assert (start.expected_sequence, start.differences) == ("encrypted_consumer/unknown", {})
+
+
+def test_an_encrypted_producer_is_ready_at_its_first_acknowledgement(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, apis={api_keys.PRODUCE}, first_request_ns=9 * MS, **ENCRYPTED)
+    sent = [request_row(api_keys.API_VERSIONS, 9, 12), request_row(api_keys.PRODUCE, 30, 41)]
+    (start,) = rows_of(instance(one), one, sent)["startups"]
+    assert (start.outcome, start.ready_ns, start.missing_steps) == ("ready", 41 * MS, ())
+
+
+def test_an_encrypted_client_that_was_answered_and_left_is_done_whatever_it_asked_for(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 80, apis={api_keys.API_VERSIONS}, first_request_ns=9 * MS, **ENCRYPTED)
+    (start,) = rows_of(instance(one), one, [request_row(api_keys.API_VERSIONS, 9, 12)])["startups"]
+    assert (start.outcome, start.ready_ns, start.claimed) == ("done", None, True)
+
+
+def test_a_client_that_sends_nothing_after_the_tls_handshake_has_failed_at_it(
+    instance: MakeInstance, connection: MakeConnection
+) -> None:
+    one = connection("c1", 0, 80, **ENCRYPTED | {"n_claimed": 0, "first_request_ns": None})
+    (start,) = rows_of(instance(one), one, [])["startups"]
+    assert (start.outcome, start.failed_step, start.error_name) == ("failed", "tls_handshake", "TLS_HANDSHAKE_FAILED")

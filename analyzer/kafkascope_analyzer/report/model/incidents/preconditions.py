@@ -27,15 +27,18 @@ _NEEDED = (CAPTURES, CONNECTIONS, ROLE_ROWS, REQUESTS, PARTITIONS, ERRORS, TOPOL
 
 
 def why_no_kafka(dataset: Dataset) -> str | None:
-    """Why no Kafka was read: one sentence without a full stop; None where some was, or where that is not known."""
+    """Why no Kafka was read: one sentence without a full stop; None where some was, where the lengths of TLS records
+    show requests, or where that is not known."""
     if not has_table(dataset, CAPTURES) or not has_table(dataset, CONNECTIONS):
         return None
     n_packets = _sum(dataset, CAPTURES, "n_packets")
     protocols: Counter[str] = Counter()
-    for batch in scan(dataset, CONNECTIONS, ["protocol"]):
+    n_claimed = 0
+    for batch in scan(dataset, CONNECTIONS, ["protocol", "claimed_requests"]):
+        n_claimed += pc.sum(batch.column("claimed_requests")).as_py() or 0
         for counted in pc.value_counts(batch.column("protocol")).to_pylist():
             protocols[counted["values"] or "unknown"] += counted["counts"]
-    if protocols[KAFKA]:
+    if protocols[KAFKA] or n_claimed:
         return None
     if not n_packets:
         return "the capture has no packets"

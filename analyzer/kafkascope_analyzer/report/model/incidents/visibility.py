@@ -67,10 +67,11 @@ def _seen(dataset: Dataset) -> _Seen:
 
 
 def _kafka_servers(dataset: Dataset) -> pa.Array:
-    """The addresses of servers that somebody speaks Kafka with."""
+    """The addresses of servers that somebody speaks Kafka with, or seems to, by the lengths of TLS records."""
     found: set[str] = set()
-    for batch in scan(dataset, CONNECTIONS, ["protocol", "server_ip"]):
-        kafka = batch.filter(pc.equal(batch.column("protocol"), KAFKA))
+    for batch in scan(dataset, CONNECTIONS, ["protocol", "server_ip", "claimed_requests"]):
+        claimed = pc.greater(pc.fill_null(batch.column("claimed_requests"), 0), 0)
+        kafka = batch.filter(pc.or_(pc.equal(batch.column("protocol"), KAFKA), claimed))
         found.update(address for address in pc.unique(kafka.column("server_ip")).to_pylist() if address)
     return pa.array(sorted(found), pa.string())
 

@@ -5,6 +5,9 @@ client has those that seem to produce, and another one those that seem to fetch 
 programs use an object of the library for each. A connection without a job belongs to the client whose next connection
 with a job follows it, as the first ones of a client ask for the cluster only. Several clients that are alike in all of
 this cannot be told apart: each group is said to be shared.
+
+A connection that ended at the TLS handshake is of the only client of the address whose other connections offer the same
+cipher suites, where these were decrypted.
 """
 
 from collections import defaultdict
@@ -25,6 +28,25 @@ def group_by_hello(connections: Iterable[Connection]) -> list[Group]:
         alike[suites_of(connection.tls_ja4) if connection.tls_ja4 else ""].append(connection)
     groups = [Group(mine, shared=True, why=WHY) for each in alike.values() for mine in _by_job(each)]
     return sorted(groups, key=lambda group: group.first_ns)
+
+
+def attach_by_hello(ended: Iterable[Connection], groups: list[Group]) -> list[Connection]:
+    """Adds each connection that ended at the TLS handshake to the only group of decrypted connections whose hellos
+    offer the same cipher suites. Returns those that are like none; of what is like several the owner is not known."""
+    owners: dict[str, list[Group]] = defaultdict(list)
+    for group in groups:
+        for suites in {suites_of(c.tls_ja4) for c in group.connections if c.tls_ja4}:
+            owners[suites].append(group)
+    left = []
+    for connection in ended:
+        like = owners[suites_of(connection.tls_ja4)] if connection.tls_ja4 else []
+        if len(like) == 1:
+            like[0].connections.append(connection)
+        elif not like:
+            left.append(connection)
+        for group in like if len(like) > 1 else ():
+            group.n_ambiguous_attempts += 1
+    return left
 
 
 def _by_job(connections: list[Connection]) -> Iterable[list[Connection]]:

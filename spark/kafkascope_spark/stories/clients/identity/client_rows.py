@@ -45,8 +45,8 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         conn_ids=tuple(c.conn_id for c in connections),
         first_ns=min(c.first_ns for c in connections),
         last_ns=max(c.last_ns for c in connections),
-        n_requests=sum(c.n_requests for c in connections),
-        n_errors=sum(c.n_errors for c in connections),
+        n_requests=sum(c.n_requests + (c.n_claimed or 0) for c in connections),
+        n_errors=None if instance.is_encrypted else sum(c.n_errors for c in connections),
         end_state=_end(connections, evicted_ns, instance, capture_ns),
     )
 

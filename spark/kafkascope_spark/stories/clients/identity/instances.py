@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from kafkascope_spark.stories.clients.identity.attempts import attach
-from kafkascope_spark.stories.clients.identity.by_hello import group_by_hello
+from kafkascope_spark.stories.clients.identity.by_hello import attach_by_hello, group_by_hello
 from kafkascope_spark.stories.clients.identity.grouping import Group, group_connections
 from kafkascope_spark.stories.clients.identity.kinds import Kind, kind_of
 from kafkascope_spark.stories.clients.identity.library import library_of
@@ -40,10 +40,12 @@ class Instance:
 
 def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Instance]:
     """conn_id -> instance, for the connections of one client address."""
-    readable = [c for c in connections if not c.is_encrypted]
+    readable = [c for c in connections if not c.is_encrypted and not c.ended_at_tls]
     with_requests = [c for c in readable if c.first_request_ns is not None or c.protocol == "kafka"]
     attempts = [c for c in readable if c.first_request_ns is None and _came_to_nothing(c)]
-    groups = [*group_connections(with_requests), *group_by_hello(c for c in connections if c.is_encrypted)]
+    groups = group_connections(with_requests)
+    ended = attach_by_hello((c for c in connections if c.ended_at_tls), groups)
+    groups += group_by_hello([*ended, *(c for c in connections if c.is_encrypted)])
     left = attach(attempts, groups)
     unassigned = [c for c in left if not groups and c.failed_to_open]
     if unassigned:

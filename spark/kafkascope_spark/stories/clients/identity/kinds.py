@@ -33,6 +33,8 @@ class Kind:
     kind: str
     group_protocol: str
     transactions: str
+    claimed: bool = False
+    """Whether it follows from the lengths of TLS records."""
 
 
 def kind_of(connections: list[Connection]) -> Kind:
@@ -45,7 +47,7 @@ def kind_of(connections: list[Connection]) -> Kind:
     kind = _kind(connections, apis, name, transactional)
     if kind == "unknown":
         kind = _kind_by_coordinator_type({t for c in connections for t, _ in c.sought})
-    return Kind(kind, _group_protocol(apis), transactions)
+    return Kind(kind, _group_protocol(apis), transactions, any(c.is_encrypted for c in connections))
 
 
 def _kind_by_coordinator_type(sought: set[str]) -> str:

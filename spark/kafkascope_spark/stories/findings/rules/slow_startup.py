@@ -95,7 +95,7 @@ def _advice(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    reads={"slow_starts": Where(STARTUPS, outcome="ready", total_ms=at_least(SLOW_START_MS))},
+    reads={"slow_starts": Where(STARTUPS, outcome="ready", claimed=False, total_ms=at_least(SLOW_START_MS))},
     query=_QUERY,
     subject=lambda f: f"{f.worst['step']} {f.worst['subject']}",
     sentence=_sentence,
@@ -109,7 +109,8 @@ RULE = Rule(
     "waits that a start consists of by default. The finding names the step that had most of the time, and whose "
     "time it was: the broker's, the network's, the client's own pauses, or the other members of its group.",
     looks_at="Starts that ended ready after ten seconds or more, by the steps on their critical path. It is info "
-    "where the time was a rebalance's or there was nothing to read or to send.",
+    "where the time was a rebalance's or there was nothing to read or to send. Starts of encrypted clients are left "
+    "out: what they waited for is not known.",
     advice=_advice(()),
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),

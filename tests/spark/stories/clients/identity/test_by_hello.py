@@ -19,7 +19,7 @@ def grouped(*connections: Connection) -> list[list[str]]:
 
 
 def encrypted(connection: Make, name: str, at: int, job: str | None, hello: str | None = PYTHON) -> Connection:
-    return connection(name, at, protocol="tls", is_encrypted=True, claimed_job=job, tls_ja4=hello)
+    return connection(name, at, protocol="tls", n_claimed=1, claimed_job=job, tls_ja4=hello)
 
 
 def test_libraries_are_told_apart_by_their_cipher_suites(connection: Make) -> None:
@@ -57,3 +57,26 @@ def test_readable_connections_of_the_address_are_no_part_of_it(connection: Make)
     found = instances_of("10.0.0.9", connections)
     assert found["a"] is not found["b"]
     assert (found["a"].is_encrypted, found["b"].is_encrypted) == (True, False)
+
+
+def test_a_failed_handshake_is_of_the_only_decrypted_client_with_such_a_hello(connection: Make) -> None:
+    known = [
+        connection("a", 0, client_id="app", first_request_ns=5, tls_ja4=JAVA, software_name="x"),
+        connection("b", 0, client_id="job", first_request_ns=6, tls_ja4=PYTHON, software_name="y"),
+    ]
+    failed = [
+        connection(name, 9, protocol="tls", n_claimed=0, tls_ja4=hello, first_request_ns=None, n_requests=0)
+        for name, hello in (("c", JAVA_RESUMED), ("d", "t13d010100_aaaaaaaaaaaa_bbbbbbbbbbbb"))
+    ]
+    found = instances_of("10.0.0.9", [*known, *failed])
+    assert found["c"] is found["a"]
+    assert found["d"] not in (found["a"], found["b"])
+    assert not any(instance.is_encrypted for instance in found.values())
+
+
+def test_a_failed_handshake_that_is_like_several_decrypted_clients_is_of_none(connection: Make) -> None:
+    known = [connection(name, 0, client_id=name, first_request_ns=5, tls_ja4=JAVA) for name in ("a", "b")]
+    failed = connection("c", 9, protocol="tls", n_claimed=0, tls_ja4=JAVA, first_request_ns=None, n_requests=0)
+    found = instances_of("10.0.0.9", [*known, failed])
+    assert "c" not in found
+    assert [found[name].group.n_ambiguous_attempts for name in ("a", "b")] == [1, 1]

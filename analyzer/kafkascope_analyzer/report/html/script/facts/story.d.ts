@@ -257,7 +257,7 @@ export interface Broker {
   rack: string | null;
   /** connections to it */
   n_connections: number;
-  /** requests on them; null where the report is restricted to parts of connections, as for n_errors */
+  /** requests on them, of encrypted ones by the lengths of TLS records; null where the report is restricted to parts of connections, as for n_errors */
   n_requests: number | null;
   /** non-zero error codes in its responses */
   n_errors: number | null;
@@ -710,7 +710,7 @@ export interface Start {
 /** a row of startup_steps */
 export interface StartStep {
   /** step */
-  step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
+  step: "dns" | "tcp_connect" | "tls_handshake" | "first_exchange" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
   /** what it is about: address, group, topic-partition, mechanism */
   subject: string | null;
   /** node */
@@ -1163,7 +1163,7 @@ export interface LaneClient {
   end_state: "closed" | "died" | "evicted" | "open" | null;
   /** first segment of its connections (nanoseconds since the epoch) */
   first_ns: number | null;
-  /** requests */
+  /** requests; of an encrypted client those that the lengths of TLS records show */
   n_requests: number | null;
   n_connections: number;
   conns: number[];
