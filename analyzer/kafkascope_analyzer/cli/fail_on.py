@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.failed_parts import FailedParts
     from kafkascope_analyzer.report.model.clusters import ClusterReports
-    from kafkascope_analyzer.report.model.failed_sections import FailedPartRow
     from kafkascope_analyzer.report.model.incidents.model import Headline
     from kafkascope_analyzer.report.model.report import Report
     from kafkascope_analyzer.report.model.traffic import Traffic
@@ -72,7 +71,7 @@ def end_if_incomplete(model: "Traffic | ClusterReports", not_shown: "FailedParts
     the rest stands. not_shown: parts that could not be shown, or written as files."""
     from kafkascope_analyzer.report.model.failed_sections import failed_rows
 
-    failed = [*_failed_parts(model), *failed_rows(not_shown.taken() if not_shown is not None else ())]
+    failed = [*model.failed_parts, *failed_rows(not_shown.taken() if not_shown is not None else ())]
     if failed:
         more = f" (and {len(failed) - 1:,} more, failed_parts in report.json)" if len(failed) > 1 else ""
         raise CommandEnd(
@@ -80,13 +79,6 @@ def end_if_incomplete(model: "Traffic | ClusterReports", not_shown: "FailedParts
             "report.json",
             PART_FAILED,
         )
-
-
-def _failed_parts(model: "Traffic | ClusterReports") -> "list[FailedPartRow]":
-    from kafkascope_analyzer.report.model.clusters import ClusterReports
-
-    parts = model.reports if isinstance(model, ClusterReports) else (model,)
-    return [part for report in parts for part in report.failed_parts]
 
 
 def end_without_kafka(dataset: "Dataset") -> None:

@@ -6,13 +6,13 @@ do not count.
 
 from collections.abc import Mapping
 
-import duckdb
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, VIEWS_FILE
 from kafkascope_analyzer.dataset.tables.events import EVENTS, FOLLOWS_FROM_KIND, KIND_FOLDER, constants_in, file_schema
+from kafkascope_analyzer.sql.duckdb_types import duckdb_type
 from kafkascope_analyzer.sql.saved import SavedSql, macros
 from kafkascope_analyzer.sql.tables import TABLES, available, message_view
 
@@ -66,10 +66,11 @@ def _of_events(rows: str, kinds: Mapping[str, Mapping[str, pa.Scalar]]) -> str:
     """The SELECT of events, whose files lack what follows from their kind, and structs of other kinds. kinds: what
     follows from each."""
     there = {name for kind in kinds for name in file_schema(kind).names}
-    types = duckdb.from_arrow(EVENTS.schema.empty_table()).types
     columns = [
-        name if name in there or name in FOLLOWS_FROM_KIND else f"cast(null as {kind}) as {name}"
-        for name, kind in zip(EVENTS.schema.names, types, strict=True)
+        field.name
+        if field.name in there or field.name in FOLLOWS_FROM_KIND
+        else f"cast(null as {duckdb_type(field.type)}) as {field.name}"
+        for field in EVENTS.schema
     ]
     values = (", ".join(_literal(found[name]) for name in FOLLOWS_FROM_KIND) for found in kinds.values())
     return (

@@ -51,6 +51,20 @@ def test_a_process_that_is_ended_runs_its_exit_handlers_and_writes_its_output(co
     assert (done.returncode, done.stdout) == (shown, "output\nhandler\n")
 
 
+COMPLETE = """
+import sys
+from types import SimpleNamespace
+from kafkascope_analyzer.cli.fail_on import end_if_incomplete
+end_if_incomplete(SimpleNamespace(failed_parts=()))
+print("kafkascope_analyzer.report.model.report" in sys.modules)
+"""
+
+
+def test_ingest_does_not_load_the_sections_of_stories_to_see_that_nothing_failed() -> None:
+    done = subprocess.run([sys.executable, "-c", COMPLETE], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 SAID = """
 import sys
 from kafkascope_analyzer.cli.app import app

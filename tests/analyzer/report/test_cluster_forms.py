@@ -11,6 +11,7 @@ from kafkascope_analyzer.report.markdown.clusters import markdown_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
 from kafkascope_analyzer.report.model.capture import OfCluster
 from kafkascope_analyzer.report.model.clusters import ClusterOverview, ClusterReports, SharedClient
+from kafkascope_analyzer.report.model.failed_sections import FailedPartRow
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.terminal.clusters import render_all
 from kafkascope_analyzer.report.terminal.page import page_of
@@ -39,6 +40,13 @@ def both(report: Report) -> ClusterReports:
 
 def of_cluster(report: Report, name: str, number: int) -> Report:
     return replace(report, capture=replace(report.capture, of_cluster=OfCluster(name, number, 2)))
+
+
+def test_what_failed_in_any_cluster_has_failed(both: ClusterReports) -> None:
+    part = FailedPartRow("rule", ("slow_broker",), 1, "KeyError", ("rules.py:1",), "The rule slow_broker failed")
+    first, second = both.reports
+    assert both.failed_parts == ()
+    assert replace(both, reports=(first, replace(second, failed_parts=(part,)))).failed_parts == (part,)
 
 
 def test_one_report_is_as_it_was(report: Report) -> None:

@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.near_names import did_you_mean
 from kafkascope_analyzer.dataset.row_types import Row
 from kafkascope_analyzer.dataset.tables import CLUSTERS
 from kafkascope_analyzer.report.formatting import safe
+from kafkascope_analyzer.report.model.failed_sections import FailedPartRow
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.report.rows import read
@@ -90,6 +91,11 @@ class ClusterReports:
     clusters: Annotated[tuple[ClusterOverview, ...], "the clusters, by name"]
     shared_clients: Annotated[tuple[SharedClient, ...], "addresses whose clients talk to several clusters"]
     reports: Annotated[tuple[Report, ...], "the report of each cluster, in the same order"]
+
+    @property
+    def failed_parts(self) -> tuple[FailedPartRow, ...]:
+        """Parts of the analysis that failed, of all clusters."""
+        return tuple(part for report in self.reports for part in report.failed_parts)
 
 
 def report_of(dataset: Dataset) -> Report | ClusterReports:
