@@ -97,6 +97,8 @@ class Kind:
     waited for that."""
     between_brokers: bool = False
     """Whether brokers did not reach each other: clients wait for their replicas."""
+    holds_replicas: bool = False
+    """Whether a broker has replicas that it cannot write: who waits for these waits for it."""
     by_session: bool = False
     """Whether a broker's ZooKeeper session is what failed: the broker serves on, and leads no longer."""
     by_topic: bool = False

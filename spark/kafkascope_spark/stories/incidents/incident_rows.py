@@ -136,7 +136,7 @@ def severity_of(failure: Failure) -> str:
     if failure.is_routine:
         return "info"
     is_felt = stalls or earlier_ns or (failure.silences and failure.rebalances) or failure.is_lossy
-    is_felt = is_felt or failure.is_delayed
+    is_felt = is_felt or failure.is_delayed or failure.kind.holds_replicas
     is_felt = is_felt or failure.is_slow_process or failure.waited_ms > 0 or failed_for_good
     is_felt = is_felt or failure.refused_ms * 1_000_000 >= SECOND
     return "warning" if is_felt else "info"

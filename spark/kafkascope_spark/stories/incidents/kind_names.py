@@ -50,6 +50,7 @@ INCIDENT_KINDS = (
     "group_refused",
     "transaction_pending",
     "too_few_replicas",
+    "log_directory",
     "broker_error",
     "request_refused",
     "tls_failed",

@@ -48,6 +48,7 @@ from kafkascope_spark.stories.incidents.leadership import Leader, Leadership
 from kafkascope_spark.stories.incidents.links import with_links
 from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
+from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
 from kafkascope_spark.stories.incidents.lost_records import lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
@@ -233,10 +234,11 @@ class Incidents:
             *self._found("name servers", lambda: name_server_failures(self._lookups)),
         ]
         of_clients += self._found("turned away hosts", lambda: turned_away_hosts(self._states, list(of_clients)))
-        by_themselves = self._left(
-            attribute_recoveries, self._recoveries, [*of_brokers, *of_clients], failures_by_resource
-        )
-        errors = self._failures_of_errors(by_themselves)
+        logs = self._found("log directories", lambda: log_directory_failures(self._recoveries))
+        taken = {row.recovery_id for failure in logs for row in failure.recoveries}
+        met = [row for row in self._recoveries if row.recovery_id not in taken]
+        by_themselves = self._left(attribute_recoveries, met, [*of_brokers, *logs, *of_clients], failures_by_resource)
+        errors = [*logs, *self._failures_of_errors(by_themselves)]
         lost = self._found("lost records", lambda: lost_records(by_themselves))
         of_clients += self._found("SASL sessions", lambda: ended_sasl_sessions(by_themselves))
         known = [*of_brokers, *of_clients, *errors]

@@ -67,6 +67,8 @@ def _keys(failure: Failure) -> Iterator[Key]:
         yield from (("server", server) for server in failure.servers)
     elif not failure.silences:
         yield _way_of_failing(failure), failure.node_id
+    if failure.kind.holds_replicas:
+        yield _OF_ALL
     if failure.is_of_broker:
         yield _OF_ALL
         yield from (("host", state.host) for state in failure.states)
@@ -118,7 +120,8 @@ def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
         return error in FOLLOWS
     if not failure.reaches(recovery.client_ip):
         return False
-    follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
+    is_of_broker = failure.is_of_broker or failure.kind.holds_replicas
+    follows = is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return failure.kind.of_listener or _is_at(recovery, failure) or follows
 
 

@@ -124,7 +124,7 @@ def _keys(failure: Failure) -> Iterator[Key]:
     """What a failure concerns, as rules ask for it."""
     if failure.node_id is not None and not (failure.kind.between_brokers or failure.kind.serves_on):
         yield "node", failure.node_id
-    if failure.kind.between_brokers:
+    if failure.kind.between_brokers or failure.kind.holds_replicas:
         yield OF_NAMED_NODES
     elif failure.is_of_broker:
         yield OF_UNKNOWN_NODES if failure.node_id is None else OF_NAMED_NODES

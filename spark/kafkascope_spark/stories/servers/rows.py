@@ -37,7 +37,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     mtu = mtu_stretches(server)
     delayed = list(without(delayed_stretches(server), down + absent + mtu))
     # A wait for the next long packet, or for one that is on its way, is explained by these.
-    silent = list(with_forgotten(server, without(silent_stretches(server, down), mtu + delayed)))
+    silent = list(with_forgotten(server, without(_of_servers(silent_stretches(server, down), absent), mtu + delayed)))
     silent = [with_lost_bytes(server, each) for each in silent]
     frozen = frozen_stretches(server, down + silent)
     lossy = list(without(lossy_stretches(server, down + silent + frozen + absent + mtu), delayed))
@@ -60,6 +60,12 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     for name, host in sorted(server.hosts.items()):
         for stretch in _with_rest(server, host, _apart(of_hosts.get(name, []))):
             yield _state(server, host, stretch)
+
+
+def _of_servers(silent: list[Stretch], absent: list[Stretch]) -> Iterator[Stretch]:
+    """The silences but those in which a host acknowledged nothing because it sent nothing to anybody (absent)."""
+    yield from (each for each in silent if "packet" in each.layers)
+    yield from without((each for each in silent if "packet" not in each.layers), absent)
 
 
 def _apart(stretches: list[Stretch]) -> list[Stretch]:

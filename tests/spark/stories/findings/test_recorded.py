@@ -27,6 +27,7 @@ HERE = {
     "capture_untrustworthy",
     "idle_reset",
     "leader_storm",
+    "lost_offsets",
     "old_versions",
     "reauth_late",
     "request_timeout",
@@ -44,6 +45,7 @@ EXPECTED = {
     "refused_entry": {("auth_failed", c) for c in ("loader-6", "loader-7", "worker-9", "order-api-10", "svc-a-4")},
     "other_protocol": {("wrong_protocol", c) for c in ("worker-6", None)},
     "shared_vip": {("shared_vip", c) for c in ("worker-2", "worker-5", "loader-4")},
+    "lost_offsets": {("lost_offsets", "indexer-5"), ("capture_untrustworthy", None)},
     "old_versions": {("old_versions", c) for c in ("svc-b-1", "indexer-3", "order-api-4", "indexer-8")},
 }
 CAUSES = {

@@ -159,3 +159,38 @@ def test_packets_that_take_long_are_told_where_they_do(
     assert row["hosts"] == ([detail["ip"]] if "ip" in detail else [])
     assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
     assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_a_link_that_is_down_for_two_seconds_is_that_of_the_broker(dataset_of: Callable[..., Path]) -> None:
+    """It was silent to all clients and brokers, of which some asked for nothing meanwhile, and reached none of them."""
+    row, (detail, begin_ns, end_ns) = told(dataset_of("broker_link_down")), fault("broker_link_down")
+    assert (row["kind"], row["place"], row["node_id"]) == ("broker_silent", "broker", detail["node_id"])
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_a_host_that_two_brokers_miss_is_unreachable_for_two_seconds_too(dataset_of: Callable[..., Path]) -> None:
+    """It had sent nothing to the third broker for longer than that."""
+    rows: list[Row] = pq.read_table(dataset_of("host_link_down") / "stories" / "incidents").to_pylist()
+    (row,) = rows
+    detail, begin_ns, end_ns = fault("host_link_down")
+    assert (row["kind"], row["hosts"]) == ("client_host", [detail["ip"]])
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert row["fault_end_after_ns"] - NEAR_NS <= end_ns <= row["fault_end_ns"] + NEAR_NS
+
+
+def test_a_path_whose_packets_take_less_than_half_a_second_is_slow(dataset_of: Callable[..., Path]) -> None:
+    row, (delayed,) = told(dataset_of("slow_path")), events("slow_path")
+    detail = delayed["detail"]
+    assert (row["kind"], row["node_id"], row["hosts"]) == ("path_delayed", detail["node_id"], [detail["ip"]])
+    assert row["fault_start_after_ns"] <= delayed["ts_ns"] <= row["fault_start_ns"] + NEAR_NS
+
+
+def test_writes_that_wait_for_a_failed_log_directory_belong_to_it(dataset_of: Callable[..., Path]) -> None:
+    """Leaders wait for the replicas in it until these are out of sync (replica.lag.time.max.ms, 30 s)."""
+    dataset, (full,) = dataset_of("failed_directory"), events("failed_directory")
+    row = told(dataset)
+    assert (row["kind"], row["node_id"], row["severity"]) == ("log_directory", full["detail"]["node_id"], "error")
+    waited: list[Row] = pq.read_table(dataset / "stories" / "stalls").to_pylist()
+    elsewhere = [stall for stall in waited if stall["node_id"] not in (None, row["node_id"])]
+    assert {stall["incident_id"] for stall in elsewhere if stall["from_ns"] > full["ts_ns"]} == {row["incident_id"]}

@@ -91,9 +91,9 @@ TOLD = {
         ("partition.assignment.strategy",),
     ),
     "failed_log_directory": (
-        ("broker_error", "logs", "error"),
-        ("shipper (10.0.1.20) got KAFKA_STORAGE_ERROR",),
-        ("log.dirs of node 2",),
+        ("log_directory", "node 2", "error"),
+        ("Node 2 could not use a log directory", "it returned KAFKA_STORAGE_ERROR"),
+        ("log.dirs of node 2", "replica.lag.time.max.ms"),
     ),
     "transaction_timeout_too_long": (
         ("request_refused", "flink-0-1", "error"),

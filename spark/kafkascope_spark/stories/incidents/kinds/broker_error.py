@@ -1,4 +1,4 @@
-"""Brokers that could not do what was right to ask: a failed disk, an exception."""
+"""Brokers that could not do what was right to ask: an exception, too few brokers."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,6 @@ from kafkascope_parsers.api_keys import SYNC_GROUP
 from kafkascope_spark.stories.findings.wording import listed
 from kafkascope_spark.stories.incidents.actions import Action, brokers
 from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.kinds.texts import under_replicated
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, refusal_kind
 
@@ -15,14 +14,6 @@ def _nodes(failure: Failure) -> str:
     """The brokers that returned the errors."""
     nodes = sorted({row.old_node_id for row in failure.recoveries if row.old_node_id is not None})
     return listed([f"node {node}" for node in nodes]) or "the broker"
-
-
-def _storage(failure: Failure, observed: Observed) -> Iterable[Action]:
-    yield brokers(
-        f"Look at the disks and log.dirs of {_nodes(failure)} (full, read-only, failed): a log directory that failed "
-        "stays offline until the broker is started again. What has no other replica has no leader until then: "
-        f"{under_replicated(observed)}"
-    )
 
 
 def _exception(failure: Failure, _: Observed) -> Iterable[Action]:
@@ -49,7 +40,6 @@ BROKER_ERROR = refusal_kind(
     "broker fails to do what it is asked",
     "broker",
     {
-        "KAFKA_STORAGE_ERROR": Refusal("the broker could not use the log directory of the partition", _storage),
         "UNKNOWN_SERVER_ERROR": Refusal("the broker met an exception for which it has no error code", _exception),
         "INVALID_REPLICATION_FACTOR": Refusal(
             "a topic that is created when it is first asked for would need more replicas than there are brokers",
