@@ -56,7 +56,8 @@ def with_links(
     brokers = brokers_of_hosts(known)
     for link in _LINKS:
         found = _with_link(link, found, known, brokers)
-    delayed = [failure for failure in found if failure.kind is PATH_DELAYED and _are_several(failure)]
+    slow = [failure for failure in found if failure.kind is PATH_DELAYED]
+    delayed = [failure for failure in slow if _are_several(failure, slow)]
     asked = [Asked(failure.start_ns, failure.affected_to_ns, _AT_ONCE) for failure in delayed]
     for failure, latencies in zip(delayed, ask(asked) if asked else [], strict=True):
         if not _serves_others_soon(failure, latencies):
@@ -84,10 +85,14 @@ def _with_link(
     return [*(failure for failure in left if failure not in mine), *without_mirrored(mine), *of_hosts]
 
 
-def _are_several(failure: Failure) -> bool:
-    """Whether several hosts show it, of which one has clients."""
+def _are_several(failure: Failure, slow: Iterable[Failure]) -> bool:
+    """Whether the broker of slow paths shows that with several others: hosts, of which one has clients, or brokers and
+    controllers to which it was slow as a host. slow: all failures of slow paths."""
     kinds = {row.host: row.host_kind for row in failure.states}
-    return len(kinds) >= _LEAST_HOSTS and "client" in kinds.values()
+    addresses = {row.server_ip for row in failure.states}
+    as_host = (each for each in slow if failure.overlap_ns(each.start_ns, each.end_ns) > 0)
+    reached = {row.server_ip for each in as_host for row in each.states if row.host in addresses}
+    return len(kinds.keys() | reached) >= _LEAST_HOSTS and "client" in kinds.values()
 
 
 def _serves_others_soon(failure: Failure, latencies: Latencies) -> bool:
@@ -112,6 +117,9 @@ def _without_links_of(failures: list[Failure]) -> list[Failure]:
         else:
             original.states += failure.states
             original.start_ns = min(original.start_ns, failure.start_ns)
+            ends = [original.end_ns, failure.end_ns]
+            original.end_ns = None if None in ends else max(end for end in ends if end is not None)
+            original.affected_until_ns = original.end_ns
     return left
 
 

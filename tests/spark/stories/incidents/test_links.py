@@ -88,6 +88,10 @@ def test_a_broker_is_slow_to_all_where_it_answers_nobody_soon(state: MakeState) 
     rows += [replace(state(1, 3, "silent", 9, 12), host=rows[-1].server_ip, host_kind="broker")]
     (failure,) = with_links(broker_failures(rows), rows, nobody)
     assert (failure.kind.name, failure.node_id, failure.start_ns) == ("broker_delayed", 3, 9 * NS)
+    one = [row for row in rows if (row.state, row.host) != ("delayed", TWO)]
+    assert "path_delayed" in {f.kind.name for f in with_links(broker_failures(one), one, nobody)}
+    one += [replace(state(2, 3, "delayed", 10, 25), host=failure.states[0].server_ip, host_kind="broker", late_ms=900)]
+    assert [f.kind.name for f in with_links(broker_failures(one), one, nobody)] == ["broker_delayed"]
     quick = Latencies({("10.0.0.23", 3): Latency(5, 0, 300_000_000)})
     found = with_links(broker_failures(rows), rows, lambda asked: [quick for _ in asked])
     assert {f.kind.name for f in found} == {"path_delayed", "replication"}

@@ -130,7 +130,7 @@ RULE = Rule(
             query=_QUERY,
             subject=fact("topic"),
             sentence=_sentence,
-            advice=lambda f: _advice(f.libraries, f.group_id, f.topic),
+            advice=lambda f: _advice(f.libraries, f.group_id or "GROUP", f.topic),
         ),
     ),
 )
