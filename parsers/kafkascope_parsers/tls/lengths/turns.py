@@ -10,6 +10,9 @@ What decides, the surest first:
 3. Where requests are pipelined: sizes with which messages of this direction began before by rule 2, whether its
    messages were of several records before, and for a new size the time since the record before.
 
+A client that does not wait for responses may write several requests into one record: those that are as large as the
+one before are found in it.
+
 Responses come in the order of the requests, so the n-th response belongs to the n-th request: no list of requests is
 needed. The JVM writes the header of a Produce request or Fetch response, the records of each partition, and what
 follows them (three bytes at the end), each as a TLS record of its own.
@@ -24,9 +27,11 @@ from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.tls.lengths.headers import LOST
 
-LEAST_REQUEST, LEAST_RESPONSE = 14, 8
-"""Bytes of the shortest request: size, API key, version, correlation id and the length of the client id; and of the
-shortest response: size and correlation id."""
+LEAST_REQUEST, LEAST_LATER, LEAST_RESPONSE = 14, 18, 8
+"""Bytes of the shortest request: size, API key, version, correlation id and the length of the client id; of those after
+the first one, which has no body where it is ApiVersions; and of the shortest response: size and correlation id."""
+TINY_BYTES = 18
+"""Most bytes of a response to Heartbeat or LeaveGroup. What goes on with a response has END_BYTES, or more than so."""
 END_BYTES = 3
 """What follows the last records of a Produce request or Fetch response: empty tagged fields of partition, topic and
 message."""
@@ -47,8 +52,14 @@ bytes."""
 N_SIZES = 4
 """Sizes of first records that are remembered of each direction."""
 
-ROOM = 3
-"""Messages that may be over with one record: one that is held, the one after it, and a loss."""
+MOST_TOGETHER = 8
+"""Requests that are looked for in one record."""
+LEAST_ALIKE = 2
+"""Requests of one size before that: where sizes vary, a record that is a multiple of the one before is one request, and
+a request too many would give every later response to a wrong one."""
+ROOM = 2 + MOST_TOGETHER
+"""Messages that may be over with one record: one that is held, the one after it, and a loss, or all but the last of
+those that are in one record."""
 CLIENT, SERVER = 0, 1
 TURN = record_type(
     [
@@ -93,6 +104,8 @@ PART = record_type(
         ("is_sure", np.int8),
         ("n_ends", np.int64),
         ("next_place", np.int64),
+        ("usual", np.int64),
+        ("n_alike", np.int64),
         ("held_records", np.int64),
         ("held_bytes", np.int64),
         ("held_ns", np.int64),
@@ -105,8 +118,9 @@ PART = record_type(
 """The message of one end that may still go on (number: -1 where there is none), and what is known of its direction.
 
 padding: bytes that it adds to each record's content; is_sure: whether all its records are its own for sure; n_ends: how
-many messages of three records or more ended with END_BYTES; next_place: in lists of sizes; held_*: the message before
-it, where the two may be one (held_records: 0 where there is none)."""
+many messages of three records or more ended with END_BYTES; next_place: in lists of sizes; n_alike: how many requests
+before it were of one record of the same size, give or take a byte, and usual: that size; held_*: the message before it,
+where the two may be one (held_records: 0 where there is none)."""
 MESSAGE = record_type(
     [
         ("conn", np.int64),
@@ -160,6 +174,11 @@ def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
                 n = _hold(record.conn, t, out, n)
             else:
                 n = _close(record.conn, end, t, out, n)
+            if end == CLIENT:
+                together = _requests_together(record.conn, t, content)
+                for _ in range(together - 1):
+                    n = _whole_request(record, t, content // together, out, n)
+                content -= (together - 1) * (content // together)
             _begin(record, t, end)
             part.first_size = content
         if part.number >= 0:
@@ -262,6 +281,31 @@ def _lose(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
 
 
 @kernel
+def _requests_together(conn: int, t: Turns, content: int) -> int:
+    """How many requests as large as the ones before a record has, of a client that does not wait for responses: what
+    waits for its socket is written at once."""
+    part, turn = t.parts[2 * conn + CLIENT], t.turns[conn]
+    size = part.n_bytes if part.n_records == 1 else 0
+    part.n_alike = part.n_alike + 1 if size > 0 and abs(size - part.usual) <= 1 else 0
+    part.usual = size
+    if turn.n_sent == turn.n_answered or part.n_alike < LEAST_ALIKE - 1 or size < LEAST_REQUEST:
+        return 1
+    together = (content + size // 2) // size
+    is_multiple = 1 < together <= MOST_TOGETHER and abs(content - together * size) <= together
+    return int(together) if is_multiple else 1
+
+
+@kernel
+def _whole_request(record: Any, t: Turns, size: int, out: NDArray[Any], n: int) -> int:
+    """Writes a request that is in a record with the one after it, behind the first n."""
+    part = t.parts[2 * record.conn + CLIENT]
+    _begin(record, t, CLIENT)
+    part.first_size, part.last_size, part.n_records, part.n_bytes = size, size, 1, size
+    part.last_ns = record.last_ns
+    return int(_close(record.conn, CLIENT, t, out, n))
+
+
+@kernel
 def _begin(record: Any, t: Turns, end: int) -> None:
     """A message begins."""
     turn, part = t.turns[record.conn], t.parts[2 * record.conn + end]
@@ -318,7 +362,7 @@ def _begins_request(record: Any, t: Turns, content: int) -> bool:
     """Whether a record of the client begins a request."""
     turn, direction = t.turns[record.conn], 2 * record.conn + CLIENT
     part = t.parts[direction]
-    if content < LEAST_REQUEST and part.number >= 0:
+    if content < (LEAST_LATER if turn.n_sent > 0 else LEAST_REQUEST) and part.number >= 0:
         if not _is_known(t.split_sizes, direction, part.first_size, NEAR):
             _join_held(record.conn, t)
         return False
@@ -332,7 +376,7 @@ def _begins_response(record: Any, t: Turns, content: int) -> bool:
     part = t.parts[direction]
     if turn.n_sent == turn.n_answered or (content < LEAST_RESPONSE and part.number >= 0):
         return False
-    is_turn = turn.n_open_before == 0 or turn.last_end == CLIENT
+    is_turn = turn.n_open_before == 0 or turn.last_end == CLIENT or content <= TINY_BYTES
     return bool(_begins(is_turn, t, direction, content, record.first_ns))
 
 
