@@ -46,7 +46,7 @@ class BrokerState(StoryRow):
         "serving (it responds whenever it is asked), slow (for six seconds or more it took several times as long as "
         "usual for what it does by itself, while others did not; or several of its responses took ten times as long "
         "and 500 ms), lossy (packets between the two were lost several times at short intervals, and arrived when they "
-        "were sent again), delayed (what the one sent was acknowledged by the other half a second later or more, again "
+        "were sent again), delayed (what the one sent was acknowledged by the other 220 ms later or more, again "
         "and again, and hardly anything sooner), mtu (all long packets were lost, while shorter ones arrived), "
         "flow_dead (nothing that was sent on a connection was acknowledged any more, while other connections of the "
         "two worked), "
