@@ -302,7 +302,7 @@ class Dataset:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
         another run has replaced the dataset since it was opened."""
         with exclusive(self.storage, new_run_id()):
-            if _read_manifest(self.storage).to_json() != self.manifest.to_json():
+            if _read_manifest(self.storage).checksum != self.manifest.checksum:
                 raise UsageError(f"{self} was changed by another run meanwhile: {relative} was not written")
             self.storage.write_bytes(relative, text.encode())
 
@@ -368,7 +368,7 @@ class Dataset:
         try:
             yield
         except DamagedDatasetError as error:
-            if self.unfinished_run is None and _read_manifest(self.storage).to_json() != self.manifest.to_json():
+            if self.unfinished_run is None and _read_manifest(self.storage).checksum != self.manifest.checksum:
                 raise UsageError(f"{self} was replaced by another run while it was read: read it again") from error
             raise
 

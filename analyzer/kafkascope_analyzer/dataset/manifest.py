@@ -8,7 +8,7 @@ rows and the bytes of each. A table without rows may have no file.
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +76,18 @@ class Manifest:
         """The same manifest with other files."""
         return replace(self, files=dict(sorted(files.items())))
 
+    @property
+    def checksum(self) -> str:
+        """The checksum that the file names: two manifests that say the same have the same."""
+        return checksum_of(self._content())
+
     def to_json(self) -> str:
         """The manifest as the file holds it."""
-        content = {
+        content = self._content()
+        return json.dumps({**content, CHECKSUM: checksum_of(content)}, indent=2) + "\n"
+
+    def _content(self) -> dict[str, object]:
+        return {
             "schema_version": SCHEMA_VERSION,
             "tool_version": self.tool_version,
             "options": dict(self.options),
@@ -89,10 +98,9 @@ class Manifest:
             "failed_parts": [part.plain() for part in self.failed_parts],
             "saved_scan": dict(self.saved_scan),
             "uncovered": [list(time) for time in self.uncovered.times],
-            "saved_reads": [asdict(file) for file in self.saved_reads],
-            "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
+            "saved_reads": [file.plain() for file in self.saved_reads],
+            "files": {name: [file.plain() for file in listed] for name, listed in self.files.items()},
         }
-        return json.dumps({**content, CHECKSUM: checksum_of(content)}, indent=2) + "\n"
 
 
 def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:

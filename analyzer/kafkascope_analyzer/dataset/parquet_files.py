@@ -49,6 +49,11 @@ class DatasetFile:
     made_of: tuple[str, ...] = ()
     times: tuple[int, int] | None = None
 
+    def plain(self) -> dict[str, object]:
+        """As the manifest lists it. (A dataset that grows each hour has thousands of files: dataclasses.asdict would
+        copy each value.)"""
+        return {name: getattr(self, name) for name in self.__match_args__}
+
 
 def footer_crc32(end: bytes) -> int | None:
     """The checksum of the footer at the end of a file; None where these bytes do not end with a whole one."""

@@ -241,3 +241,4 @@ def test_a_manifest_is_read_or_damaged(written: Path, data: st.DataObject) -> No
     assert all(".." not in path and not path.startswith("/") and "\0" not in path for path in manifest.paths)
     assert all(0 <= file.rows < 1 << 63 for listed in manifest.files.values() for file in listed)
     assert read_manifest(manifest.to_json().encode(), storage) == manifest
+    assert json.loads(manifest.to_json())[CHECKSUM] == manifest.checksum

@@ -97,7 +97,7 @@ def test_steps_give_what_one_ingest_gives(
     assert rest == whole[1]
     assert Dataset.open(out).manifest.options["buckets"] == jobs
     files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json"}
+    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json", "views.sql"}
 
 
 @pytest.mark.slow

@@ -5,18 +5,16 @@ A section that cannot be made because of a defect is empty, says so where it say
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from kafkascope_analyzer.dataset.failed_parts import FailedPart, FailedParts, joined_parts
-from kafkascope_analyzer.report.formatting import count, safe
-from kafkascope_analyzer.report.model.incidents.model import NONE, UNKNOWN, Headline
+from kafkascope_analyzer.report.formatting import safe
 
 T = TypeVar("T")
 SECTION = "section of the report"
 """Kind of a section that failed."""
-MOST_NAMED = 5
 _NOT_MADE = "This section could not be made because of a defect of kafkascope; failed_parts in report.json names it"
 _EMPTY: dict[Any, Any] = {int: 0, float: 0.0, str: "", bool: False, tuple: (), dict: {}, list: []}
 
@@ -66,15 +64,3 @@ def _empty_value(hint: Any) -> Any:
     if is_dataclass(hint):
         return empty(hint)  # type: ignore[arg-type]
     return _EMPTY.get(get_origin(hint) or hint)
-
-
-def with_failures(headline: Headline, failed: tuple[FailedPartRow, ...]) -> Headline:
-    """The headline, which does not say that all is well where a part is missing that might say otherwise."""
-    if not failed:
-        return headline
-    said = [f"A part of the analysis could not be made: {row.sentence}" for row in failed[:MOST_NAMED]]
-    left = len(failed) - MOST_NAMED
-    said += [f"{count(left, 'more such part')}: failed_parts in report.json"] if left > 0 else []
-    if headline.verdict == NONE or not headline.sentence:
-        return replace(headline, verdict=UNKNOWN, sentence=said[0], details=tuple(said[1:]))
-    return replace(headline, details=(*headline.details, *said))

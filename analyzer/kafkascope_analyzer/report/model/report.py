@@ -13,15 +13,10 @@ from kafkascope_analyzer.dataset.kept_tables import kept
 from kafkascope_analyzer.report.model import clients, rebalances, transactions
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency, broker_latency
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic, client_traffic
-from kafkascope_analyzer.report.model.failed_sections import (
-    SECTION,
-    empty,
-    failed_rows,
-    sections,
-    with_failures,
-)
+from kafkascope_analyzer.report.model.failed_sections import SECTION, empty, failed_rows, sections
 from kafkascope_analyzer.report.model.findings import MOST_FINDINGS, Findings, counted
 from kafkascope_analyzer.report.model.flow import Flow, flow
+from kafkascope_analyzer.report.model.incidents.headline import with_failures
 from kafkascope_analyzer.report.model.incidents.model import Commands, Headline, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.summary import Overview, load_overview, summary_of
 from kafkascope_analyzer.report.model.latency_over_time import LatencyOverTime, latency_over_time

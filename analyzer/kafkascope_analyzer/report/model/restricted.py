@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.report.formatting import list_of, safe
-from kafkascope_analyzer.report.model.incidents.model import Headline
 from kafkascope_analyzer.report.model.moments import at_text
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.report.model.incidents.model import Headline
 
 MOST_NAMED = 5
 """Names of a kind that the sentence has."""
@@ -52,7 +54,7 @@ def restricted_to(dataset: Dataset, start_ns: int) -> Restricted | None:
     )
 
 
-def with_restriction(headline: Headline, restricted: Restricted | None) -> Headline:
+def with_restriction(headline: "Headline", restricted: Restricted | None) -> "Headline":
     """The headline, which says first what it is about, and last what it leaves out."""
     if restricted is None:
         return headline

@@ -4,9 +4,11 @@ It never says that all is well where one of them is above info, and never that n
 """
 
 from collections import Counter
+from dataclasses import replace
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
 from kafkascope_analyzer.report.formatting import count, list_of, safe, span
+from kafkascope_analyzer.report.model.failed_sections import FailedPartRow
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
 from kafkascope_analyzer.report.model.incidents.load import Facts
@@ -25,6 +27,8 @@ from kafkascope_analyzer.report.model.incidents.waits import stalled_names, who_
 from kafkascope_spark.stories.startups.table import StartupRow
 
 NAMED = 3
+MOST_FAILED_NAMED = 5
+"""Parts that failed of which the headline says what they are."""
 
 
 def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int) -> Headline:
@@ -192,3 +196,15 @@ def _findings(alone: list[Finding], *, besides: bool) -> str:
     how_many = " and ".join(count(counts[severity], severity) for severity in (ERROR, WARNING) if counts[severity])
     rules = list_of(list(dict.fromkeys(safe(finding.rule) for finding in alone)), NAMED)
     return f"{'Besides, findings' if besides else 'Findings'}: {how_many} ({rules})."
+
+
+def with_failures(headline: Headline, failed: tuple[FailedPartRow, ...]) -> Headline:
+    """The headline, which does not say that all is well where a part is missing that might say otherwise."""
+    if not failed:
+        return headline
+    said = [f"A part of the analysis could not be made: {row.sentence}" for row in failed[:MOST_FAILED_NAMED]]
+    left = len(failed) - MOST_FAILED_NAMED
+    said += [f"{count(left, 'more such part')}: failed_parts in report.json"] if left > 0 else []
+    if headline.verdict == NONE or not headline.sentence:
+        return replace(headline, verdict=UNKNOWN, sentence=said[0], details=tuple(said[1:]))
+    return replace(headline, details=(*headline.details, *said))
