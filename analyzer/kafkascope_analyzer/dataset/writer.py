@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,12 +34,8 @@ _LONG_PAGES = (
     {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 )
 """Pages as long as their bytes allow: a compressor is set up for each. Before they had this limit, Arrow's were so."""
-_ZSTD: Mapping[str, Any] = {"compression": "zstd", "compression_level": 1}
-"""Of zstd's levels the higher ones cost more time than ingest has and save little."""
-_SNAPPY: Mapping[str, Any] = {"compression": "snappy"}
-SMALL_FILE_ROWS = 256
-"""Most rows of a file whose columns are compressed by snappy: zstd sets a compressor up for each column, which takes
-longer than writing the values of so few rows, and ingest writes dozens of such files."""
+_COMPRESSION_LEVEL = 1
+"""zstd level: higher ones cost more time than ingest has and save little."""
 
 
 class RowGroup(NamedTuple):
@@ -160,29 +156,30 @@ class _DayFile:
         self._pending.append(rows)
         self.n_pending += rows.num_rows
 
-    def flush(self, *, is_last: bool = False) -> None:
-        """Writes what was gathered as a row group. is_last: whether no more rows come."""
+    def flush(self) -> None:
+        """Writes what was gathered as a row group."""
         if not self.n_pending:
             return
-        compression = _SNAPPY if is_last and self.n_pending <= SMALL_FILE_ROWS else _ZSTD
         table = pa.concat_tables(self._pending).unify_dictionaries()
         self._pending, self.n_pending = [], 0
         if self._options.sort_by:
             table = _sorted(table, self._options.sort_by)
         if self._writer is None:
-            self._writer = self._begun(table.schema, compression)
+            self._writer = self._begun(table.schema)
         self._writer.write_table(table, row_group_size=self._options.group.rows)
         self._note_times(table)
 
-    def _begun(self, schema: pa.Schema, compression: Mapping[str, Any]) -> pq.ParquetWriter:
+    def _begun(self, schema: pa.Schema) -> pq.ParquetWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         return pq.ParquetWriter(
             self._path,
             schema.remove_metadata(),  # rows of a file that is joined with others have its notes
+            compression_level=_COMPRESSION_LEVEL,
             use_dictionary=_repeating(schema),
             write_statistics=[name for name in schema.names if name in _STATISTICS],
             write_batch_size=_BATCH_ROWS,
-            **{**WRITE_OPTIONS, **_LONG_PAGES, **compression},
+            **WRITE_OPTIONS,
+            **_LONG_PAGES,
         )
 
     def _note_times(self, table: pa.Table) -> None:
@@ -193,7 +190,7 @@ class _DayFile:
 
     def close(self) -> None:
         """Writes what is pending and ends the file."""
-        self.flush(is_last=True)
+        self.flush()
         if self._writer is not None:
             own = {MADE_OF: self._options.made_of, TIMES: self._times}
             notes = {key: note for key, note in self._options.about.items() if key not in own}

@@ -9,7 +9,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.parquet_files import written_file
 from kafkascope_analyzer.dataset.table_place import UNDATED, TablePlace
-from kafkascope_analyzer.dataset.writer import MOST_OPEN, SMALL_FILE_ROWS, RowGroup, TableWriter
+from kafkascope_analyzer.dataset.writer import MOST_OPEN, RowGroup, TableWriter
 
 N = 20_000
 WIDE = pa.struct([(f"f{i}", pa.int64()) for i in range(500)])
@@ -89,27 +89,3 @@ def test_a_table_without_times_is_not_divided(tmp_path: Path) -> None:
     with TableWriter(place, pa.schema([("n", pa.int64())])) as writer:
         writer.write(pa.table({"n": [1, 2]}))
     assert place.files() == [tmp_path / place.part]
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "codec"), [(1, "SNAPPY"), (SMALL_FILE_ROWS, "SNAPPY"), (SMALL_FILE_ROWS + 1, "ZSTD")]
-)
-def test_only_files_of_few_rows_are_compressed_without_zstd(n_rows: int, codec: str, tmp_path: Path) -> None:
-    with TableWriter(TablePlace(tmp_path, "part-0-a.parquet"), TIMES) as writer:
-        writer.write(rows_of_days([0] * n_rows))
-    assert codecs(tmp_path / "date=1970-01-01" / "part-0-a.parquet") == {codec}
-
-
-def test_a_file_whose_first_row_group_is_small_is_compressed_as_one_of_many_rows(tmp_path: Path) -> None:
-    with TableWriter(TablePlace(tmp_path, "part-0-a.parquet"), TIMES) as writer:
-        writer.write(rows_of_days([0]))
-        writer.flush()
-        writer.write(rows_of_days([0] * 2 * SMALL_FILE_ROWS))
-    assert codecs(tmp_path / "date=1970-01-01" / "part-0-a.parquet") == {"ZSTD"}
-
-
-def codecs(path: Path) -> set[str]:
-    """How the columns of a Parquet file are compressed."""
-    about = pq.read_metadata(path)
-    groups = map(about.row_group, range(about.num_row_groups))
-    return {group.column(number).compression for group in groups for number in range(group.num_columns)}
