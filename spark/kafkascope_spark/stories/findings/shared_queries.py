@@ -29,6 +29,7 @@ MESSAGES = {
     "consumer_heartbeat_requests": Messages(
         "ConsumerGroupHeartbeat/request", f"{WHOSE}, member_epoch bigint, rebalance_timeout_ms bigint"
     ),
+    "share_fetch_responses": Messages("ShareFetch/response", "conn_id string, acquisition_lock_timeout_ms bigint"),
     "list_offsets_requests": Messages(
         "ListOffsets/request",
         "request_id string, "

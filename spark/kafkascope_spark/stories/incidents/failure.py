@@ -228,7 +228,7 @@ class Failure:
         self.take_recovery(recovery)
         self.start_ns = min(self.start_ns, recovery.start_ns)
         self.error_names.add(recovery.first_error_name)
-        over = self.end_ns is not None and recovery.outcome == "recovered"
+        over = self.end_ns is not None and recovery.recovered_ns is not None
         self.end_ns = max(self.end_ns or 0, recovery.recovered_ns or recovery.start_ns) if over else None
 
     @property

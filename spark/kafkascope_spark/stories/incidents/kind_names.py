@@ -47,6 +47,7 @@ INCIDENT_KINDS = (
     "fetch_refused",
     "producer_refused",
     "offset_out_of_range",
+    "offset_not_available",
     "group_refused",
     "transaction_pending",
     "too_few_replicas",

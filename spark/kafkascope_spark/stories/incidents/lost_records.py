@@ -15,6 +15,7 @@ from kafkascope_spark.stories.findings.wording import client
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.lost_records import LOST_RECORDS
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+from kafkascope_spark.stories.stalls.table import Stall
 
 _NEVER_AGAIN = frozenset({"client_ended", "gave_up"})
 """Outcomes after which nothing is sent again. A client that still waits at the end of the capture may do that later."""
@@ -38,6 +39,30 @@ def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
                 failure.take_recovery(row)
                 failure.error_names.add(row.first_error_name)
             yield failure
+
+
+def give_waiting(failures: Iterable[Failure], stalls: Iterable[Stall]) -> list[Stall]:
+    """Gives each failure the stalls of its client at what it wrote to: what it sent again met the same. Returns the
+    stalls of nobody."""
+    known = list(failures)
+    left = []
+    for stall in stalls:
+        place = f"{stall.topic}-{stall.partition}"
+        of_it = (
+            failure
+            for failure in known
+            if stall.kind == "produce"
+            and stall.client_instance_id in failure.client_instance_ids
+            and place in failure.resources
+            and failure.overlap_ns(stall.from_ns, stall.to_ns) >= 0
+        )
+        failure = next(of_it, None)
+        if failure is None:
+            left.append(stall)
+            continue
+        failure.stalls.append(stall)
+        failure.end_ns = None if stall.to_ns is None or failure.end_ns is None else max(failure.end_ns, stall.to_ns)
+    return left
 
 
 def is_of_lost_records(recovery: ClientRecovery) -> bool:

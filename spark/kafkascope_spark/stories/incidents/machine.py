@@ -50,7 +50,7 @@ from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.incidents.localization import localize
 from kafkascope_spark.stories.incidents.log_directories import log_directory_failures
 from kafkascope_spark.stories.incidents.lookup_run import LookupRun
-from kafkascope_spark.stories.incidents.lost_records import lost_records
+from kafkascope_spark.stories.incidents.lost_records import give_waiting, lost_records
 from kafkascope_spark.stories.incidents.misconfigured import Listeners
 from kafkascope_spark.stories.incidents.name_servers import name_server_failures
 from kafkascope_spark.stories.incidents.observed import Observed, serving_addresses
@@ -254,6 +254,7 @@ class Incidents:
         left = [stall for stall in _without(left, of_members) if not _may_be_by_choice(stall)]
         left = self._left(partial(attribute_stalls, rules=AFTER_REBALANCES), left, errors, KnownFailures)
         left = self._left(partial(attribute_stalls, rules=BESIDE_OTHERS), left, known, KnownFailures)
+        left = self._waiting_for_lost(lost, left)
         late = self._found("late polls", lambda: late_polls(left))
         left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
@@ -274,6 +275,11 @@ class Incidents:
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
+
+    def _waiting_for_lost(self, lost: list[Failure], stalls: list[Stall]) -> list[Stall]:
+        """The stalls that lost records do not explain."""
+        left: list[Stall] = []
+        return left if self._do("lost records", lambda: left.extend(give_waiting(lost, stalls))) else stalls
 
     def _of_unexplained(self, stalls: list[Stall]) -> Iterator[Failure]:
         """What nothing shows but the stalls, and the responses that came late meanwhile."""

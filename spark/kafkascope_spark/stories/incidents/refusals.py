@@ -24,7 +24,8 @@ Advice = Callable[[Failure, Observed], Iterable[Action]]
 class Refusal:
     """What an error says about the request, after "that is:", and what to change."""
 
-    meaning: str
+    meaning: str | Callable[[Failure], str]
+    """The same always, or what it is of this failure."""
     advice: Advice
 
 
@@ -39,13 +40,17 @@ def refused(refusals: Mapping[str, Refusal]) -> Callable[[Failure, Times], str]:
     def sentence(failure: Failure, when: Times) -> str:
         who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
         n = sum(row.n_errors for row in failure.recoveries)
-        meanings = "; ".join(refusals[name].meaning for name in sorted(failure.error_names))
+        meanings = "; ".join(_meaning(refusals[name], failure) for name in sorted(failure.error_names))
         return (
             f"{who} got {listed(sorted(failure.error_names))} {times(n)} for {resources(failure)} {when.of(failure)}: "
             f"{meanings}{_again(failure)}"
         )
 
     return sentence
+
+
+def _meaning(refusal: Refusal, failure: Failure) -> str:
+    return refusal.meaning if isinstance(refusal.meaning, str) else refusal.meaning(failure)
 
 
 def _again(failure: Failure) -> str:

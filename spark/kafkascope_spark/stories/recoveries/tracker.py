@@ -25,7 +25,7 @@ from kafkascope_spark.stories.recoveries.waiting import Unanswered, WaitingReque
 SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
 """A fetch session that a broker lost with its memory."""
 _ABOUT_OFFSETS = errors_about("committed offsets")
-_OF_ADMINISTRATORS = errors_about("leader", "coordinator") | PERMISSION_DENIED
+_OF_ADMINISTRATORS = errors_about("leader", "coordinator") | PERMISSION_DENIED | {"OFFSET_NOT_AVAILABLE"}
 """Errors that begin an episode of a client that only asks questions, or changes settings: it was refused, or asked a
 broker that cannot say. A consumer that never learns where to begin looks like such a client."""
 HANDSHAKE_EXCHANGES = 5

@@ -52,7 +52,11 @@ def _patience_ns(away: list[Lost]) -> int:
 
 
 def _is_turned_away(lost: Lost) -> bool:
+    """Whether the server wanted no connection. One that closes what it has not read sends a RST (RFC 2525, section
+    2.17): a FIN after bytes of the host ends the connection because of these bytes."""
     if lost.kind not in _CLOSED or lost.served or lost.accepted is None:
+        return False
+    if lost.kind == "fin_server" and lost.idle_ms is not None:
         return False
     return lost.ended.ts_ns - lost.accepted.ts_ns <= _AT_ONCE_NS
 

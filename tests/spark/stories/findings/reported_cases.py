@@ -130,6 +130,139 @@ def reads_old(n: int, node_id: int, *, took_ms: int = 4_000, others_ms: int = 2)
     return {"clients": [ONE], "connections": known, "requests": requests, "partitions": partitions}
 
 
+def no_such_session(n: int, *, begins_anew: bool = False) -> dict[str, Any]:
+    """A consumer that goes on with a fetch session that its broker does not have
+    (https://github.com/redpanda-data/redpanda/pull/27749). begins_anew: whether each error is followed by success."""
+    error = {"error_name": "INVALID_FETCH_SESSION_EPOCH", "api_key": 1, "api_name": "Fetch", "conn_id": "c1"}
+    errors = [{**error, "request_id": f"c1-{2 * i}", "ts_ns": (2 + 2 * i) * S, "node_id": 91} for i in range(n)]
+    requests = [{**FETCH, "request_id": row["request_id"], "ts_ns": row["ts_ns"], "error_code": 71} for row in errors]
+    if begins_anew:
+        requests += [{**FETCH, "request_id": f"c1-{2 * i + 1}", "ts_ns": (3 + 2 * i) * S} for i in range(n)]
+    who = {**ONE, "conn_ids": ["c1"]}
+    return {"clients": [who], "connections": [{"conn_id": "c1"}], "errors": errors, "requests": requests}
+
+
+def asks_another_broker(n: int, *, lands: bool = False) -> dict[str, Any]:
+    """An administrator whose library sends CreateTopics to any broker
+    (https://github.com/aio-libs/aiokafka/issues/939). lands: whether one of them reaches the controller."""
+    create = {"api_key": 19, "api_name": "CreateTopics", "conn_id": "c1"}
+    errors = [
+        {**create, "error_name": "NOT_CONTROLLER", "request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "node_id": 92}
+        for i in range(n)
+    ]
+    requests = [
+        {**create, "request_id": row["request_id"], "ts_ns": row["ts_ns"], "n_errors": 1, "node_id": 92}
+        for row in errors
+    ]
+    if lands:
+        requests.append({**create, "request_id": "c2-1", "conn_id": "c2", "ts_ns": 3 * S + MS})
+    known = [{"kind": "controller", "node_id": 93, "conn_id": "c1", "request_id": "c1-0", "ts_ns": S}]
+    who = {**ONE, "kind": "admin", "conn_ids": ["c1", "c2"]}
+    connections = [{"conn_id": "c1", "node_id": 92}, {"conn_id": "c2", "node_id": 93}]
+    return {
+        "clients": [who],
+        "connections": connections,
+        "errors": errors,
+        "requests": requests,
+        "topology": known,
+    }
+
+
+def cut_off(n: int, *, close_kind: str = "fin_server", others: int | None = None, offered: int = 5) -> dict[str, Any]:
+    """A producer whose connections are ended at each Produce v7 (https://github.com/tulios/kafkajs/issues/1656).
+    others: the version of Produce in which another client is answered; offered: the highest that the server names."""
+    connections = [
+        {"conn_id": f"c{i}", "close_kind": close_kind, "close_ns": (2 + i) * S + MS} for i in range(1, n + 1)
+    ]
+    produce = {"api_key": 0, "api_name": "Produce", "api_version": 7}
+    requests = [
+        {**produce, "conn_id": f"c{i}", "request_id": f"c{i}-1", "ts_ns": (2 + i) * S, "status": "unanswered"}
+        for i in range(1, n + 1)
+    ]
+    clients = [{**ONE, "kind": "producer", "conn_ids": [row["conn_id"] for row in connections]}]
+    connections.append({"conn_id": "c99", "api_versions_offered": [f"Produce:0-{offered}", "Metadata:0-12"]})
+    if others is not None:
+        requests.append({**produce, "api_version": others, "conn_id": "c99", "request_id": "c99-1", "ts_ns": 4 * S})
+        clients.append({**ONE, "client_instance_id": "ci-2", "client_id": "other", "conn_ids": ["c99"]})
+    return {"clients": clients, "connections": connections, "requests": requests}
+
+
+def gives_up(n: int, *, patience_ms: int = 500, took_ms: int = 800, offset: int | None = None) -> dict[str, Any]:
+    """A producer that closes its connection so long after each Produce, answered after took_ms, and sends the same on
+    the next. offset: of all answers; None: each has its own."""
+    connections, requests, partitions = [], [], []
+    for i in range(1, n + 1):
+        asked, ids = (2 + i) * S, {"conn_id": f"c{i}", "request_id": f"c{i}-1"}
+        connections.append({"conn_id": f"c{i}", "close_kind": "fin_client", "close_ns": asked + patience_ms * MS})
+        produce = {**ids, "api_key": 0, "api_name": "Produce", "ts_ns": asked, "response_ns": asked + took_ms * MS}
+        requests.append({**produce, "latency_us": took_ms * 1_000, "acks": -1})
+        place = {**ids, "topic": "t", "partition": 0, "api_key": 0}
+        batch = {"n_records": 5, "record_bytes": 300, "first_timestamp_ms": 1_900, "max_timestamp_ms": 1_905}
+        partitions.append({**place, **batch, "direction": "request", "ts_ns": asked})
+        at = 100 + 5 * i if offset is None else offset
+        answer = {"direction": "response", "ts_ns": asked + took_ms * MS, "error_code": 0, "partition_offset": at}
+        partitions.append({**place, **answer})
+    who = {**ONE, "kind": "producer", "conn_ids": [row["conn_id"] for row in connections]}
+    return {"clients": [who], "connections": connections, "requests": requests, "partitions": partitions}
+
+
+def appended(topic: str, then_at: int) -> dict[str, Any]:
+    """A batch that a leader has written though too few replicas have it, sent again
+    (https://github.com/confluentinc/librdkafka/issues/4953). then_at: the offset that it gets then; the log goes on at
+    105 behind the batch before."""
+    place = {"conn_id": "c1", "topic": topic, "partition": 0, "api_key": 0}
+    sizes = {"n_records": 5, "record_bytes": 300, "direction": "request"}
+    batches = [
+        {**place, **sizes, "request_id": f"c1-{i}", "ts_ns": ns, "first_timestamp_ms": made, "max_timestamp_ms": made}
+        for i, ns, made in ((1, 2 * S, 1_900), (2, 3 * S, 2_900), (3, 4 * S, 2_900))
+    ]
+    outcomes = (("NONE", 0, 100), ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", 20, -1), ("NONE", 0, then_at))
+    answers = [
+        {**place, "direction": "response", "request_id": f"c1-{i}", "ts_ns": (1 + i) * S + MS, "error_name": name}
+        | {"error_code": code, "partition_offset": at}
+        for i, (name, code, at) in enumerate(outcomes, 1)
+    ]
+    who = {**ONE, "kind": "producer", "conn_ids": ["c1"]}
+    return {"clients": [who], "connections": [{"conn_id": "c1"}], "partitions": [*batches, *answers]}
+
+
+def late_for_its_lock(error: str = "INVALID_RECORD_STATE") -> dict[str, Any]:
+    """A share consumer that acknowledges records 40 s after it got them, where a lock lasts 30 s (KIP-932)."""
+    got = {"conn_id": "c1", "request_id": "c1-1", "group_id": "sg", "api_key": 78, "api_name": "ShareFetch"}
+    got |= {"ts_ns": 2 * S, "response_ns": 2 * S + MS, "response_last_ns": 2 * S + MS, "n_records": 100}
+    told = {"conn_id": "c1", "request_id": "c1-2", "group_id": "sg", "api_key": 79, "api_name": "ShareAcknowledge"}
+    told |= {"ts_ns": 42 * S}
+    error_row = {**told, "error_name": error, "topic": "tasks"}
+    lock = [{"conn_id": "c1", "acquisition_lock_timeout_ms": 30_000}]
+    who = {**ONE, "conn_ids": ["c1"]}
+    return {
+        "clients": [who],
+        "connections": [{"conn_id": "c1"}],
+        "requests": [got, told],
+        "errors": [error_row],
+        "messages/ShareFetch/response": lock,
+    }
+
+
+def between_handshakes(n: int, *, after: str = "SaslHandshake") -> dict[str, Any]:
+    """A client that sends Fetch while it authenticates again, on so many connections (KIP-368). after: the request
+    before that Fetch."""
+    connections, requests = [], []
+    for i in range(1, n + 1):
+        conn, ns = f"c{i}", (2 + 10 * i) * S
+        closed = {"close_kind": "fin_server", "close_ns": ns + 4 * MS, "sasl_mechanism": "SCRAM-SHA-512"}
+        connections.append({"conn_id": conn, **closed, "session_lifetime_ms": 40_000})
+        before = {"SaslHandshake": 17, "Heartbeat": 12}[after]
+        steps = [("ApiVersions", 18, "ok"), ("Fetch", 1, "ok"), (after, before, "ok"), ("Fetch", 1, "unanswered")]
+        requests += [
+            {"conn_id": conn, "request_id": f"{conn}-{j}", "ts_ns": ns + j * MS, "api_name": name, "api_key": key}
+            | {"status": status}
+            for j, (name, key, status) in enumerate(steps)
+        ]
+    who = {**ONE, "conn_ids": [row["conn_id"] for row in connections]}
+    return {"clients": [who], "connections": connections, "requests": requests}
+
+
 REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
     "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
@@ -152,9 +285,34 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "waits for old records": (reads_old(6, 81), {"late_fetches"}),
     "waits for old records as others wait": (reads_old(6, 82, others_ms=3_000), set()),
     "waits for old records for as long as it asks": (reads_old(6, 83, took_ms=600), set()),
+    "goes on with a fetch session that is over": (no_such_session(12), {"same_error_again"}),
+    "begins a new fetch session after each error": (no_such_session(12, begins_anew=True), set()),
+    "loses a fetch session now and then": (no_such_session(3), set()),
+    "asks a broker that is not the controller": (asks_another_broker(4), {"same_error_again"}),
+    "reaches the controller in between": (asks_another_broker(4, lands=True), set()),
+    "cut off at a version that the broker has not": (cut_off(4, others=5), {"closed_at_request"}),
+    "cut off, and another is answered in that version": (cut_off(4, others=7, offered=11), set()),
+    "turned away before the request is read": (cut_off(4, close_kind="rst_server", others=5), set()),
+    "gives up before the answer": (gives_up(4), {"gave_up_too_soon", "written_twice"}),
+    "gives up, and the broker knows the batch": (gives_up(4, offset=100), {"gave_up_too_soon"}),
+    "closes after each answer": (gives_up(4, patience_ms=900), set()),
+    "gives up once": (gives_up(1), set()),
+    "written, refused, and written again": (appended("w1", 110), {"written_twice"}),
+    "written, refused, and recognized": (appended("w2", 105), set()),
+    "acknowledges after its lock": (late_for_its_lock(), {"late_acknowledgements"}),
+    "acknowledges in a lost session": (late_for_its_lock("SHARE_SESSION_NOT_FOUND"), set()),
+    "sends Fetch while it authenticates": (between_handshakes(2), {"login_interrupted"}),
+    "sends Fetch, and is closed": (between_handshakes(2, after="Heartbeat"), set()),
     "asks again after an error": (begins_anew(-1, 60, "p4", committed=20, asks_again=True), set()),
 }
 REPORTED_SENTENCES = {
+    "goes on with a fetch session that is over": "12 times within 22.0 s from 00:01.000",
+    "asks a broker that is not the controller": "only the controller does that, and Metadata names node 93 as the",
+    "cut off at a version that the broker has not": "it takes Produce v0 to v5, as it says in ApiVersions",
+    "gives up, and the broker knows the batch": "500 ms (median) after Produce",
+    "written, refused, and written again": "5 records of w1 from app",
+    "acknowledges after its lock": "it had them for 40.0 s (median), and its lock on them, which lasts 30.0 s, was",
+    "sends Fetch while it authenticates": "between its SaslHandshake and the end of its authentication while it",
     "sent to its preferred replica again and again": "t-0 at its leader, node 1, 6 times from ",
     "sent there, and never goes": "It got no records from node 3 meanwhile",
     "one Fetch a second, and falls behind": "It asks for more 1.00 s after each response (median, all equally long)",

@@ -100,6 +100,26 @@ TOLD = {
         ("INVALID_TRANSACTION_TIMEOUT 6 times", "6 clients could not work"),
         ("transaction.max.timeout.ms",),
     ),
+    "version_of_another_broker": (
+        ("lost_records", "web (10.0.1.5)", "error"),
+        ("web (10.0.1.5) could not write to orders-1", "what it sent again met the same", "stalled, for 40.4 s"),
+        ("send again what had no response",),
+    ),
+    "fenced_again": (
+        ("member", "group k848", "error"),
+        ("c-a lost its place", "the coordinator went on saying that its member epoch is over"),
+        ("Restart these clients", "KAFKA-19233"),
+    ),
+    "end_of_log_not_known": (
+        ("offset_not_available", "stock", "error"),
+        ("shop (10.0.1.5) got OFFSET_NOT_AVAILABLE 70 times for stock-0", "cannot say where the log ends"),
+        ("node 2", "replica.lag.time.max.ms"),
+    ),
+    "epoch_went_back": (
+        ("producer_refused", "audit", "error"),
+        ("auditor (10.0.1.20) got INVALID_PRODUCER_EPOCH", "no transactional id, so that nobody else"),
+        ("Restart the producer",),
+    ),
 }
 """Kind, subject and severity; parts of the sentence; parts of the advice."""
 

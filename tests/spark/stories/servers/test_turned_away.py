@@ -45,6 +45,16 @@ def test_two_are_an_accident_and_those_that_were_served_or_open_for_long_are_non
     assert not turned_away_stretches(server(*(at(n, slow) for n in range(4))), [])
 
 
+def test_a_server_that_has_read_a_request_ends_the_connection_because_of_that() -> None:
+    """Linux sends a RST where a process closes a connection without having read what came (RFC 2525, section 2.17)."""
+    read = replace(AWAY, close_kind="fin_server", idle_ms=1)
+    assert not turned_away_stretches(server(*(at(n, read) for n in range(4))), [])
+    nothing_sent = replace(AWAY, close_kind="fin_server", idle_ms=None)
+    assert turned_away_stretches(server(*(at(n, nothing_sent) for n in range(4))), [])
+    unread = replace(AWAY, close_kind="rst_server", idle_ms=1)
+    assert turned_away_stretches(server(*(at(n, unread) for n in range(4))), [])
+
+
 def test_a_server_that_is_down_closes_what_it_had_accepted() -> None:
     down = Stretch("10.0.0.21", "down", Moment(9 * S, 90), Moment(18 * S, 120), True, 1)
     assert not turned_away_stretches(server(AWAY, at(1), at(2)), [down])

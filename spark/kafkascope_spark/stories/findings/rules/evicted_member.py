@@ -5,6 +5,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_parsers import api_keys
 from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
+from kafkascope_spark.stories.findings import thresholds as limit
 from kafkascope_spark.stories.findings.conditions import none_of
 from kafkascope_spark.stories.findings.poll_timeouts import LEAVES_AND_REJOINS
 from kafkascope_spark.stories.findings.read import Where
@@ -21,7 +22,7 @@ _MEMBER_APIS = literals(
     | api_keys.GROUP_HEARTBEATS
 )
 _LEAVES = f"(api_key = {LEAVE_GROUP} or (api_key in {literals(GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
-_SUCCEEDS = f"coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
+_SUCCEEDS = f"status = 'ok' and coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
 # One finding per client and group: what its last successful request as a member was, and what the first refused one.
 _QUERY = f"""
@@ -35,7 +36,7 @@ with members as (
     group by {_WHO}, own_conns
 ), calls as (
     select group_id, conn_id as call_conn_id, request_id, ts_ns as sent_ns, api_key, error_name, generation_or_epoch,
-        node_id as called_node_id, queued_us
+        node_id as called_node_id, queued_us, status
     from requests where api_key in {_MEMBER_APIS}
 ), histories as (
     select /*+ broadcast(m) */ m.{_WHO.replace(", ", ", m.")}, own_conns, n, first_ns, last_ns, evidence, conn_ids,
@@ -79,7 +80,7 @@ def _cause(f: Facts) -> str:
         return "the capture begins after that"
     silence = f"it sent nothing for {duration(f.silent_ns)}"
     if f.session_ms is None:
-        return silence
+        return f"the last request of it that succeeded was {duration(f.silent_ns)} before"
     if _was_held(f):
         held = f"its requests had waited in the broker for up to {duration(f.held_us * 1_000)}"
         return f"{held}, behind another response on the same connection; its session timeout is {f.session_ms} ms"
@@ -105,7 +106,14 @@ def _advice(f: Facts) -> str:
             f"Lower {setting('fetch_wait', f.libraries)} far below the session timeout, or let the library use a "
             "connection of its own for the group's coordinator: heartbeats wait behind the Fetch (behind_long_poll)."
         )
-    if f.session_ms is None or _session_timed_out(f):
+    if f.session_ms is None and f.n >= limit.ASKED_AGAIN:
+        return (
+            "Restart it: it takes another member id, and joins as a new member. It was told so again and again: after "
+            "this error a member joins again at once, and what it was silent for is not what keeps it out."
+        )
+    if f.session_ms is None:
+        return _silent(f.libraries)
+    if _session_timed_out(f):
         return _silent(f.libraries, f.session_ms, f.silent_ns)
     return slow_polls(f.libraries, f.poll_ms)
 

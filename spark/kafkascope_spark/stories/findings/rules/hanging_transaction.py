@@ -1,5 +1,7 @@
 """`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
 
+from collections.abc import Collection
+
 from kafkascope_spark.stories.findings.conditions import any_of
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
@@ -36,6 +38,8 @@ def _left_open(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     now = "" if f.transaction_timeout_ms is None else f" (now {f.transaction_timeout_ms})"
+    if f.left_ns is None and f.was_aborted:
+        return _too_slow(f.libraries, now)
     lower = setting("transaction_timeout", f.libraries)
     sooner = (
         f"Lower {lower} of the producer{now} so that the coordinator aborts sooner what a dead producer leaves, or "
@@ -43,6 +47,15 @@ def _advice(f: Facts) -> str:
     return (
         f"{sooner if lower else ''}commit more often; start the producer again with the same transactional id, which "
         "aborts it at once. What stays open after its timeout: kafka-transactions.sh find-hanging, then abort."
+    )
+
+
+def _too_slow(libraries: Collection[str], now: str = "") -> str:
+    longer = setting("transaction_timeout", libraries) or "the transaction's timeout"
+    return (
+        f"The producer was there, and slower than its timeout: let it commit more often (less work in a transaction), "
+        f"or raise {longer}{now}, at most to transaction.max.timeout.ms of the brokers. What it wrote in this "
+        "transaction is aborted, and it is refused until it begins anew (InitProducerId): write it again."
     )
 
 
@@ -65,8 +78,9 @@ RULE = Rule(
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
     "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
     "partitions which it leads itself go over its loopback: no capture of the network has them.",
-    advice=f"Lower {setting('transaction_timeout')} of the producer so that the coordinator aborts sooner what a dead "
-    "producer leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort.",
+    advice=f"Of a producer that went away: lower {setting('transaction_timeout')} so that the coordinator aborts "
+    "sooner what it leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then "
+    f"abort. {_too_slow(())}",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=BROKER_FAILURES | {"client"}),

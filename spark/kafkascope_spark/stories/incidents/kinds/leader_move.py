@@ -40,7 +40,7 @@ LEADER_MOVE = Kind(
     known=BY_ERRORS,
     place="topic",
     plural="leader moves",
-    errors=errors_about("leader") | {"REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE"},
+    errors=errors_about("leader") | {"REPLICA_NOT_AVAILABLE"},
     is_move=True,
     complete=_complete,
 )

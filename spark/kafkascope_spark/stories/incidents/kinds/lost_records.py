@@ -28,6 +28,12 @@ def _sentence(failure: Failure, times: Times) -> str:
     what = f"{counted(n, 'record')} of {listed(sorted({row.resource for row in lost}))}"
     often = len(_closed_at_once(failure))
     each = f"; it closed {often} connections like that, each right after a request" if often >= _OFTEN else ""
+    if failure.stalls:
+        topics = listed(sorted({row.resource for row in lost}))
+        return (
+            f"{failure.subject} could not write to {topics} {times.of(failure)}: its requests went into connections "
+            f"that {_server(failure)} closed before it answered, and what it sent again met the same{each}"
+        )
     return (
         f"{failure.subject} lost at least {what} at {times.with_time_of_day(sent_ns)}: the request went into a "
         f"connection that {_server(failure)} {how}; no response came, and nothing was sent again{each}"

@@ -186,6 +186,9 @@ def _lost_places(failure: Failure, times: Times) -> str:
             f"{listed(who)} asked {failure.subject} with a member epoch that was over "
             f"({listed(sorted(failure.error_names))}) {times.of(failure)}"
         )
+    if _is_fenced_again(failure):
+        n = sum(row.n_errors for row in failure.recoveries)
+        return f"{lost}: it asked again {times_of(n)}, and the coordinator went on saying that its member epoch is over"
     if not stubborn:
         return lost
     return f"{lost}. {listed(stubborn)} went on without joining again: nothing that it reads is committed"
@@ -194,6 +197,11 @@ def _lost_places(failure: Failure, times: Times) -> str:
 def _commits_in_vain(failure: Failure) -> bool:
     """Whether a client went on with the epoch of its commits, which was over."""
     return any(is_stuck(row) and row.first_api_key == OFFSET_COMMIT for row in failure.recoveries)
+
+
+def _is_fenced_again(failure: Failure) -> bool:
+    """Whether a member went on being told that its epoch is over: it did not join again, or was not let in."""
+    return failure.error_names == {"FENCED_MEMBER_EPOCH"} and any(map(is_stuck, failure.recoveries))
 
 
 def _stubborn(failure: Failure) -> list[str]:
@@ -210,6 +218,8 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         yield _COMMIT_ANEW
     elif failure.error_names == OF_OLD_EPOCH and not failure.rebalances:
         yield _ASK_AGAIN
+    elif _is_fenced_again(failure):
+        yield from _JOIN_ANEW
     elif stubborn := _stubborn(failure):
         yield clients(
             f"Restart {listed(stubborn)}, and upgrade its library: after such an error a member has to join again "
@@ -235,6 +245,20 @@ _ASK_AGAIN = clients(
     "request with the epoch of its next heartbeat. One that begins anywhere else than at the committed offset (latest: "
     "records are skipped) has a bug: compare the offset of its first Fetch with what the group had committed "
     "(kafka-consumer-groups.sh --describe), and update its library."
+)
+
+
+_JOIN_ANEW = (
+    clients(
+        "Restart these clients: each takes another member id, and is let in as a new member. After FENCED_MEMBER_EPOCH "
+        "a member gives up its partitions and joins again with epoch 0 (KIP-848): where the packets show a later "
+        "epoch again, its library does not do that, and has to be updated. Timeouts and pauses between polls are not "
+        "what keeps them out."
+    ),
+    brokers(
+        "Where it did ask with epoch 0: brokers refuse that to a member which they still know (KAFKA-19233). Update "
+        "them. Until then the session of the old member has to end first (group.consumer.session.timeout.ms)."
+    ),
 )
 
 

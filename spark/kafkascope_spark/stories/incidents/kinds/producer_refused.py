@@ -1,7 +1,11 @@
 """Idempotent producers that the brokers do not know as they are: their sequence, their epoch or their producer id."""
 
+from collections.abc import Iterable
+
 from kafkascope_parsers.error_facts import EPOCH_OVER
-from kafkascope_spark.stories.incidents.actions import brokers, clients
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind
 
 _EXPIRY = "producer.id.expiration.ms (default 86400000; transactional.id.expiration.ms before Kafka 3.4)"
@@ -9,6 +13,38 @@ _NEW_EPOCH = clients(
     "Let the producer take a new epoch (InitProducerId) and begin with sequence 0: restart it, upgrade its library. "
     "What was refused is not in the log: write it again; expect records twice where it is not known which arrived."
 )
+
+
+def _is_transactional(failure: Failure) -> bool:
+    """Whether another instance may have its transactional id: a producer without one has its epochs for itself."""
+    return any(row.resource_kind == "transaction" for row in failure.recoveries)
+
+
+def _of_old_epoch(failure: Failure) -> str:
+    if not _is_transactional(failure):
+        return (
+            "the broker knows a later epoch of this producer id. The producer has no transactional id, so that nobody "
+            "else can have taken that: it went back to an older epoch itself, as a library does that counts beyond the "
+            "last one (32767), or its batches come out of order. What it sends is refused for good"
+        )
+    return (
+        "another instance with its transactional id has a newer epoch, or the coordinator has aborted its "
+        "transaction and taken the epoch away: what it sends is refused for good"
+    )
+
+
+def _begin_anew(failure: Failure, _: Observed) -> Iterable[Action]:
+    if not _is_transactional(failure):
+        yield clients(
+            "Restart the producer: it is given a new producer id, with epochs from 0. Update its library, and see what "
+            "made it take new epochs so often. What was refused is not in the log: write it again."
+        )
+        return
+    yield clients(
+        "Close this producer and make a new one: it cannot go on. Give each running instance a "
+        "transactional.id of its own; what it wrote in its open transaction is aborted: write it again."
+    )
+
 
 PRODUCER_REFUSED = refusal_kind(
     "producer_refused",
@@ -36,16 +72,7 @@ PRODUCER_REFUSED = refusal_kind(
         ),
         **dict.fromkeys(
             EPOCH_OVER,
-            Refusal(
-                "another instance with its transactional id has a newer epoch, or the coordinator has aborted its "
-                "transaction and taken the epoch away: what it sends is refused for good",
-                advise(
-                    clients(
-                        "Close this producer and make a new one: it cannot go on. Give each running instance a "
-                        "transactional.id of its own; what it wrote in its open transaction is aborted: write it again."
-                    )
-                ),
-            ),
+            Refusal(_of_old_epoch, _begin_anew),
         ),
         "INVALID_PRODUCER_ID_MAPPING": Refusal(
             "the coordinator does not have this producer id for the transactional id any longer",

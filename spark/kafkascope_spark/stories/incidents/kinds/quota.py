@@ -20,7 +20,7 @@ def _sentence(failure: Failure, times: Times) -> str:
 
 def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     apis = held_back(failure)
-    rates = ",".join(f"{quota}=RATE" for api, quota in _QUOTAS.items() if api in apis)
+    rates = ",".join(f"{quota}=RATE" for quota in dict.fromkeys(_QUOTAS[api] for api in apis if api in _QUOTAS))
     entities = sorted({entity for client in observed.clients if (entity := _quota_entity(client))})
     kinds = {"users" if client.principal else "clients" for client in observed.clients} or {"clients"}
     shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
@@ -28,12 +28,20 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     if rates and entities:
         raised = (f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {rates}" for entity in entities)
         yield brokers(f"To raise them: {'; '.join(list(raised)[:MOST_COMMANDS])}.")
-    less = settings(("compression", "fetch_min"), observed.libraries)
-    yield clients(f"Or let them ask for less: {less}." if less else "")
+    if not set(apis).isdisjoint(_BYTE_RATES):
+        less = settings(("compression", "fetch_min"), observed.libraries)
+        yield clients(f"Or let them ask for less: {less}." if less else "")
+    if not set(apis).isdisjoint(_MUTATIONS):
+        yield clients(
+            "Or let them create and delete fewer topics and partitions at once: each partition counts (KIP-599), and a "
+            "client that asks again before its throttle time is over is refused again."
+        )
 
 
-_QUOTAS = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
-"""The quota that holds back requests of an API."""
+_BYTE_RATES = {"Produce": "producer_byte_rate", "Fetch": "consumer_byte_rate"}
+_MUTATIONS = dict.fromkeys(("CreatePartitions", "CreateTopics", "DeleteTopics"), "controller_mutation_rate")
+_QUOTAS = _BYTE_RATES | _MUTATIONS
+"""The quota that holds back requests of an API; request_percentage may hold back any of them."""
 
 
 def _quota_entity(client: AffectedClient) -> str:

@@ -98,9 +98,16 @@ _REFUSALS = {
         ),
     ),
     "UNSUPPORTED_COMPRESSION_TYPE": Refusal(
-        "the codec needs a newer version of the request",
+        "the codec needs a newer version of the request than this one, or a newer broker than this one",
         advise(
-            clients("Use another compression (zstd needs Produce v7), or upgrade the library."),
+            clients(
+                "Use another compression (lz4, snappy and gzip are older than zstd, which needs Produce v7), or "
+                "upgrade the library where it sends an older version of Produce."
+            ),
+            brokers(
+                "Where it sends Produce v7 or newer, the broker does not take the codec: one older than Kafka 2.1, an "
+                "inter.broker.protocol.version or message format below 2.1, or a service that takes only some codecs."
+            ),
             _AGAIN,
         ),
     ),

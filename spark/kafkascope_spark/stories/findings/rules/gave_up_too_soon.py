@@ -1,0 +1,125 @@
+"""`gave_up_too_soon`: a client closes connections before answers come that are on their way."""
+
+from collections.abc import Collection
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_parsers import api_keys
+from kafkascope_spark.stories.findings import thresholds as limit
+from kafkascope_spark.stories.findings.conditions import count
+from kafkascope_spark.stories.findings.read import Groups, Where
+from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
+from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
+from kafkascope_spark.stories.findings.sql import first_ids
+from kafkascope_spark.stories.findings.wording import client, counted, duration, node
+from kafkascope_spark.stories.settings import setting
+
+_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+# One finding per client, server and API. A client that ends has requests on their way too: of one that went on, a later
+# connection asks for the same. Others: the answers to the same API that other clients waited for.
+_QUERY = f"""
+with calls as (
+    select r.request_id, r.conn_id, r.ts_ns, r.api_key, r.api_name, r.response_ns, r.latency_us, r.status,
+        coalesce(r.max_wait_ms, 0) as max_wait_ms, c.close_ns, c.server, c.node_id, c.client_instance_id, c.client_id,
+        c.client_ip, c.software_name
+    from requests r join owned_connections c on r.conn_id = c.conn_id
+    where {NO_BROKER} and r.status = 'ok' and exists (select 1 from closed)
+), each as (
+    select client_instance_id, client_id, client_ip, software_name, server, api_key, api_name,
+        max(node_id) as node_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        max(close_ns) as closed_ns, cast(percentile(close_ns - ts_ns, 0.5) as bigint) as patience_ns,
+        cast(percentile(response_ns - ts_ns, 0.5) as bigint) as took_ns, {first_ids()} as evidence,
+        collect_set(conn_id) as conn_ids
+    from calls left semi join closed using (conn_id)
+    where response_ns > close_ns and close_ns - ts_ns > max_wait_ms * 1000000L
+    group by client_instance_id, client_id, client_ip, software_name, server, api_key, api_name
+    having count(*) >= {limit.REFUSED_AGAIN}
+), compared as (
+    select e.client_instance_id, e.server, e.api_key,
+        count_if(c.client_instance_id = e.client_instance_id) as n_taken,
+        count(distinct if(c.client_instance_id <> e.client_instance_id, c.client_instance_id, null)) as n_others,
+        max(if(c.client_instance_id <> e.client_instance_id, c.latency_us, null)) as others_us
+    from each e join calls c on c.server = e.server and c.api_key = e.api_key
+    where c.ts_ns between e.first_ns and e.last_ns and coalesce(c.response_ns <= c.close_ns, true)
+    group by e.client_instance_id, e.server, e.api_key
+), repeated as (
+    select e.client_instance_id, e.server, e.api_key
+    from each e join calls c on c.client_instance_id = e.client_instance_id and c.server = e.server
+        and c.api_key = e.api_key
+    where c.ts_ns > e.first_ns + e.patience_ns
+    group by e.client_instance_id, e.server, e.api_key
+)
+select each.*, coalesce(n_taken, 0) as n_taken, coalesce(n_others, 0) as n_others, others_us,
+    array(each.node_id) as node_ids, if(coalesce(n_taken, 0) = 0, 'error', 'warning') as severity
+from each left semi join repeated using (client_instance_id, server, api_key)
+    left join compared using (client_instance_id, server, api_key)"""
+
+
+def _sentence(f: Facts) -> str:
+    never = "" if f.n_taken else f"; it took no answer to {f.api_name} in time meanwhile"
+    others = ""
+    if f.n_others and f.others_us is not None:
+        waited = duration(f.others_us * 1_000)
+        others = f"; {counted(f.n_others, 'other client')} waited for up to {waited}, and got theirs"
+    twice = ". What it asked for was done each time: records are written again with each try" if _writes(f) else ""
+    return (
+        f"{client(f.client_id, f.client_ip)} closed {counted(f.n, 'connection')} to {node(f.node_id, f.server)} "
+        f"{duration(f.patience_ns)} (median) after {f.api_name}, from {f.begin(f.first_ns)} on, and the answers came "
+        f"{duration(f.took_ns)} after the requests{never}{others}{twice}"
+    )
+
+
+def _writes(f: Facts) -> bool:
+    return bool(f.api_key == api_keys.PRODUCE)
+
+
+def _advice(f: Facts) -> str:
+    return _texts(f.libraries, f.patience_ns, f.took_ns, writes=_writes(f))
+
+
+def _texts(
+    libraries: Collection[str] = (),
+    patience_ns: int | None = None,
+    took_ns: int | None = None,
+    *,
+    writes: bool = True,
+) -> str:
+    now = "" if patience_ns is None else f" (it gives up after {duration(patience_ns)})"
+    above = "" if took_ns is None else f" above the {duration(took_ns)} that the answers take"
+    twice = (
+        "Set enable.idempotence=true, so that what is sent again is written once; look for records that are there "
+        "twice. Why the broker takes so long with acks=all: its followers, and its disk. "
+    )
+    return (
+        f"The broker and the network work: raise {setting('request_timeout', libraries, defaults=True)} of the client"
+        f"{now}{above}. {twice if writes else ''}A connection that is given up costs the next one its handshake, and "
+        "the broker the work of what nobody reads."
+    )
+
+
+RULE = Rule(
+    name="gave_up_too_soon",
+    title="A client closes connections before the answers come",
+    severity="error",
+    meaning="The client has a timeout that is shorter than the broker needs. It drops the connection, and sends the "
+    "same again on the next; the broker does what was asked for each time, and its answers meet closed connections. "
+    "The client's log says that the broker does not answer, which is not so.",
+    looks_at=f"Connections that the client ended while a request was on its way, whose answer the server sent "
+    f"afterwards: {limit.REFUSED_AGAIN} times or more for a client, a server and an API, where a later request asks "
+    "for the same. What a request allows the broker to wait (max_wait_ms of Fetch) is left out. An error where the "
+    "client took no answer in time. A client that is stopped, and one that rebalances, closes connections so once.",
+    advice=_texts(),
+    sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19", "KIP-98"),
+    detectors=(
+        Detector(
+            reads={
+                "closed": _CLOSED,
+                "often": Groups(_CLOSED, per=("client_ip", "server_ip"), having=count() >= limit.REFUSED_AGAIN),
+            },
+            query=_QUERY,
+            subject=lambda f: f"{f.api_name} {f.server}",
+            sentence=_sentence,
+            advice=_advice,
+        ),
+    ),
+    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication"}),
+)
