@@ -81,6 +81,9 @@ MEMBER_IDS = 5
 """A client asks for a member id once for each time that it joins; some times more where answers are lost."""
 REFUSED_AGAIN = 3
 """By hand, a call is tried once or twice; what is refused three times in the same way is part of a start."""
+AFTER_CLOSE_MS = 50
+"""A server closes its side of a connection as soon as it reads the FIN of the client: what comes later was on its "
+"way."""
 AT_ONCE_MS = 1_000
 """A server that ends a connection because of a request does so when it has read it."""
 LATE_FETCH_MS = 1_000

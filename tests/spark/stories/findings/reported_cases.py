@@ -187,23 +187,17 @@ def cut_off(n: int, *, close_kind: str = "fin_server", others: int | None = None
     return {"clients": clients, "connections": connections, "requests": requests}
 
 
-def gives_up(n: int, *, patience_ms: int = 500, took_ms: int = 800, offset: int | None = None) -> dict[str, Any]:
+def gives_up(n: int, *, patience_ms: int = 500, took_ms: int = 800) -> dict[str, Any]:
     """A producer that closes its connection so long after each Produce, answered after took_ms, and sends the same on
-    the next. offset: of all answers; None: each has its own."""
-    connections, requests, partitions = [], [], []
+    the next."""
+    connections, requests = [], []
     for i in range(1, n + 1):
         asked, ids = (2 + i) * S, {"conn_id": f"c{i}", "request_id": f"c{i}-1"}
         connections.append({"conn_id": f"c{i}", "close_kind": "fin_client", "close_ns": asked + patience_ms * MS})
         produce = {**ids, "api_key": 0, "api_name": "Produce", "ts_ns": asked, "response_ns": asked + took_ms * MS}
         requests.append({**produce, "latency_us": took_ms * 1_000, "acks": -1})
-        place = {**ids, "topic": "t", "partition": 0, "api_key": 0}
-        batch = {"n_records": 5, "record_bytes": 300, "first_timestamp_ms": 1_900, "max_timestamp_ms": 1_905}
-        partitions.append({**place, **batch, "direction": "request", "ts_ns": asked})
-        at = 100 + 5 * i if offset is None else offset
-        answer = {"direction": "response", "ts_ns": asked + took_ms * MS, "error_code": 0, "partition_offset": at}
-        partitions.append({**place, **answer})
     who = {**ONE, "kind": "producer", "conn_ids": [row["conn_id"] for row in connections]}
-    return {"clients": [who], "connections": connections, "requests": requests, "partitions": partitions}
+    return {"clients": [who], "connections": connections, "requests": requests}
 
 
 def appended(topic: str, then_at: int) -> dict[str, Any]:
@@ -223,7 +217,9 @@ def appended(topic: str, then_at: int) -> dict[str, Any]:
         for i, (name, code, at) in enumerate(outcomes, 1)
     ]
     who = {**ONE, "kind": "producer", "conn_ids": ["c1"]}
-    return {"clients": [who], "connections": [{"conn_id": "c1"}], "partitions": [*batches, *answers]}
+    error = {**place, "api_name": "Produce", "request_id": "c1-2", "ts_ns": 3 * S, "error_name": outcomes[1][0]}
+    connections = [{"conn_id": "c1"}]
+    return {"clients": [who], "connections": connections, "partitions": [*batches, *answers], "errors": [error]}
 
 
 def late_for_its_lock(error: str = "INVALID_RECORD_STATE") -> dict[str, Any]:
@@ -293,12 +289,11 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "cut off at a version that the broker has not": (cut_off(4, others=5), {"closed_at_request"}),
     "cut off, and another is answered in that version": (cut_off(4, others=7, offered=11), set()),
     "turned away before the request is read": (cut_off(4, close_kind="rst_server", others=5), set()),
-    "gives up before the answer": (gives_up(4), {"gave_up_too_soon", "written_twice"}),
-    "gives up, and the broker knows the batch": (gives_up(4, offset=100), {"gave_up_too_soon"}),
+    "gives up before the answer": (gives_up(4), {"gave_up_too_soon"}),
     "closes after each answer": (gives_up(4, patience_ms=900), set()),
     "gives up once": (gives_up(1), set()),
-    "written, refused, and written again": (appended("w1", 110), {"written_twice"}),
-    "written, refused, and recognized": (appended("w2", 105), set()),
+    "written, refused, and written again": (appended("w1", 110), {"written_twice", "not_enough_replicas"}),
+    "written, refused, and recognized": (appended("w2", 105), {"not_enough_replicas"}),
     "acknowledges after its lock": (late_for_its_lock(), {"late_acknowledgements"}),
     "acknowledges in a lost session": (late_for_its_lock("SHARE_SESSION_NOT_FOUND"), set()),
     "sends Fetch while it authenticates": (between_handshakes(2), {"login_interrupted"}),
@@ -309,8 +304,7 @@ REPORTED_SENTENCES = {
     "goes on with a fetch session that is over": "12 times within 22.0 s from 00:01.000",
     "asks a broker that is not the controller": "only the controller does that, and Metadata names node 93 as the",
     "cut off at a version that the broker has not": "it takes Produce v0 to v5, as it says in ApiVersions",
-    "gives up, and the broker knows the batch": "500 ms (median) after Produce",
-    "written, refused, and written again": "5 records of w1 from app",
+    "gives up before the answer": "500 ms (median) after Produce",
     "acknowledges after its lock": "it had them for 40.0 s (median), and its lock on them, which lasts 30.0 s, was",
     "sends Fetch while it authenticates": "between its SaslHandshake and the end of its authentication while it",
     "sent to its preferred replica again and again": "t-0 at its leader, node 1, 6 times from ",

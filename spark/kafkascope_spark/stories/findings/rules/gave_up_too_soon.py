@@ -5,7 +5,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings import thresholds as limit
-from kafkascope_spark.stories.findings.conditions import count
+from kafkascope_spark.stories.findings.conditions import column, count
 from kafkascope_spark.stories.findings.read import Groups, Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule
 from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
@@ -13,7 +13,12 @@ from kafkascope_spark.stories.findings.sql import first_ids
 from kafkascope_spark.stories.findings.wording import client, counted, duration, node
 from kafkascope_spark.stories.settings import setting
 
-_CLOSED = Where(CONNECTIONS, close_kind=("fin_client", "rst_client"))
+_CLOSED = Where(
+    CONNECTIONS,
+    column("last_ns") - column("close_ns") > limit.AFTER_CLOSE_MS * 1_000_000,
+    close_kind=("fin_client", "rst_client"),
+)
+"""Connections on which something came after the client had closed them."""
 # One finding per client, server and API. A client that ends has requests on their way too: of one that went on, a later
 # connection asks for the same. Others: the answers to the same API that other clients waited for.
 _QUERY = f"""

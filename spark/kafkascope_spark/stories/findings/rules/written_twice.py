@@ -1,6 +1,6 @@
 """`written_twice`: a producer sends records again that the broker had written, in a way that it cannot recognize."""
 
-from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
 from kafkascope_parsers import api_keys
 from kafkascope_spark.stories.findings.conditions import above
 from kafkascope_spark.stories.findings.read import Where
@@ -12,13 +12,13 @@ from kafkascope_spark.stories.findings.wording import client, counted, listed
 _WRITTEN_ERRORS = ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT")
 _SAME = "client_ip, topic, partition, n_records, first_timestamp_ms, max_timestamp_ms, record_bytes"
 # One finding per client and topic. The same number of records, bytes and create times are the same records. A broker
-# that recognizes a batch answers with the offset that it has. Where the first answer has no offset, the log goes on
-# behind what was accepted before: a second copy lies so many records further, if nobody else writes there.
+# that recognizes a batch answers with the offset that it has. The first answer has none, and the log goes on behind
+# what was accepted before: a second copy lies so many records further, if nobody else writes there.
 _QUERY = f"""
 with sent as (
     select b.request_id, b.conn_id, b.ts_ns, c.client_ip, b.topic, b.partition, b.n_records, b.first_timestamp_ms,
         b.max_timestamp_ms, b.record_bytes, a.error_name, if(a.error_code = 0, a.partition_offset, null) as base_offset,
-        a.ts_ns > c.close_ns as is_late, c.client_instance_id, c.client_id, c.software_name,
+        c.client_instance_id, c.client_id, c.software_name,
         size(collect_set(c.client_instance_id) over (partition by b.topic, b.partition)) as n_writers
     from batches b join owned_connections c on b.conn_id = c.conn_id
         join answers a on a.request_id = b.request_id and a.topic = b.topic and a.partition = b.partition
@@ -29,7 +29,7 @@ with sent as (
     ) as next_offset
     from sent
 ), appended as (
-    select * from ordered where error_name in {literals(_WRITTEN_ERRORS)} or (is_late and base_offset is not null)
+    select * from ordered where error_name in {literals(_WRITTEN_ERRORS)}
 ), again as (
     select f.*, s.request_id as again_id, s.ts_ns as again_ns, s.base_offset as again_offset,
         row_number() over (partition by f.request_id, f.topic, f.partition order by s.ts_ns, s.request_id) as place
@@ -37,24 +37,20 @@ with sent as (
     where s.ts_ns > f.ts_ns and s.base_offset is not null
 )
 select client_instance_id, client_id, client_ip, software_name, topic,
-    array_sort(collect_set(if(is_late, null, error_name))) as errors, count_if(is_late) as n_late,
+    array_sort(collect_set(error_name)) as errors,
     count(*) as n, sum(n_records) as n_records, min(ts_ns) as first_ns, max(again_ns) as last_ns,
     {first_ids("again_id", "again_ns")} as evidence, collect_set(conn_id) as conn_ids
 from again
-where place = 1 and if(
-    base_offset is null, n_writers = 1 and again_offset - next_offset >= n_records, again_offset <> base_offset
-)
+where place = 1 and n_writers = 1 and again_offset - next_offset >= n_records
 group by client_instance_id, client_id, client_ip, software_name, topic"""
 
 
 def _sentence(f: Facts) -> str:
-    got = f"got {listed(f.errors)}, which says that the leader had written it" if f.errors else ""
-    late = "were answered when the producer had closed the connection" if f.n_late else ""
-    first = " or ".join(each for each in (got, late) if each)
     return (
         f"{counted(f.n_records, 'record')} of {f.topic} from {client(f.client_id, f.client_ip)} "
-        f"{'is' if f.n_records == 1 else 'are'} in the log again: {counted(f.n, 'batch', 'batches')} {first}, first at "
-        f"{f.begin(f.first_ns)}, and the producer sent the same records again, which brokers wrote at other offsets"
+        f"{'is' if f.n_records == 1 else 'are'} in the log again: {counted(f.n, 'batch', 'batches')} got "
+        f"{listed(f.errors)}, which says that the leader had written it, first at {f.begin(f.first_ns)}, and the "
+        "producer sent the same records again, which brokers wrote at other offsets"
     )
 
 
@@ -75,10 +71,10 @@ RULE = Rule(
     "has the records, and only its followers were too few or too slow. A producer that sends them again with another "
     "epoch, another sequence or none has them written a second time.",
     looks_at="Produce requests with the same number of records, bytes and create times for one topic-partition from "
-    f"one address: one that got {' or '.join(_WRITTEN_ERRORS)}, or whose answer came when the client had closed the "
-    "connection, and a later one that was accepted at another offset than the first has, or would have where nobody "
-    "else in the capture writes to the partition. A broker that recognizes the batch answers with the offset of the "
-    "first. A program that writes equal records in the same millisecond, of which the first fails, looks the same.",
+    f"one address: one that got {' or '.join(_WRITTEN_ERRORS)}, and a later one that was accepted behind the place "
+    "that the first one has, where nobody else in the capture writes to the partition. A broker that recognizes the "
+    "batch answers with the offset of the first. A writer that is not in the capture looks the same, and so does a "
+    "program that writes equal records in the same millisecond.",
     advice=_ADVICE,
     sources=(
         "KIP-98",
@@ -89,6 +85,7 @@ RULE = Rule(
     detectors=(
         Detector(
             reads={
+                "appended_errors": Where(ERRORS, error_name=_WRITTEN_ERRORS, api_key=api_keys.PRODUCE),
                 "batches": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="request", n_records=above(0)),
                 "answers": Where(PARTITIONS, api_key=api_keys.PRODUCE, direction="response"),
             },
