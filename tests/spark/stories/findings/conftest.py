@@ -55,6 +55,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "storm": False,
         "outcome": "recovered",
     },
+    "startups": {"claimed": False},
     "incidents": {"severity": "warning", "family_severity": "warning"},
     "captures": {"n_packets": 1_000, "n_truncated": 0, "path": "a.pcap", "first_ns": S, "last_ns": 60 * S},
 }
