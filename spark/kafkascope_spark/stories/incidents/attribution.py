@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 from operator import attrgetter, itemgetter
 
 from kafkascope_analyzer.dataset.stretches import FOREVER
+from kafkascope_parsers.error_facts import PERMISSION_DENIED
 from kafkascope_spark.stories.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.stories.incidents.failure_index import Failures, Key
 from kafkascope_spark.stories.incidents.stall_candidates import (
@@ -30,6 +31,12 @@ earlier stalls: hundreds of brokers may fail meanwhile, and thousands of clients
 def under_quota(stall: Stall, among: Candidates) -> Failure | None:
     """The quota that made brokers hold the client back meanwhile."""
     return _failure(among.longest([("quota", stall.client_instance_id)]))
+
+
+def denied(stall: Stall, among: Candidates) -> Failure | None:
+    """The missing permission that the client's errors name: brokers that fail meanwhile do not cause it."""
+    of_client = ((stall.client_instance_id, name) for name in stall.error_names if name in PERMISSION_DENIED)
+    return _failure(among.longest(("error", each) for each in of_client))
 
 
 def at_unreachable_host(stall: Stall, among: Candidates) -> Failure | None:
@@ -158,6 +165,7 @@ def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
 
 RULES: tuple[Rule, ...] = (
     under_quota,
+    denied,
     at_unreachable_host,
     at_failed_broker,
     of_client_at_fault,
