@@ -137,9 +137,21 @@ def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
 
 
 @kernel
+def goes_on_asking(seg: Any, me: Any, peer: Any) -> Any:
+    """Whether the RST answers an acknowledgment of something that its sender, which waits for the answer to its SYN,
+    never sent: the other end still has an earlier connection of these ports (RFC 5961, 4.2), which the RST ends, and
+    the SYN is sent again (RFC 9293, 3.10.7.3)."""
+    waits = me.syn and not peer.syn and me.last_data_ts_ns == 0 and peer.last_data_ts_ns == 0
+    return waits and seg.tcp_flags & ACK == 0 and np.int64(seg.seq) != (np.int64(me.isn) + 1) & _MASK32
+
+
+@kernel
 def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
     stream."""
+    if goes_on_asking(seg, me, peer):
+        me.acked = -1
+        return E_RST
     answers_syn = seg.tcp_flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
     untouched = not me.syn and me.last_data_ts_ns == 0 and peer.last_data_ts_ns == 0
     refuses = side == 1 and c.syn_ts_ns > 0 and untouched and answers_syn

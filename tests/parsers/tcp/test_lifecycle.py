@@ -48,6 +48,34 @@ def test_syn_answered_by_rst_is_refused(wire):
     assert events == [("syn", 0, 0), ("refused", 0, 1)]
 
 
+def test_a_client_goes_on_after_the_acknowledgment_of_an_earlier_connection_of_its_port(wire, either_streams):
+    """RFC 9293, 3.5.2, figure 9: the peer acknowledges what it has of the earlier connection, the RST ends that one."""
+    first = [*handshake(wire), wire.packet(0, 101, b"one", ack=501)]
+    again = [
+        wire.packet(0, 90_000, flags=SYN),
+        wire.packet(1, 501, ack=104),
+        wire.packet(0, 104, flags=RST, window=0),
+        *handshake(wire, 90_000, 7_000),
+        wire.packet(0, 90_001, b"two", ack=7_001),
+    ]
+    tcp, reader, events, kinds = follow(wire, first + again, either_streams)
+    assert kinds == ["open", "open"]
+    assert {d: bytes(s) for d, s in reader.streams.items() if s} == {0: b"one", 2: b"two"}
+    assert [event for event in events if event[1] == 1] == [
+        ("syn", 1, 0),
+        ("rst", 1, 0),
+        ("syn_retry", 1, 0),
+        ("syn_ack", 1, 1),
+    ]
+    assert tcp.connections["close_ts_ns"].tolist() == [0, 0]
+    assert tcp.sides["acked"].tolist()[2:] == [0, 0]
+
+
+def test_a_client_that_ends_its_attempt_ends_it(wire):
+    packets = [wire.packet(0, 100, flags=SYN), wire.packet(0, 101, flags=RST, window=0)]
+    assert follow(wire, packets)[3] == ["rst_0"]
+
+
 def test_syn_without_answer(wire):
     packets = [wire.packet(0, 100, flags=SYN), wire.packet(0, 100, flags=SYN), wire.packet(0, 100, flags=SYN)]
     tcp, _, events, kinds = follow(wire, packets)
