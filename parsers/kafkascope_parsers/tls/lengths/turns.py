@@ -14,8 +14,9 @@ A client that does not wait for responses may write several requests into one re
 one before are found in it.
 
 Responses come in the order of the requests, so the n-th response belongs to the n-th request: no list of requests is
-needed. The JVM writes the header of a Produce request or Fetch response, the records of each partition, and what
-follows them (three bytes at the end), each as a TLS record of its own.
+needed. One that was counted too often shows by time: every response then comes soon after a request that it does not
+answer (`_get_into_step`). The JVM writes the header of a Produce request or Fetch response, the records of each
+partition, and what follows them (three bytes at the end), each as a TLS record of its own.
 """
 
 from typing import Any, NamedTuple
@@ -57,6 +58,9 @@ MOST_TOGETHER = 8
 LEAST_ALIKE = 2
 """Requests of one size before that: where sizes vary, a record that is a multiple of the one before is one request, and
 a request too many would give every later response to a wrong one."""
+LEAST_ALTERNATING, LEAST_PAUSES = 4, 4
+"""Responses in a row, each after a pause that is so many times as long as it took to come after its request, that show
+that no other request waits for one."""
 ROOM = 2 + MOST_TOGETHER
 """Messages that may be over with one record: one that is held, the one after it, and a loss, or all but the last of
 those that are in one record."""
@@ -76,6 +80,11 @@ TURN = record_type(
         ("first_request", np.int64),
         ("first_response", np.int64),
         ("offers_alpn", np.int8),
+        ("n_since", np.int64),
+        ("pause_ns", np.int64),
+        ("n_alternating", np.int64),
+        ("least_pause_ns", np.int64),
+        ("most_pause_ns", np.int64),
     ]
 )
 """A connection. client_side: -1 where it is not to be read; has_hellos: whether both are known; handshake: whether
@@ -83,7 +92,9 @@ encrypted handshake messages of TLS 1.3 are still to come, and then hash_bytes i
 of the server to come, which look like data; overhead: of each record's body; n_sent, n_answered: requests and responses
 that began; n_open_before: requests without a response when the server's last record came; last_end: who sent the last
 record; first_*: bytes of the first exchange, SPLIT where its response is of several records; offers_alpn: whether the
-client says which protocols it speaks, as those of the web do."""
+client says which protocols it speaks, as those of the web do; n_since: requests since the server's last record;
+pause_ns: how long nobody had sent before the first of them; n_alternating: how many responses without a break came soon
+after the only request since the response before, with others still open; *_pause_ns: of the pauses between these."""
 _OF_MESSAGE: list[tuple[str, type[np.generic]]] = [
     ("number", np.int64),
     ("n_records", np.int64),
@@ -157,7 +168,7 @@ def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
             continue
         end = CLIENT if record.side == turn.client_side else SERVER
         if record.length == LOST:
-            n = _lose(record, t, out, n)
+            n = _lose(record, t, end, out, n)
             continue
         size = record.length - turn.overhead
         if _is_handshake(record, t, end, size):
@@ -179,6 +190,8 @@ def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
                 for _ in range(together - 1):
                     n = _whole_request(record, t, content // together, out, n)
                 content -= (together - 1) * (content // together)
+            if end == SERVER:
+                n = _get_into_step(record, t, out, n)
             _begin(record, t, end)
             part.first_size = content
         if part.number >= 0:
@@ -258,6 +271,7 @@ def _join_held(conn: int, t: Turns) -> None:
     part.number -= 1
     part.is_sure = 1
     turn.n_sent -= 1
+    turn.n_since -= 1
     part.first_size = part.held_first_size
     part.n_records += part.held_records
     part.n_bytes += part.held_bytes
@@ -266,18 +280,20 @@ def _join_held(conn: int, t: Turns) -> None:
 
 
 @kernel
-def _lose(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Ends what goes on, and gives up what has no response yet. Room: one row for the end, one for the loss."""
+def _lose(record: Any, t: Turns, end: int, out: NDArray[Any], n: int) -> int:
+    """Ends what goes on. Where bytes of the server are missing, gives up what has no response yet; where bytes of the
+    client are, what was sent before them is answered all the same. Room: one row for the end, one for the loss."""
     turn = t.turns[record.conn]
+    turn.handshake, turn.n_tickets = 0, 0
     n = _close(record.conn, CLIENT, t, out, n)
+    if end == CLIENT:
+        return n
+    if turn.last_end == CLIENT:
+        n = _close(record.conn, SERVER, t, out, n)
     t.parts[2 * record.conn + SERVER].number = -1
-    turn.n_answered, turn.n_open_before, turn.handshake, turn.n_tickets = turn.n_sent, 0, 0, 0
+    turn.n_answered, turn.n_open_before = turn.n_sent, 0
     turn.last_end = CLIENT
-    message = out[n]
-    message.conn, message.end, message.number, message.n_records = record.conn, SERVER, LOST, turn.n_sent
-    message.n_bytes, message.first_ns, message.last_ns = 0, record.first_ns, record.last_ns
-    message.first_packet, message.in_flight, message.before_ns = record.first_packet, 0, 0
-    return n + 1
+    return int(_write_loss(record, turn.n_sent, out, n))
 
 
 @kernel
@@ -310,6 +326,9 @@ def _begin(record: Any, t: Turns, end: int) -> None:
     """A message begins."""
     turn, part = t.turns[record.conn], t.parts[2 * record.conn + end]
     if end == CLIENT:
+        if turn.last_end == SERVER:
+            turn.n_since, turn.pause_ns = 0, record.first_ns - t.parts[2 * record.conn + SERVER].last_ns
+        turn.n_since += 1
         part.number = turn.n_sent
         turn.n_sent += 1
         if turn.n_sent - turn.n_answered > MOST_OPEN:
@@ -320,6 +339,41 @@ def _begin(record: Any, t: Turns, end: int) -> None:
     part.in_flight, part.before_ns = turn.n_sent - turn.n_answered, part.last_ns
     part.n_records, part.n_bytes = 0, 0
     part.first_ns, part.first_packet = record.first_ns, record.first_packet
+
+
+@kernel
+def _get_into_step(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
+    """Gives the response that begins to the latest request, where the ones before it that seem to be open cannot be.
+
+    If they were, each response would have waited for the client's next request although it answers an earlier one: its
+    latency would follow the client's pauses. By accident that happens once; a pace and a latency that are equal and
+    steady may do it forever, so the pauses have to differ."""
+    turn = t.turns[record.conn]
+    waited_ns = record.first_ns - t.parts[2 * record.conn + CLIENT].last_ns
+    is_alone = turn.last_end == CLIENT and turn.n_since == 1 and turn.pause_ns > LEAST_PAUSES * waited_ns
+    if not is_alone or turn.n_sent - turn.n_answered < 2:
+        turn.n_alternating = 0
+        return n
+    if turn.n_alternating == 0:
+        turn.least_pause_ns = turn.most_pause_ns = turn.pause_ns
+    turn.n_alternating += 1
+    turn.least_pause_ns = min(turn.least_pause_ns, turn.pause_ns)
+    turn.most_pause_ns = max(turn.most_pause_ns, turn.pause_ns)
+    if turn.n_alternating < LEAST_ALTERNATING or turn.most_pause_ns < 2 * turn.least_pause_ns:
+        return n
+    turn.n_answered = turn.n_sent - 1
+    turn.n_alternating = 0
+    return int(_write_loss(record, turn.n_answered, out, n))
+
+
+@inlined
+def _write_loss(record: Any, number: int, out: NDArray[Any], n: int) -> int:
+    """Writes behind the first n that responses to requests before this number may be missing."""
+    message = out[n]
+    message.conn, message.end, message.number, message.n_records = record.conn, SERVER, LOST, number
+    message.n_bytes, message.first_ns, message.last_ns = 0, record.first_ns, record.last_ns
+    message.first_packet, message.in_flight, message.before_ns = record.first_packet, 0, 0
+    return n + 1
 
 
 @kernel
@@ -374,6 +428,8 @@ def _begins_response(record: Any, t: Turns, content: int) -> bool:
     """Whether a record of the server begins a response."""
     turn, direction = t.turns[record.conn], 2 * record.conn + SERVER
     part = t.parts[direction]
+    if turn.n_sent == turn.n_answered and _is_known(t.first_sizes, direction, content, 0):
+        part.is_sure = 0
     if turn.n_sent == turn.n_answered or (content < LEAST_RESPONSE and part.number >= 0):
         return False
     is_turn = turn.n_open_before == 0 or turn.last_end == CLIENT or content <= TINY_BYTES
@@ -395,12 +451,21 @@ def _begins(is_turn: bool, t: Turns, direction: int, content: int, at_ns: int) -
     return begins
 
 
+@inlined
+def _is_next_request(t: Turns, direction: int, content: int, at_ns: int) -> bool:
+    """Whether a record of the client that follows a short one comes later, or has the size with which the request
+    before it began, or one of several records before: librdkafka ends a Produce request with four bytes."""
+    part = t.parts[direction]
+    begins = at_ns - part.last_ns > AT_ONCE_NS or abs(part.first_size - content) <= NEAR
+    return direction & 1 == CLIENT and (begins or _is_known(t.split_sizes, direction, content, NEAR))
+
+
 @kernel
 def _begins_by_size(t: Turns, direction: int, content: int, at_ns: int) -> bool:
     """The same where turns say nothing."""
     part = t.parts[direction]
     if part.last_size < LEAST_RESPONSE:
-        return bool(part.last_size <= END_BYTES)
+        return bool(part.last_size <= END_BYTES or _is_next_request(t, direction, content, at_ns))
     if part.n_records > 1 and part.n_ends > 0:
         return bool(_is_known(t.first_sizes, direction, content, 0))
     gap_ns = at_ns - part.last_ns
