@@ -7,13 +7,15 @@ name was answered.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kafkascope_parsers.errors import UsageError
 
 Entry = tuple[str, str]
 """Name and address."""
+Times = tuple[int, int]
+"""When DNS first and last answered with an address."""
 BY_DNS, BY_FILE, BY_HOSTS = "DNS", "the names in the capture file", "the hosts file"
 BY_SERVER_NAME = "the server name in TLS hellos"
 
@@ -46,13 +48,16 @@ class HostNames:
     which the program that captured wrote from its own look-ups."""
 
     def __init__(self, hosts: Iterable[Entry] = (), recorded: Iterable[Entry] = ()) -> None:
-        self._answers: dict[str, set[str]] = {}
+        self._answers: dict[str, dict[str, Times]] = {}
         self._asked: dict[str, set[str]] = {}
         self._kept = ((_by_name(recorded), BY_FILE), (_by_name(hosts), BY_HOSTS), (self._asked, BY_SERVER_NAME))
 
-    def note_answer(self, name: str, addresses: Iterable[str]) -> None:
-        """Takes a DNS answer with addresses."""
-        self._answers.setdefault(_plain(name), set()).update(addresses)
+    def note_answer(self, name: str, addresses: Iterable[str], ts_ns: int) -> None:
+        """Takes a DNS answer with addresses, of that time."""
+        known = self._answers.setdefault(_plain(name), {})
+        for address in addresses:
+            first_ns, last_ns = known.get(address, (ts_ns, ts_ns))
+            known[address] = min(first_ns, ts_ns), max(last_ns, ts_ns)
 
     def note_server_name(self, name: str, address: str) -> None:
         """Takes the name that a TLS client asked the server at an address for."""
@@ -64,7 +69,7 @@ class HostNames:
             return frozenset([str(ipaddress.ip_address(host.partition("%")[0]))]), None
         except ValueError:
             name = _plain(host)
-        found = self._answers.get(name) or self._longer(name)
+        found = self.answered(name)
         if found:
             return frozenset(found), BY_DNS
         for kept, by in self._kept:
@@ -72,10 +77,15 @@ class HostNames:
                 return frozenset(kept[name]), by
         return frozenset(), None
 
-    def _longer(self, name: str) -> set[str]:
+    def answered(self, host: str) -> Mapping[str, Times]:
+        """With which addresses DNS answered for the host, and when."""
+        name = _plain(host)
+        return self._answers.get(name) or self._longer(name)
+
+    def _longer(self, name: str) -> Mapping[str, Times]:
         """Addresses of the one name that was answered and is this one with a domain behind it."""
         longer = [answered for answered in self._answers if answered.startswith(name + ".")] if name else []
-        return self._answers[longer[0]] if len(longer) == 1 else set()
+        return self._answers[longer[0]] if len(longer) == 1 else {}
 
 
 def _by_name(entries: Iterable[Entry]) -> dict[str, set[str]]:

@@ -17,7 +17,7 @@ from kafkascope_analyzer.connections.dictionary import (
     put_texts,
 )
 from kafkascope_analyzer.connections.network_columns import network_columns
-from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.connections.nodes import Endpoint, Node
 from kafkascope_analyzer.connections.tls_failures import tls_failures
 from kafkascope_analyzer.dataset.contract import STRINGS
 from kafkascope_analyzer.dataset.flat import flat
@@ -101,20 +101,20 @@ class ConnectionFacts:
     ) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
-        ends = ServerEndpoints(raw)
-        nodes = [cluster.nodes.get(end) for end in ends.distinct]
+        places, known = _places(self.raw, cluster)
+        nodes = [node for _, node in places]
         advertised = [
             _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
-            for node, end in zip(nodes, ends.distinct, strict=True)
+            for end, node in places
         ]
-        which = pa.array(ends.which)
+        which = pa.array(known)
         self._claims = claims.take(pc.index_in(flat(self.raw["conn_id"]), flat(claims["conn_id"])))
         self.by_lengths = flat(self._claims["conn_id"].is_valid())
         """Whether the requests of each connection are known by the lengths of TLS records."""
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32()).take(which)
         self.has_node = pa.array([node is not None for node in nodes], pa.bool_()).take(which)
         self._node_why = pa.array([node and node.why for node in nodes], pa.string()).dictionary_encode().take(which)
-        self._known = ends.which
+        self._known = known
         self._advertised_host = pa.array([end and end[0] for end in advertised], pa.string())
         self._advertised_port = pa.array([end and end[1] for end in advertised], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
@@ -211,6 +211,21 @@ class ConnectionFacts:
             "advertised_host": self._advertised_host.take(given),
             "advertised_port": self._advertised_port.take(given),
         }
+
+
+def _places(raw: pa.Table, cluster: Cluster) -> tuple[list[tuple[Endpoint, Node | None]], NDArray[np.int64]]:
+    """Endpoints of servers with their nodes, and which of these each connection had. Of an address that several nodes
+    had one after the other, a connection had the one that it was when the connection ended: none outlives its end."""
+    ends = ServerEndpoints(raw)
+    places, which = [(end, cluster.nodes.get(end)) for end in ends.distinct], ends.which.copy()
+    ended_ns = pc.coalesce(raw["close_ns"], raw["last_ns"]).to_numpy()
+    for number, end in enumerate(ends.distinct):
+        node = places[number][1]
+        owners = () if node is None else node.owners
+        for i, (since_ns, owner) in enumerate(owners):
+            which[(ends.which == number) & ((ended_ns >= since_ns) | (i == 0))] = len(places)
+            places.append((end, owner))
+    return places, which
 
 
 def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:

@@ -4,12 +4,15 @@ The evidence is, in this order, the advertised host:port of Metadata, FindCoordi
 endpoints, resolved by literal address, by DNS answers in the capture, by the names in a pcapng file, by the user's
 hosts file; by what the address confirmed (it answered for partitions and groups that the cluster says a node leads); by
 the replica id that a broker at the same address uses. An address that several nodes answer on, or that answers as
-another node than it is advertised for, has no node id, and says why."""
+another node than it is advertised for, has no node id, and says why. An address that by DNS was one node's first and
+another's later (a pod that started again elsewhere) has one at each time."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.connections.hosts import BY_DNS, HostNames
 
 Endpoint = tuple[str, int]
 
@@ -74,19 +77,36 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node id (None where the evidence does not agree) and what shows it."""
+    """A node id (None where the evidence does not agree) and what shows it.
+
+    owners: of an address that several nodes had one after the other, since when each had it, and the node.
+    """
 
     node_id: int | None
     why: str
+    owners: tuple[tuple[int, "Node"], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Advertised:
     """An advertised endpoint that stands for an address: its text, what resolved it, and for which nodes."""
 
+    host: str
     text: str
     by: str | None
     nodes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Owner:
+    """A node whose name stood for an address, by DNS answers: from when until when at least, and since when for
+    another address alone (None: never)."""
+
+    first_ns: int
+    last_ns: int
+    gone_ns: int | None
+    node_id: int
+    text: str
 
 
 def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
@@ -111,7 +131,7 @@ def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Advertised]]:
     for (host, port), nodes in sorted(evidence.advertised.items()):
         addresses, by = evidence.names.addresses(host)
         for address in addresses:
-            found[address, port].append(_Advertised(f"{host}:{port}", by, frozenset(nodes)))
+            found[address, port].append(_Advertised(host, f"{host}:{port}", by, frozenset(nodes)))
     return found
 
 
@@ -121,6 +141,9 @@ def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advert
     if not nodes:
         return None
     if len(nodes) > 1:
+        owners = _owners(evidence, endpoint[0], advertised)
+        if owners:
+            return Node(None, f"advertised for {_named(nodes)}, one after the other", owners)
         return Node(None, f"advertised for {_named(nodes)}: more than one broker is behind this address")
     (node_id,) = nodes
     by = f", resolved by {advertised[0].by}" if advertised[0].by else ""
@@ -130,6 +153,31 @@ def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advert
         others = frozenset(answers.reported) - {node_id}
         return Node(None, f"advertised as {advertised[0].text} for node {node_id}, but answers for {_named(others)}")
     return Node(node_id, why)
+
+
+def _owners(evidence: Evidence, address: str, advertised: Sequence[_Advertised]) -> tuple[tuple[int, Node], ...]:
+    """Since when the address was which node's, where DNS gave it to one name after the other, and another one to each
+    name that had lost it; nothing where names may have shared it."""
+    found = []
+    for one in advertised:
+        if one.by != BY_DNS or len(one.nodes) != 1:
+            return ()
+        answered = evidence.names.answered(one.host)
+        first_ns, last_ns = answered[address]
+        later = (first for other, (first, _) in answered.items() if other != address and first > last_ns)
+        gone_ns = min(later, default=None)
+        found.append(_Owner(first_ns, last_ns, gone_ns, next(iter(one.nodes)), one.text))
+    found.sort()
+    owners = [(found[0].first_ns, _owner_node(found[0]))]
+    for before, after in pairwise(found):
+        if before.gone_ns is None or after.first_ns <= before.last_ns:
+            return ()
+        owners.append((min(before.gone_ns, after.first_ns), _owner_node(after)))
+    return tuple(owners)
+
+
+def _owner_node(owner: _Owner) -> Node:
+    return Node(owner.node_id, f"advertised as {owner.text}, resolved by {BY_DNS} at the time")
 
 
 def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:

@@ -49,7 +49,7 @@ def resolved(names, **advertised):
 
 def test_dns_goes_before_the_hosts_file():
     names = HostNames([("kafka-1.lab", "192.0.2.77"), ("kafka-2.lab", "2001:db8::2")])
-    names.note_answer("Kafka-1.lab.", ["192.0.2.1"])
+    names.note_answer("Kafka-1.lab.", ["192.0.2.1"], 1)
     assert resolved(names, kafka_1__lab=[1], kafka_2__lab=[2]) == {
         A: (1, "advertised as kafka-1.lab:9092, resolved by DNS"),
         B: (2, "advertised as kafka-2.lab:9092, resolved by the hosts file"),
@@ -58,7 +58,7 @@ def test_dns_goes_before_the_hosts_file():
 
 def test_names_in_the_file_come_after_dns_and_before_the_hosts_file():
     names = HostNames([("kafka-2.lab", "192.0.2.1")], [("Kafka-1.lab", "192.0.2.77"), ("kafka-2.lab.", "2001:db8::2")])
-    names.note_answer("kafka-1.lab", ["192.0.2.1"])
+    names.note_answer("kafka-1.lab", ["192.0.2.1"], 1)
     assert resolved(names, kafka_1__lab=[1], kafka_2__lab=[2]) == {
         A: (1, "advertised as kafka-1.lab:9092, resolved by DNS"),
         B: (2, "advertised as kafka-2.lab:9092, resolved by the names in the capture file"),
@@ -67,9 +67,9 @@ def test_names_in_the_file_come_after_dns_and_before_the_hosts_file():
 
 def test_a_short_name_is_the_one_that_was_asked_for_with_a_domain():
     names = HostNames()
-    names.note_answer("kafka-1.prod.example", ["192.0.2.1"])
+    names.note_answer("kafka-1.prod.example", ["192.0.2.1"], 1)
     assert resolved(names, kafka_1=[1])[A][0] == 1
-    names.note_answer("kafka-1.test.example", ["192.0.2.50"])
+    names.note_answer("kafka-1.test.example", ["192.0.2.50"], 1)
     assert resolved(names, kafka_1=[1]) == {}
 
 

@@ -80,3 +80,29 @@ def test_another_port_of_an_address_with_several_nodes_stays_open():
     out.advertised[A] = {1}
     out.advertised[("192.0.2.1", 9093)] = {2}
     assert nodes(out) == {A: 1, ("192.0.2.1", 9093): 2}
+
+
+def handed_over(*answers):
+    """Nodes 1 and 2 advertise names. answers: of DNS, a name, an address, and when."""
+    out = evidence(advertised={("kafka-1.example", 9092): {1}, ("kafka-2.example", 9092): {2}})
+    for name, address, ts_ns in answers:
+        out.names.note_answer(f"{name}.example", [address], ts_ns)
+    return {
+        end[0]: [(since_ns, owner.node_id) for since_ns, owner in node.owners]
+        for end, node in resolve_nodes(out).items()
+        if node.owners
+    }
+
+
+def test_an_address_that_goes_from_one_name_to_another_is_one_node_after_the_other():
+    """The DNS answers of two pods that have each other's address after they started again."""
+    before = [("kafka-1", A[0], 10), ("kafka-2", B[0], 11), ("kafka-1", A[0], 20)]
+    after = [("kafka-1", B[0], 50), ("kafka-2", A[0], 51)]
+    assert handed_over(*before, *after) == {A[0]: [(10, 1), (50, 2)], B[0]: [(11, 2), (50, 1)]}
+
+
+def test_an_address_of_two_names_at_one_time_is_handed_over_to_nobody():
+    both = [("kafka-1", A[0], 10), ("kafka-2", A[0], 11)]
+    assert handed_over(*both) == {}, "kafka-1 has no other address"
+    assert handed_over(*both, ("kafka-1", B[0], 12), ("kafka-1", A[0], 13)) == {}, "kafka-1 has two addresses"
+    assert handed_over(("kafka-1", A[0], 10), ("kafka-2", A[0], 20)) == {}

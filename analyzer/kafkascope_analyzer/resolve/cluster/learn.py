@@ -98,11 +98,11 @@ def note_answers(spills: Iterable[Path], names: HostNames) -> None:
     """Takes the DNS answers that have addresses, those of an alias too."""
     for spill in spills:
         for table in read_spill(spill, "dns"):
-            columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases"))
-            for name, addresses, aliases in zip(*columns, strict=True):
+            columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases", "answer_ns"))
+            for name, addresses, aliases, answer_ns in zip(*columns, strict=True):
                 if addresses:
                     for each in (name, *aliases):
-                        names.note_answer(each, addresses)
+                        names.note_answer(each, addresses, answer_ns)
 
 
 def _has_any(spill: Path) -> bool:

@@ -122,7 +122,7 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] 
     or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
     missed. moved: who led elsewhere meanwhile what is not missing then, by recovery_id."""
     known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR and not _is_brief(row)]
-    misled = of_wrong_broker([row for row in known if row.recovery_id not in moved])
+    misled = of_wrong_broker(known, moved)
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
     found = list(_by_subject((row for row in known if not _is_commit_for_missing_topic(row)), moved, misled))
     found += _by_subject(_without_topic(commits, found))

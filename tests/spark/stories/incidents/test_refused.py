@@ -66,6 +66,23 @@ def test_a_broker_that_does_not_lead_on_some_connections_is_another_one(recovery
         assert {row["kind"] for row in incidents} == {"leader_move"}, "once, or on the same connection"
 
 
+def test_a_client_that_asks_another_node_than_metadata_names_goes_to_an_old_address(
+    recovery: MakeRow, client: MakeRow
+) -> None:
+    """https://github.com/Yolean/kubernetes-kafka/issues/229: two pods have swapped addresses."""
+    astray = lasting(recovery, NOT_LEADER)
+    astray.leader_reports = (named(2, 6, 39),)
+    (incident,), _ = tell(recoveries=[astray], clients=[client(21)])
+    assert (incident["kind"], incident["severity"]) == ("wrong_broker", "error")
+    assert "asked node 1 for orders-0" in incident["sentence"]
+    assert "The address that it has of node 2 is that of node 1 now" in incident["sentence"]
+    assert "networkaddress.cache.ttl" in advised(incident)
+    assert "advertised.listeners" not in advised(incident)
+    astray.leader_reports = (named(2, 39.5, 39.5),)
+    (move,), _ = tell(recoveries=[astray], clients=[client(21)])
+    assert move["kind"] == "leader_move", "it was sent there a moment ago"
+
+
 def test_an_address_that_all_brokers_advertise_is_that_of_none(recovery: MakeRow, client: MakeRow) -> None:
     """https://github.com/bitnami/charts/issues/10825: Metadata names node 2 at the address of node 1."""
     rows = [lasting(recovery, NOT_LEADER, old_node_id=None, outcome="wrong_reaction")]

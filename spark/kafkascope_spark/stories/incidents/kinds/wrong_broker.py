@@ -2,7 +2,8 @@
 
 Looks at NOT_LEADER_OR_FOLLOWER while Metadata goes on naming the same leader: of a broker that serves the same
 topic-partition on other connections to its address, again and again; or at an address that is not that of one broker,
-where NOT_COORDINATOR counts too, if it goes on after FindCoordinator.
+where NOT_COORDINATOR counts too, if it goes on after FindCoordinator; or of another broker than the one that Metadata
+names to the client all the time: the client has an address of it from before the brokers started again elsewhere.
 Could be confused with a leader that moves: then Metadata names another one; and with brokers that disagree (no_leader):
 then no connection is served.
 """
@@ -10,7 +11,7 @@ then no connection is served.
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.findings.wording import client, counted, listed
 from kafkascope_spark.stories.findings.wording import times as times_of
 from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure, Kind
@@ -24,15 +25,25 @@ LEAST = 2
 """Once, a broker may have been slow to take over what Metadata said that it leads."""
 
 
-def of_wrong_broker(recoveries: Collection[ClientRecovery]) -> set[str]:
+def of_wrong_broker(recoveries: Collection[ClientRecovery], moved: Collection[str] = ()) -> set[str]:
     """The recoveries (recovery_id) from requests that reached another broker than the one whose address they went
     to. Where one shows an address of several brokers, the others follow from that: also those that the capture shows
-    behind it, where the load balancer's own connections are in it."""
-    met = [row for row in recoveries if _is_elsewhere(row) or (_leader_stayed(row) and _is_served_anew(row))]
+    behind it, where the load balancer's own connections are in it. moved: those meanwhile another node led, which show
+    it only where Metadata sent their clients there."""
+    astray = {row.recovery_id for row in recoveries if _goes_astray(row)}
+    stayed = [row for row in recoveries if row.recovery_id not in moved]
+    met = [row for row in stayed if _is_elsewhere(row) or (_leader_stayed(row) and _is_served_anew(row))]
     n_of_node = Counter(row.old_node_id for row in met)
     if n_of_node[None]:
-        return {row.recovery_id for row in recoveries if row.first_error_name in NOT_THERE}
-    return {row.recovery_id for row in met if n_of_node[row.old_node_id] >= LEAST}
+        return astray | {row.recovery_id for row in stayed if row.first_error_name in NOT_THERE}
+    return astray | {row.recovery_id for row in met if n_of_node[row.old_node_id] >= LEAST}
+
+
+def _goes_astray(recovery: ClientRecovery) -> bool:
+    """Whether the client went on asking another node than the one that Metadata named to it all the time."""
+    named = {report.leader_id for report in recovery.leader_reports}
+    is_other = recovery.old_node_id is not None and recovery.old_node_id not in named
+    return is_other and recovery.n_errors >= LEAST and _leader_stayed(recovery)
 
 
 def _leader_stayed(recovery: ClientRecovery) -> bool:
@@ -68,6 +79,14 @@ def _sentence(failure: Failure, times: Times) -> str:
     n = sum(row.n_errors for row in failure.recoveries)
     refused = f"answered {listed(sorted(failure.error_names))} {times_of(n)}, {times.of(failure)}"
     named = sorted({f"node {report.leader_id}" for row in failure.recoveries for report in row.leader_reports})
+    if _are_astray(failure):
+        who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
+        asked = listed(sorted({f"node {row.old_node_id}" for row in failure.recoveries}))
+        return (
+            f"{who} asked {asked} for {resources(failure)} and was {refused}, while Metadata went on naming "
+            f"{listed(named)} to it: no leader moved. The address that it has of {listed(named)} is that of {asked} "
+            "now, or it does not go where Metadata sends it"
+        )
     if any(row.old_node_id is None for row in failure.recoveries):
         whom = f", while Metadata went on naming {listed(named)} as leaders: no leader moved" if named else ""
         return f"Requests for {resources(failure)} were {refused}, at an address that is not that of one broker{whom}"
@@ -78,7 +97,19 @@ def _sentence(failure: Failure, times: Times) -> str:
     )
 
 
-def _advice(_: Failure, _observed: Observed) -> Iterable[Action]:
+def _are_astray(failure: Failure) -> bool:
+    return all(_goes_astray(row) for row in failure.recoveries)
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    if _are_astray(failure):
+        yield clients(
+            "Brokers that start again elsewhere (pods, for example) have other addresses: restart the client, so that "
+            "it looks up their names anew, and see what keeps old addresses (networkaddress.cache.ttl of the JVM, a "
+            "cache of DNS, a hosts file). If it goes on like this with the right address, it does not go where "
+            "Metadata sends it: update its library."
+        )
+        return
     yield brokers(
         "Give each broker an advertised.listeners entry of its own, behind which no other broker answers (a host name, "
         "or a port for each broker on the load balancer): see what stands in front of these addresses, a load "
