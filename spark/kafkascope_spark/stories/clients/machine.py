@@ -243,7 +243,7 @@ class Client:
         return {
             "stalls of client": stalls,
             "starts of client": self.startups.finish,
-            "cadences of client": self.cadences.finish,
+            "cadences of client": tuple if self.instance.is_encrypted else self.cadences.finish,
             "recoveries of client": partial(self.recoveries.finish, row.left_ns),
         }
 

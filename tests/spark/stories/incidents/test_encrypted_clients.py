@@ -74,9 +74,9 @@ def test_a_paused_client_is_an_incident_of_the_same_place_and_time(with_keys: Ro
     assert "seem" not in shown["sentence"]
 
 
-def test_encrypted_clients_are_said_to_be_shared_and_have_no_starts(without_keys: Rows) -> None:
+def test_encrypted_clients_are_said_to_be_shared_and_their_starts_are_claimed(without_keys: Rows) -> None:
     clients = without_keys("clients")
     assert {row["identity"] for row in clients} == {"shared"}
     assert all(row["identity_why"].startswith("encrypted: one by address") for row in clients)
-    for table in ("startups", "recoveries", "cadences"):
-        assert without_keys(table) == []
+    assert all(row["claimed"] for table in ("startups", "recoveries") for row in without_keys(table))
+    assert without_keys("cadences") == []
