@@ -103,7 +103,7 @@ def _due(instance: Instance, at: AtMoment) -> Due | None:
     for connection in instance.connections:
         usual_ms = _fetches_again_ms(connection)
         late = [s for s in connection.silences if s in at.silences and _is_late_fetch(s, at)]
-        if late and usual_ms is not None:
+        if late and usual_ms is not None and (not instance.is_encrypted or _fetches_everywhere_at_once(at)):
             return Due("fetch", _answered_ns(at) + usual_ms * _MS, usual_ms)
     ended = [s for s in at.silences if s.ended_by == "data" and s.last_ns is not None]
     n_before, n_after = sum(s.n_sent_before for s in ended), sum(s.n_sent_after for s in ended)
@@ -132,6 +132,15 @@ def _fetches_again_ms(connection: Connection) -> int | None:
 def _is_late_fetch(silence: Silence, at: AtMoment) -> bool:
     """Whether a Fetch was due on the connection, and its client went on there when it did elsewhere."""
     return _is_fetch(silence) and (silence.last_ns or 0) - (at.end_ns or 0) <= _TOGETHER_NS
+
+
+def _fetches_everywhere_at_once(at: AtMoment) -> bool:
+    """Whether the client went on at once on all connections on which it had fetched. A stopped process does; one that
+    waited because leaders moved looks for them first, and goes on connection by connection. Where requests cannot be
+    read, errors and lookups do not tell the two apart."""
+    assert at.end_ns is not None
+    ends = [s.last_ns for s in at.silences if _is_fetch(s) and s.last_ns is not None]
+    return max(ends, default=at.end_ns) - at.end_ns <= _AT_ONCE_MS * _MS
 
 
 def _is_fetch(silence: Silence) -> bool:

@@ -189,6 +189,19 @@ def test_a_consumer_that_fetches_at_once_owes_the_next_fetch(
     assert (row.owed, row.usual_ms, row.due_ns) == ("fetch", 2, int(10.302 * NS))
 
 
+@pytest.mark.parametrize(("after_ms", "found"), [(90, [(10.0, 13.0)]), (200, [])])
+def test_an_encrypted_consumer_that_goes_on_connection_by_connection_may_look_for_leaders(
+    reader: MakeRow, silence: MakeSilence, after_ms: int, found: list[tuple[float, float]]
+) -> None:
+    """One whose process was stopped goes on on all of them at once. Errors and lookups are not known without keys."""
+
+    def connections(**more: Any) -> list[Connection]:
+        return [reader(silence(at, 13 + after / 1000), **more) for at, after in ((10, 0), (9.5, after_ms))]
+
+    assert result(*connections(n_claimed=40)) == found
+    assert result(*connections()) == [(10.0, 13.0)]
+
+
 def test_a_consumer_that_heartbeats_before_it_fetches_again_polls_late(
     coordinator: MakeRow, reader: MakeRow, silence: MakeSilence
 ) -> None:
