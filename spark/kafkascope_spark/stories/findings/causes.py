@@ -2,8 +2,9 @@
 
 A family is an incident that followed from no other, with all that followed from it. A finding belongs to a family with
 an incident of the kinds that its rule names (`Follows`), which shares a client, a group or a broker with it: to the one
-that it has the longest time in common with. It never belongs to a family that is less severe than itself, nor to one in
-which nobody stalled: reports do not list those one by one. A finding that is made of an incident belongs to that one.
+that it has the longest time in common with. It never belongs to a family that is less severe than itself, unless that
+is the same fault, nor to one in which nobody stalled: reports do not list those one by one. A finding that is made of
+an incident belongs to that one.
 """
 
 from collections.abc import Iterable
@@ -83,7 +84,7 @@ class Causes:
         """By the incident that the others followed from."""
         self._family_of: dict[str, _Family] = {}
         """By each incident."""
-        self._able: dict[tuple[frozenset[str], str], Stretches[_Family]] = {}
+        self._able: dict[tuple[Follows, str], Stretches[_Family]] = {}
 
     def take_incident(self, row: Cause) -> None:
         """Take an incident."""
@@ -110,22 +111,23 @@ class Causes:
             return None
         start_ns = min(finding.first_ns, facts.since_ns or finding.first_ns)
         end_ns = finding.last_ns or finding.first_ns
-        client, group, nodes = finding.client_instance_id, facts.group_id, set(facts.node_ids or ())
+        clients = {finding.client_instance_id, *(facts.client_instance_ids or ())}
+        group, nodes = facts.group_id, set(facts.node_ids or ())
 
         def concerns(family: _Family) -> bool:
             of_broker = family.nodes if follows.any_broker else family.nodes & nodes
-            return client in family.clients or group in family.groups or bool(of_broker)
+            return bool(family.clients & clients) or group in family.groups or bool(of_broker)
 
-        found = self._stretches(follows.kinds, finding.severity).longest(start_ns, end_ns, concerns)
+        found = self._stretches(follows, finding.severity).longest(start_ns, end_ns, concerns)
         if found is None or (follows.half_of_time and 2 * found[0] < end_ns - start_ns):
             return None
         return found[1].incident_id
 
-    def _stretches(self, kinds: frozenset[str], severity: str) -> Stretches[_Family]:
+    def _stretches(self, follows: Follows, severity: str) -> Stretches[_Family]:
         """The families of which a finding of that severity may be a consequence, the worst first, then by time."""
-        key = kinds, severity
+        key = follows, severity
         if key not in self._able:
-            able = (f for f in self._families.values() if f.kinds & kinds and _is_as_severe(f, severity))
+            able = (family for family in self._families.values() if _may_cause(family, follows, severity))
             self._able[key] = Stretches(_in_order(able))
         return self._able[key]
 
@@ -140,9 +142,11 @@ def causes_in(dataset: Dataset) -> Causes:
     return causes
 
 
-def _is_as_severe(family: _Family, severity: str) -> bool:
-    """Whether reports list the family, and it is as severe as a finding or more."""
-    return family.severity > _ROUTINE and family.severity >= SEVERITIES.index(severity)
+def _may_cause(family: _Family, follows: Follows, severity: str) -> bool:
+    """Whether reports list the family, its kinds fit, and it is as severe as a finding or more, or the same fault."""
+    if family.severity <= _ROUTINE or not family.kinds & follows.kinds:
+        return False
+    return family.severity >= SEVERITIES.index(severity) or bool(family.kinds & follows.same)
 
 
 def _in_order(families: Iterable[_Family]) -> list[tuple[int, int, _Family]]:

@@ -29,9 +29,10 @@ class RequiredFacts:
 class OptionalFacts:
     """The columns that a query may have; null where it has not.
 
-    severity: the rule's own where it is null. software_names: of several clients. group_id, node_ids: the group and the
-    brokers that it is about, by which the incident is found that it is a consequence of (causes.py). since_ns: where
-    what it shows began before first_ns. incident_id: where a row of incidents is what the query found.
+    severity: the rule's own where it is null. software_names: of several clients. group_id, node_ids,
+    client_instance_ids: the group, the brokers and the clients that it is about, by which the incident is found that it
+    is a consequence of (causes.py). since_ns: where what it shows began before first_ns. incident_id: where a row of
+    incidents is what the query found.
     """
 
     __slots__ = ()
@@ -39,6 +40,7 @@ class OptionalFacts:
     software_names: Sequence[str | None] | None
     group_id: str | None
     node_ids: Sequence[int | None] | None
+    client_instance_ids: Sequence[str] | None
     since_ns: int | None
     incident_id: str | None
 
@@ -90,6 +92,8 @@ class Follows:
 
     kinds: frozenset[str]
     """Kinds of such incidents (INCIDENT_KINDS)."""
+    same: frozenset[str] = frozenset()
+    """Those of the kinds that are the fault itself which the rule looks for: they say how severe it was."""
     any_broker: bool = False
     """Whether it may be an incident of any broker at that time: the finding is about leaders that wait for replicas
     elsewhere."""

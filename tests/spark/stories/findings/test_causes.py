@@ -65,6 +65,8 @@ def test_the_one_that_lasts_longest_during_it() -> None:
         ({}, {"client_instance_id": None}, {"node_ids": [2, 1]}, True),
         ({}, {"client_instance_id": None}, {"node_ids": [2, None]}, False),
         ({"node_id": None}, {"client_instance_id": None}, {"node_ids": [None]}, False),
+        ({}, {"client_instance_id": None}, {"client_instance_ids": ["ci-1", "ci-3"]}, True),
+        ({}, {"client_instance_id": None}, {"client_instance_ids": ["ci-3"]}, False),
         ({"kind": "quota"}, {}, {}, False),
         ({"family_severity": "warning"}, {"severity": "error"}, {}, False),
         ({"family_severity": "info"}, {"severity": "info"}, {}, False),
@@ -79,6 +81,8 @@ def test_the_one_that_lasts_longest_during_it() -> None:
         "broker",
         "other broker",
         "unknown broker",
+        "one of several clients",
+        "other clients",
         "other kind",
         "less severe",
         "routine",
@@ -137,6 +141,14 @@ def test_an_incident_explains_how_long_something_took_where_it_lasted_for_half_o
     start = Follows(kinds=OF_BROKERS.kinds, half_of_time=True)
     assert cause([incident("i", 10, 16)], follows=start) == "i"
     assert cause([incident("i", 10, 15)], follows=start) is None
+
+
+def test_an_incident_that_is_the_same_fault_says_how_severe_it_was() -> None:
+    same = Follows(kinds=OF_BROKERS.kinds, same=frozenset({"path"}))
+    for kind, belongs in (("path", "i"), ("broker_silent", None)):
+        mild = incident("i", 10, 30, kind=kind, family_severity="warning")
+        assert cause([mild], {"severity": "error"}, follows=same) == belongs
+    assert cause([incident("i", 10, 30, kind="path", family_severity="info")], follows=same) is None
 
 
 def test_a_finding_about_an_incident_names_that_one_or_what_it_followed_from() -> None:

@@ -80,5 +80,5 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-345", "KIP-848", "org.apache.kafka.common.errors.FencedInstanceIdException"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=frozenset({"member", "member_fenced"})),
+    follows=Follows(kinds=frozenset({"member", "member_fenced"}), same=frozenset({"member_fenced"})),
 )

@@ -24,12 +24,14 @@ select null as client_instance_id, client_ip, server_ip, server_port, max(node_i
     tls_{side}_alert as alert, tls_failure as reason, '{side}' as side, count(*) as n, min(first_ns) as first_ns,
     max(last_ns) as last_ns,
     sort_array(collect_set(conn_id)) as conn_ids, null as evidence,
+    sort_array(collect_set(whose.client_instance_id)) as client_instance_ids,
     if(max(w.client_ip) is null, 'error', 'warning') as severity,
     min(tls_sni) as sni, tls_{judged}_subject as subject, min(tls_{judged}_names) as names,
     min(tls_{judged}_not_before_ns) as not_before_ns,
     max(tls_{judged}_not_after_ns) as not_after_ns, min(tls_versions_offered) as versions,
     min(tls_suites_offered) as suites, min(software_names) as software_names
 from failed left join worked w using (client_ip, server_ip, server_port) left join known using (tls_ja4)
+left join (select conn_id, client_instance_id from connection_clients) whose using (conn_id)
 group by client_ip, server_ip, server_port, tls_{side}_alert, tls_failure, tls_{judged}_subject"""
 
 
@@ -90,5 +92,5 @@ RULE = Rule(
     advice="Compare certificates, authorities, versions and cipher suites of both, as the alert says.",
     sources=("RFC 5246", "RFC 6125", "RFC 8446", "SslTransportLayer"),
     detectors=(_detector("client"), _detector("server")),
-    follows=Follows(kinds=frozenset({"tls_failed"})),
+    follows=Follows(kinds=frozenset({"tls_failed"}), same=frozenset({"tls_failed"})),
 )
