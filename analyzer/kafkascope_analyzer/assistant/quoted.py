@@ -1,5 +1,5 @@
-"""How answers are written: texts of strangers are marked as data, lists come page by page, and what is not known says
-so.
+"""How answers are written: text from packets is marked as data, lists come page by page, and what is not known is
+said to be unknown.
 
 Whoever can send packets chooses client ids, topics, principals and error messages: an answer must not let them speak to
 the assistant. Everything that comes from a dataset is below `data`, beside a notice that says what it is. Characters

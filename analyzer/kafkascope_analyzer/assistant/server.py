@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 
 def _told(ask: Callable[[], T]) -> T:
-    """What ask gives; an error that the caller can fix is one sentence for it, which may quote what packets say."""
+    """Returns the answer of `ask`. Raises ToolError, with one sentence that may quote packets, for an error that the
+    caller can fix."""
     try:
         return ask()
     except (UsageError, CaptureError) as error:

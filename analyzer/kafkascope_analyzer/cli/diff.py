@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Worse(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
-    """What may have become worse."""
+    """Kinds of change for which `--fail-on` ends with exit code 1."""
 
     any = "any"
     starts = "starts"

@@ -27,7 +27,7 @@ _OURS = "kafkascope"
 _NOT_NEEDED = frozenset({"pyspark", "duckdb", "rich", "typer"})
 """Of the packages that kafkascope requires: Spark, and what only the command line uses."""
 _OF_SPARK = "pandas"
-"""What Spark's Python workers look for, and kafkascope itself does not use."""
+"""A package that Spark's Python workers import and kafkascope does not."""
 _LEFT_OUT = frozenset({"tests", "include", "script"})
 """Folders that nothing imports when it runs: tests, headers for compilers, the sources of the report's page."""
 _WITH_KERNELS = _PACKAGES[:2]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Form(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
-    """What for."""
+    """The forms of an export."""
 
     openmetrics = "openmetrics"
     otlp = "otlp"

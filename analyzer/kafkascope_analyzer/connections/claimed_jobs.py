@@ -20,9 +20,9 @@ _LEAST_EXCHANGES = 10
 _HEARTBEAT_BYTES = 18
 _LEAST_HEARTBEATS = 2
 _EMPTY_BYTES = (20, 24)
-"""Of an empty response to Fetch in a fetch session."""
+"""Bytes of an empty response to Fetch in a fetch session."""
 _PRODUCED_BYTES = 36
-"""Of the shortest response to Produce: it has a topic, a partition and an offset."""
+"""Bytes of the shortest response to Produce: it has a topic, a partition and an offset."""
 _LONG_POLL_NS = 100_000_000
 _FETCH_SHARE, _SPLIT_SHARE = 0.5, 0.2
 """Shares of responses that are of several records or long polls, and of those that are of several records or empty."""
@@ -40,7 +40,7 @@ Flags = NDArray[np.bool_]
 
 
 class _Measures(NamedTuple):
-    """What each exchange shows of the job of its connection.
+    """Properties of each exchange that tell the job of its connection.
 
     is_answered: it has a response; is_split: a response of several TLS records; is_held: one that came as late as the
     end of a long poll; is_empty: one of the length of an empty response to Fetch; is_tiny: one as short as a response

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from kafkascope_spark.stories.incidents.failure import Failure
-from kafkascope_spark.stories.incidents.kinds.log_directory import LOG_DIRECTORY, STORAGE_ERROR
+from kafkascope_spark.stories.incidents.kinds.log_directory import LOG_DIRECTORY, STORAGE_ERROR, name_broker
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
@@ -21,6 +21,5 @@ def log_directory_failures(recoveries: Iterable[ClientRecovery]) -> Iterator[Fai
         failure = Failure(LOG_DIRECTORY, "", start_ns, start_ns)
         for row in sorted(rows, key=lambda row: (row.start_ns, row.recovery_id)):
             failure.take_error(row)
-        assert LOG_DIRECTORY.complete is not None
-        LOG_DIRECTORY.complete(failure)
+        name_broker(failure)
         yield failure

@@ -40,7 +40,7 @@ def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     )
 
 
-def _complete(failure: Failure) -> None:
+def name_broker(failure: Failure) -> None:
     """Names the broker, where all errors came from one."""
     nodes = sorted({row.old_node_id for row in failure.recoveries if row.old_node_id is not None})
     failure.subject = listed([f"node {node}" for node in nodes]) or "a broker"
@@ -56,7 +56,7 @@ LOG_DIRECTORY = Kind(
     known=BY_ERRORS,
     place="broker",
     errors=frozenset({STORAGE_ERROR}),
-    complete=_complete,
+    complete=name_broker,
     serves_on=True,
     holds_replicas=True,
 )
