@@ -18,7 +18,8 @@ from kafkascope_parsers.versions import ApiVersionRange, parse_offered
 ZOOKEEPER_MODE, KRAFT_MODE = "ZooKeeper", "KRaft"
 _FIRST_WITH_KRAFT = "2.8"
 _LEAST_SHARE = 0.9
-"""Of an offer that no release fits so well the broker is no Apache Kafka, or of a release that the table lacks."""
+"""Least share of an offer that a release has to fit: else the broker is no Apache Kafka, or of a release that the table
+lacks."""
 _KEYS = {api_name(key): key for key in api_keys()}
 Offer = Mapping[int, ApiVersionRange]
 """The versions that are offered, by API key."""

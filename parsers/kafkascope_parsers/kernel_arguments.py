@@ -66,7 +66,8 @@ class TupleKind(NamedTuple):
 
 
 Kind = ArrayKind | RowKind | TupleKind | np.dtype[Any] | type
-"""Of one argument; a number of numpy has its dtype where Python has no class like it, another value its class."""
+"""The kind of one argument; a number of numpy has its dtype where Python has no class like it, another value its
+class."""
 
 
 def take_apart(value: Any, c_values: list[Any]) -> Kind:

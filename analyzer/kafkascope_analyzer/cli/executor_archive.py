@@ -25,7 +25,7 @@ from kafkascope_parsers.kernels import listed_code
 _PACKAGES = ("kafkascope_parsers", "kafkascope_analyzer", "kafkascope_spark")
 _OURS = "kafkascope"
 _NOT_NEEDED = frozenset({"pyspark", "duckdb", "rich", "typer"})
-"""Of the packages that kafkascope requires: Spark, and what only the command line uses."""
+"""Packages that kafkascope requires and tasks do not: Spark itself, and what only the command line uses."""
 _OF_SPARK = "pandas"
 """A package that Spark's Python workers import and kafkascope does not."""
 _LEFT_OUT = frozenset({"tests", "include", "script"})

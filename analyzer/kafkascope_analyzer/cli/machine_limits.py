@@ -33,7 +33,7 @@ _TEXTS: Mapping[str, str] = {
 """Part of what a library says, in small letters -> what it means for the user."""
 _SAYS_SO = (ImportError, RuntimeError, OSError, SystemError)
 _MOST_CAUSES = 20
-"""Of an exception: each may name another as its cause."""
+"""Causes of an exception that are followed: each may name another as its own."""
 
 
 def address_space_problem() -> str | None:

@@ -50,9 +50,9 @@ class Table:
     folder: str = ""
     """The folder of the dataset that its own is in; empty for none."""
     sorted_by: tuple[str, ...] = ()
-    """Of a table of the stories the columns by which its files are sorted, after the cluster."""
+    """The columns by which the files of a table of the stories are sorted, after the cluster."""
     salted: tuple[str, ...] = ()
-    """Of a table of the stories the columns with ids that are made of names and times, which two clusters may have in
+    """The columns of a table of the stories with ids that are made of names and times, which two clusters may have in
     common: they hash the cluster too where a dataset has several. All other ids hash one of a connection."""
 
     @cached_property

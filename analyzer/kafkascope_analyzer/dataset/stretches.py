@@ -68,7 +68,7 @@ class Stretches(Generic[T]):
         return (whose for _, (_, _, whose) in found)
 
     def first(self, start_ns: int, end_ns: int) -> T | None:
-        """Of the same owners the one that was listed first; None where there is none."""
+        """The first listed owner of those that own this time; None where there is none."""
         queue = [(0, 1)]
         while queue:
             _, node = heappop(queue)

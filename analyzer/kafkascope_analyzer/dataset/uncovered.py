@@ -52,4 +52,4 @@ class Uncovered:
 
 
 NOTHING_UNCOVERED = Uncovered()
-"""Of a capture whose files cover all its time."""
+"""For a capture whose files cover all its time."""

@@ -10,7 +10,7 @@ from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.formatting import safe
 
 SCHEMA_VERSION = 39
-"""Of Grafana 10 and 11; later ones read it."""
+"""The schema of dashboards in Grafana 10 and 11; later releases read it."""
 SHARED_CROSSHAIR = 1
 _RATE = "[$__rate_interval]"
 _LATENCY = f'sum by (le, broker) (rate(kafkascope_request_latency_seconds_bucket{{api=~"$api"}}{_RATE}))'

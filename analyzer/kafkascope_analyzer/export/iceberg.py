@@ -14,7 +14,7 @@ from kafkascope_analyzer.export.lake import PARTITIONS, SOURCE, SOURCES, LakeTab
 from kafkascope_parsers.errors import UsageError
 
 NAMESPACE = "kafkascope"
-"""Of the tables in a folder."""
+"""The namespace of the tables in a folder."""
 CATALOG_FILE = "catalog.sqlite"
 
 

@@ -96,7 +96,7 @@ def otlp(database: Database, *, exchanges: bool) -> Iterator[str]:
 
 
 def _parents(database: Database) -> dict[str, list[bytes]]:
-    """Of each request the values of traceparent in its records."""
+    """The values of traceparent in the records of each request."""
     if not database.has("records"):
         return {}
     _, rows = database.query(_PARENTS)

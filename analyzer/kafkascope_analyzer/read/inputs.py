@@ -21,7 +21,7 @@ from kafkascope_parsers.errors import CaptureError, UsageError
 
 CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
 _FIRST_KEY_PART = 3
-"""Of the parts of scheme://bucket/key between slashes, the first of the key."""
+"""The index of the key's first part when scheme://bucket/key is split at its slashes."""
 
 
 def expand_inputs(arguments: Sequence[str | Path]) -> list[CapturePlace]:

@@ -21,7 +21,7 @@ from kafkascope_parsers.capture import HEAD_BYTES, CaptureReader, PcapReader, op
 from kafkascope_parsers.link import LinkReader
 
 _BETWEEN_FILES_NS = 1_000_000_000
-"""Of a compressed file, the packets of this time before the next file begins are read as what comes before it."""
+"""The last packets of a compressed file, for so long before the next file begins, are read as what comes before it."""
 
 
 @dataclass(slots=True)

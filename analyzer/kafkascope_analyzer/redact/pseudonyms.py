@@ -14,9 +14,10 @@ from collections.abc import Collection
 from kafkascope_analyzer.redact.addresses import other_address, parse_address
 
 _LETTERS = 12
-"""Of a pseudonym: 60 bits, so that a million names have two that are alike with a chance of one in two million."""
+"""Letters of a pseudonym: 60 bits, so that a million names have two that are alike with a chance of one in two
+million."""
 _CONNECTION_ID = re.compile(r"([0-9a-f]{16})(-r?\d+)?")
-"""Of a connection, or of a request on it (connections.identity)."""
+"""The id of a connection, or of a request on it (connections.identity)."""
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _MEMBER_ID = re.compile(rf"(.*?)(-?)({_UUID})", re.DOTALL)
 _WITH_PORT = re.compile(r"\[?([^\[\]]+?)\]?:(\d{1,5})")

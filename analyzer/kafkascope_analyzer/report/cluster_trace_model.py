@@ -11,7 +11,7 @@ from kafkascope_analyzer.report.rows import select_each
 from kafkascope_analyzer.sql.database import Database
 
 MOST_POINTS = 1_000
-"""Of one counter, about."""
+"""About how many points one counter has."""
 LEAST_STEP_MS = 100
 """A counter has no more points than one in that time."""
 

@@ -73,7 +73,7 @@ def find_uncovered(files: Iterable[tuple[int, int]], connections: Mapping[Path, 
 
 
 def _counts(seen: "list[_Seen]") -> tuple[list[Ints], list[Ints]]:
-    """Of each bucket and pause: connections that go on with payload, and those of them that lack bytes."""
+    """Counts for each bucket and pause the connections that go on with payload, and those of them that lack bytes."""
     going_on = [each.went_on.sum(1) for each in seen]
     return going_on, [(each.went_on & each.lacks).sum(1) for each in seen]
 

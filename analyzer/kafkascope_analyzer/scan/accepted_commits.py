@@ -13,7 +13,7 @@ _COMMIT_KEYS = pa.array([OFFSET_COMMIT, TXN_OFFSET_COMMIT], pa.int16())
 
 
 def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (SETTLED_SCHEMA) those by which a client committed offsets, if they were accepted: conn,
+    """The settled requests (SETTLED_SCHEMA) by which a client committed offsets, if they were accepted: conn,
     number, group_id, generation_or_epoch (-1 of a client that is no member)."""
     commits = pc.is_in(settled["api_key"], _COMMIT_KEYS)
     if not pc.any(commits).as_py():

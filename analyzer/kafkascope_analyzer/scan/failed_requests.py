@@ -34,7 +34,7 @@ def is_throttled(requests: pa.Table) -> NDArray[np.bool_]:
 
 
 def pick_failed_requests(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests those of STEADY_APIS that failed or throttled the client: conn, api_key, group_id,
+    """The settled requests of STEADY_APIS that failed or throttled the client: conn, api_key, group_id,
     transactional_id, ts_ns."""
     if not settled.num_rows:
         return None

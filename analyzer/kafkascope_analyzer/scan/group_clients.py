@@ -15,7 +15,7 @@ _ACTS = ["conn", "client_id", "group_id"]
 
 
 def pick_consumers(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (SETTLED_SCHEMA) the connections that fetch, each once (CONSUMERS)."""
+    """The connections that fetch in settled requests (SETTLED_SCHEMA), each once (CONSUMERS)."""
     fetches = np.flatnonzero(int_column(settled, "api_key", -1) == FETCH)
     if not len(fetches):
         return None
@@ -26,7 +26,7 @@ def pick_consumers(settled: pa.Table) -> pa.Table | None:
 
 
 def pick_group_clients(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests who acts for which group (GROUP_CLIENTS)."""
+    """Which connections act for which group in settled requests (GROUP_CLIENTS)."""
     acts = np.flatnonzero(_OF_MEMBERS.has(int_column(settled, "api_key", -1)))
     if not len(acts):
         return None

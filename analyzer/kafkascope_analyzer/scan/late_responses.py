@@ -40,7 +40,7 @@ connection was before it, and no quota delayed it."""
 
 
 def pick_late_responses(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (scan.exchanges.SETTLED_SCHEMA) those whose response was late (LATE_COLUMNS)."""
+    """The settled requests (scan.exchanges.SETTLED_SCHEMA) whose response was late (LATE_COLUMNS)."""
     sent = int_column(settled, "request_last_ns", 0)
     due = sent + int_column(settled, "queued_ns", 0) + np.maximum(int_column(settled, "max_wait_ms", 0), 0) * _NS_PER_MS
     answered = int_column(settled, "response_ns", 0)

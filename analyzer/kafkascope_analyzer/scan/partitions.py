@@ -40,7 +40,7 @@ earliest).
 _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
 _RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
 _SENT_RECORDS, _FETCHED_RECORDS = ("producer_id",), ("first_offset", "last_offset")
-"""Of records that a producer sends no offset is known yet; those that a consumer gets may be of several producers."""
+"""Offsets are not known yet when a producer sends records; records that a consumer gets may be of several producers."""
 _RANGED_HEADERS = ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id")
 Kept = NDArray[np.int64] | slice
 """Instances of a level that name a partition: all, or these."""

@@ -12,7 +12,7 @@ LEAST_PAUSE_NS = LEAST_STALL_MS * MILLISECOND
 """Shorter pauses and waits are no events."""
 UNKNOWN_DELAY = np.iinfo(np.int64).max
 NO_MATCH = -1
-"""Of match_requests: no request is that of a response."""
+"""The result of match_requests for a response without a request."""
 FETCHED = np.dtype(
     [
         ("ts_ns", np.int64),

@@ -52,7 +52,8 @@ def named_partitions(topics: pa.ListArray, without_topic: str | None = None) -> 
 
 
 def partitions_of_topics(topics: pa.ListArray) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Of lists of topics: the topic of each partition, the name of each topic, the elements of `partitions`."""
+    """The partitions in lists of topics: the topic of each partition, the name of each topic, the elements of
+    `partitions`."""
     flat = pc.list_flatten(topics)
     lists = pc.struct_field(flat, "partitions")
     return pc.list_parent_indices(lists), pc.struct_field(flat, "name"), pc.list_flatten(lists)

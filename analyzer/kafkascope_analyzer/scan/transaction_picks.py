@@ -27,7 +27,7 @@ _ANSWERS = [*PLACE, "number", "ts_ns", "high_watermark"]
 
 
 def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests those to a transaction coordinator: conn, transactional_id, producer_id (null where it is not
+    """The settled requests to a transaction coordinator: conn, transactional_id, producer_id (null where it is not
     known), ts_ns, is_bound."""
     named = settled["transactional_id"]
     if named.null_count == len(named):
@@ -55,7 +55,7 @@ def pick_read_committed(settled: pa.Table) -> pa.Table | None:
 
 
 def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table | None:
-    """Of Fetch responses the partitions whose last stable offset is behind the high watermark, one row for each
+    """The partitions of Fetch responses whose last stable offset is behind the high watermark, one row for each
     connection, partition and last stable offset: PLACE, from_ns, until_ns, number (of the last Fetch),
     lowest_high_watermark, highest_high_watermark."""
     if (api_key, direction) != (FETCH, "response"):
@@ -96,7 +96,7 @@ def add_up(rows: pa.Table) -> pa.Table:
 
 
 def pick_leaders_requests(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
-    """Of AddPartitionsToTxn requests: conn, transactional_id and producer_id, of all versions."""
+    """The producers of AddPartitionsToTxn requests of all versions: conn, transactional_id and producer_id."""
     messages, conns = to_arrow(columns), pa.array(_connections(frames))
     of_leaders = pa.array(columns.version_used >= LEADERS_VERSION)
     transactions = messages["transactions"].combine_chunks().filter(of_leaders)
@@ -110,7 +110,7 @@ def pick_leaders_requests(columns: Columns, frames: NDArray[np.void]) -> pa.Tabl
 
 
 def pick_markers(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
-    """Of WriteTxnMarkers requests: conn, producer_id and ts_ns of each marker."""
+    """The markers of WriteTxnMarkers requests: conn, producer_id and ts_ns of each."""
     markers = to_arrow(columns)["markers"].combine_chunks()
     times = pa.array(np.ascontiguousarray(frames["ts_ns"]))
     of_marker = pc.list_parent_indices(markers)

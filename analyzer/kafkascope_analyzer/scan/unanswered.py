@@ -32,13 +32,13 @@ _PARTITION_COLUMNS = ["conn", "number", "ts_ns", "topic", "topic_id", "partition
 
 
 def pick_unanswered(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests those for records without an answer (UNANSWERED_COLUMNS)."""
+    """The settled requests for records that got no response (UNANSWERED_COLUMNS)."""
     waits = int_column(settled, "status", 0) == _STATUS
     return only_for_records(settled, waits) if waits.any() else None
 
 
 def only_for_records(requests: pa.Table, waits: NDArray[np.bool_]) -> pa.Table | None:
-    """Of the requests that wait those for records (UNANSWERED_COLUMNS); None where there are none."""
+    """The waiting requests that are for records (UNANSWERED_COLUMNS); None where there are none."""
     waits = waits & _RECORDS.has(int_column(requests, "api_key", -1))
     return requests.select(UNANSWERED_COLUMNS).filter(pa.array(waits)) if waits.any() else None
 

@@ -17,10 +17,11 @@ class GroupMessages:
     request: Fields
     response: Fields = field(default_factory=dict)
     changes: tuple[str, ...] = ()
-    """Of heartbeats that carry the whole protocol: fields of the request that are null where nothing changes."""
+    """For heartbeats that carry the whole protocol: fields of the request that are null where nothing changes."""
     assignment: tuple[str, ...] = ()
-    """Of the same: fields of the response that make up an assignment, which there is where the first is not null. One:
-    topic-partitions by topic id; several: active tasks, and standby tasks of all other fields."""
+    """For heartbeats that carry the whole protocol: fields of the response that make up an assignment, which the
+    response has if the first is not null. One: topic-partitions by topic id; several: active tasks, and standby tasks
+    of all other fields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ class PlacedPacket(NamedTuple):
 
 
 class IpPlaces(NamedTuple):
-    """Of each packet that is an IP_FRAGMENT or DNS: the place of its IP header in the block, and how many bytes of it
-    were captured and were on the wire. int64; of other packets without meaning."""
+    """Where the IP header of each packet that is an IP_FRAGMENT or DNS is in the block, and how many bytes of it were
+    captured and were on the wire. int64; meaningless for other packets."""
 
     place: NDArray[np.int64]
     captured: NDArray[np.int64]

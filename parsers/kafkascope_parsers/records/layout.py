@@ -15,7 +15,8 @@ OVERHEAD = 12
 LEAST_V0, LEAST_V1, LEAST_V2 = 14, 22, 49
 """Least length after the overhead: crc to value length, the same with a timestamp, leader epoch to records count."""
 LEAST_RECORD = 7
-"""Of magic 2: length, attributes, timestamp and offset deltas, key and value lengths, header count."""
+"""Least length of a record of magic 2: length, attributes, timestamp and offset deltas, key and value lengths, header
+count."""
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TIMESTAMP_TYPES = ("create", "log_append")

@@ -27,7 +27,7 @@ HELD_BYTES = 3 * ((1 << 14) + 256 + 5)
 CANDIDATE_LIMIT = 10_000
 """Sessions of the key log that are tried for one connection; a trial costs some 50 microseconds."""
 SEARCHED_CANDIDATES = 256
-"""Of these, those that ChaCha20-Poly1305 is tried with, whose sequence number has to be searched."""
+"""Sessions among them that ChaCha20-Poly1305 is tried with: its sequence number has to be searched."""
 FIRST_SEQUENCES = 1 << 10
 """Sequence numbers that are tried of each: the connection may have sent as many records before the capture."""
 RECORDS_TRIED = 4

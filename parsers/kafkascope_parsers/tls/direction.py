@@ -71,7 +71,7 @@ class Direction:
         self._read_to: int | None = 0 if begun else None
         """Offset in TCP's stream behind the last record that was taken."""
         self._offset, self._gap_kind = 0, GAP_NONE
-        """Of the next decrypted byte, and why bytes are missing before it."""
+        """The offset of the next decrypted byte, and why bytes are missing before it."""
         self._lost_kind = GAP_LOST
         """Why bytes are missing before the record that is looked for."""
         self._given_up: str | None = None

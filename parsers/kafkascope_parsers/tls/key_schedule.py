@@ -12,7 +12,7 @@ from kafkascope_parsers.tls.suites import CBC, GCM, Suite
 IV_BYTES = 12
 """Bytes of the nonce of an AEAD cipher."""
 SALT_BYTES = 4
-"""Of these, what the key block of TLS 1.2 gives for GCM; the record has the rest."""
+"""Bytes of the nonce that the key block of TLS 1.2 gives for GCM; the record has the rest."""
 
 
 class SideKeys(NamedTuple):

@@ -43,10 +43,9 @@ class Certificates(NamedTuple):
 
 @dataclass(slots=True)
 class PlainText:
-    """Of a block. room: where content is written, one record after the other, `filled` bytes so far; sizes: of each
-    record's content; begins, ends: places of the first encrypted byte and behind the last byte of each record in the
-    block's data; overhead: bytes of decrypted records that are no content, by direction.
-    """
+    """The decrypted content of a block. room: where content is written, one record after the other, `filled` bytes so
+    far; sizes: of each record's content; begins, ends: places of the first encrypted byte and behind the last byte of
+    each record in the block's data; overhead: bytes of decrypted records that are no content, by direction."""
 
     room: memoryview
     filled: int = 0

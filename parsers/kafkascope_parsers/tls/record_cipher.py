@@ -4,7 +4,7 @@ where there is something to decrypt."""
 from typing import Protocol
 
 HEADER_BYTES = 5
-"""Of a record: type, version and length. What is encrypted follows."""
+"""Bytes of a record's header: type, version and length. What is encrypted follows."""
 
 Opened = tuple[int, int]
 """Content type of a record, and bytes of its content."""

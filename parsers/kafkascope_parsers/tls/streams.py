@@ -44,19 +44,19 @@ _SIDE = record_type(
         ("gap_kind", np.uint8),
     ]
 )
-"""Of a decrypted stream: what `Assembler` asks of a side (tcp.SIDE), and the first byte that framing has left."""
+"""A decrypted stream: what `Assembler` asks of a side (tcp.SIDE), and the first byte that framing has left."""
 _MARK = np.dtype([("direction", "i8"), ("offset", "i8"), ("size", "i8"), ("tcp_offset", "i8")])
 """Where decrypted bytes stand: the offset in the decrypted stream of a record's content, its size, and the offset in
 TCP's stream of its first byte."""
 _NOTHING_KEPT = np.iinfo(np.int64).max
 _OFFSET_BITS = 44
-"""Of a key of directions and offsets: a stream of 16 TB."""
+"""Bits of the offset in a key of direction and offset: a stream of 16 TB."""
 
 
 class Opened(NamedTuple):
-    """Of a block. streams: for framing; undecrypted: bytes of TCP's streams that were not decrypted, though others of
-    their connection were; versions: number of a connection that was opened without its handshake, and the version that
-    it speaks; alerts, certificates: of those that are open."""
+    """What the records of a block opened to. streams: for framing; undecrypted: bytes of TCP's streams that were not
+    decrypted, though others of their connection were; versions: number of a connection that was opened without its
+    handshake, and the version that it speaks; alerts, certificates: of those that are open."""
 
     streams: Streams
     undecrypted: list[Undecrypted]
@@ -81,7 +81,7 @@ class TlsStreams:
         self._keyed: dict[int, None] = {}
         """Those whose keys are made, the one that was quiet for longest first."""
         self._why: dict[int, str] = {}
-        """Of connections that were passed: why they were not decrypted."""
+        """Why connections that were passed on were not decrypted, by number of the connection."""
         self._n_held = 0
         self.n_not_tried, self.n_partly_tried = 0, 0
         self._indices: dict[int, int] = {}

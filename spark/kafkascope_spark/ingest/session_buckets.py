@@ -20,7 +20,7 @@ from kafkascope_parsers.tls import KeyLog, OriginalSessions, ResumedSessions, Se
 from kafkascope_spark.ingest.task_files import TaskRun
 
 _ROW = np.dtype([("bucket", "<i8"), ("random", "V32"), ("original", "V32")])
-"""Of a session: the client random of the one that it resumes, which is its own where it resumes none."""
+"""A session and the client random of the one that it resumes, which is its own where it resumes none."""
 
 
 class ShownSession(NamedTuple):

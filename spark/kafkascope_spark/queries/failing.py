@@ -26,8 +26,8 @@ Detectors = Mapping[str, tuple[Rule, Detector]]
 def satisfied_detectors(
     dataset: Dataset, detectors: Detectors, failed_parts: FailedParts, file_reads: FileReads | None = None
 ) -> dict[str, bool]:
-    """Of each detector, whether the dataset satisfies its precondition; of one whose precondition fails, that it does
-    not. file_reads: as of Preconditions."""
+    """Whether the dataset satisfies the precondition of each detector; where reading for it fails, it does not.
+    file_reads: as of Preconditions."""
     together, preconditions = FailedParts(), Preconditions(dataset, file_reads=file_reads)
     every = [detector for _, detector in detectors.values()]
     found = together.value(RULE, "preconditions", None, lambda: preconditions.satisfied(every))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
 VIEW_PREFIX = "kafkascope_"
-"""Of the names of the views: the session may be the user's, with tables and views of the same names."""
+"""Begin of the names of the views: the session may be the user's, with tables and views of the same names."""
 _SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
 _NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner|full|cross|join|lateral|limit")
 """Words that may follow a table's name in a query and are no alias of it."""

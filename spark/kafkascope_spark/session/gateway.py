@@ -43,7 +43,7 @@ _READ_BYTES = 1 << 20
 _LEAST_HANDLES = 1024
 """File handles of a JVM with some hundred jars on its class path."""
 _SHOWN_WORDS = 60
-"""Of what a JVM prints that does not start; its first words say why."""
+"""Words that are shown of what a JVM prints that does not start; the first ones say why."""
 _UNRESOLVED = ("unresolved dependency", "UNRESOLVED DEPENDENCIES", "download failed", "FAILED DOWNLOADS")
 """What SparkSubmit prints when it cannot get a package."""
 _MODULE_OPTIONS = (

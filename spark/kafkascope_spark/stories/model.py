@@ -108,9 +108,9 @@ class Connection:
     session_lifetime_ms: int | None = None
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
-    """Of JoinGroup."""
+    """As JoinGroup says it."""
     heartbeat_interval_ms: int | None = None
-    """Of the answers to ConsumerGroupHeartbeat and its like."""
+    """As responses to ConsumerGroupHeartbeat and its like say it."""
     max_wait_ms: int | None = None
     """Longest wait that its Fetch requests allow."""
     has_left: bool = False

@@ -141,8 +141,8 @@ def _bounds(rows: Sample, shown: Longs) -> Bounds | None:
 
 
 def _from_first_to_second(rows: Sample, shown: Longs) -> Longs:
-    """Of segments that are sorted by connection and time: 1 where they go from the first point to the second, -1 where
-    they come back, 0 where their connection does not say.
+    """The way of each segment: 1 where it goes from the first point to the second, -1 where it comes back, 0 where its
+    connection does not say. Segments are sorted by connection and time.
 
     Each segment between two of the other direction has a vote: it is compared with the line between them, so that a
     drift does not count, and a clock that is set spoils one vote. Connections without such a segment go by two

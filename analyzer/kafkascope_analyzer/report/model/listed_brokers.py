@@ -57,7 +57,8 @@ def _sightings(dataset: Dataset) -> Iterator[Sighting]:
 
 
 def _first_and_last(dataset: Dataset) -> Iterator[Sighting]:
-    """Of each list the first and last answer in every DISAGREEMENT_NS: memory by time, not by answers."""
+    """The first and the last response with each list of brokers in every DISAGREEMENT_NS, so that memory grows with
+    time and not with responses."""
     found: dict[tuple[int, frozenset[int]], list[Sighting]] = {}
     for batch in _responses(dataset):
         for ts_ns, request_id, brokers in zip(*(column.to_pylist() for column in batch.columns), strict=True):

@@ -54,8 +54,8 @@ def load_partitions(
 
 
 def _first_few(parts: list[Columns]) -> Columns:
-    """Of each request the partitions with errors, one of each topic, then the others; what request and response both
-    name is one row.
+    """The first few partitions of each request: those with errors, one of each topic, then the others; what request and
+    response both name is one row.
     """
     if not parts:
         return {name: np.empty(0, np.int64) for name in ("row", "topic", "partition", "offset", "error")}

@@ -89,7 +89,7 @@ def _of(values: pa.Array, claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray
 
 
 def with_claimed_apis(exchanges: pa.Table, jobs: NDArray[np.int64]) -> pa.Table:
-    """Of spilled rows of BY_LENGTHS those that seem to be of an API, with its key. jobs: job_codes of the connections
+    """The spilled rows of BY_LENGTHS that seem to be of an API, with its key. jobs: job_codes of the connections
     of the bucket."""
     apis = claimed_apis(exchanges, jobs[exchanges["conn"].to_numpy()])
     at = exchanges.schema.get_field_index("api_key")

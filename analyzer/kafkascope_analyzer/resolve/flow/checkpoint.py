@@ -65,7 +65,8 @@ class FlowBasis:
         ) and self._names_hold(state["topics"], part)
 
     def changed_clocks(self, state: Mapping[str, Any]) -> list[NDArray[np.bool_]]:
-        """Of each bucket the connections on which batches were sent that have another age than a state says."""
+        """Marks, bucket by bucket, the connections on which batches were sent that have another age than a state
+        says."""
         found = []
         for before, now in self._both(state):
             changed = np.zeros(len(now), np.bool_)

@@ -72,7 +72,8 @@ ACCEPTANCE = np.dtype(
 )
 """Offsets of a topic-partition that were accepted between two times."""
 MOST_PIECES = 256
-"""Of a topic-partition. With an age of a day and pieces that are apart by an eighth of their age 160 suffice."""
+"""Most pieces of one topic-partition. With an age of a day and pieces that are apart by an eighth of their age 160
+suffice."""
 _AGE_SHIFT = 3
 _MOST_MARKERS = 2
 """Offsets between two pieces that become one: a transaction marker is no record."""

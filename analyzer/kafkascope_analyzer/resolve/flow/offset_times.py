@@ -119,8 +119,8 @@ class OffsetTimes:
         return slots[is_there], chosen[is_there]
 
     def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
-        """Of the rows that are about a topic-partition with points and have an offset in the column: the
-        topic-partition, the row, and the offset."""
+        """The rows that are about a topic-partition with points and have an offset in the column: their
+        topic-partitions, row numbers and offsets."""
         places = self._topic_partitions.find(topics, rows["partition"])
         offsets = flat(rows[column]).fill_null(-1).to_numpy()
         chosen = np.flatnonzero((places >= 0) & (offsets >= 0))

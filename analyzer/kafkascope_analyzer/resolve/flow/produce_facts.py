@@ -52,9 +52,9 @@ LONGEST_NS = 600_000 * MILLISECOND
 
 @dataclass(frozen=True, slots=True)
 class ProducerClocks:
-    """Of each connection of all buckets, one bucket after the other: least_ns, the smallest distance of its client
-    between creating and sending; linger_ns, the usual distance above that, _UNUSABLE where the times are not create
-    times; client, the number of its client, _NO_CLIENT where it sent no batch with a time."""
+    """Clocks of the producers of all connections, one bucket after the other: least_ns, the smallest distance of its
+    client between creating and sending; linger_ns, the usual distance above that, _UNUSABLE where the times are not
+    create times; client, the number of its client, _NO_CLIENT where it sent no batch with a time."""
 
     least_ns: NDArray[np.int64]
     linger_ns: NDArray[np.int64]

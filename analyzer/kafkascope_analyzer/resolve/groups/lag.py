@@ -123,7 +123,7 @@ def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
 
 
 def _latest(rows: pa.Table) -> pa.Table:
-    """Of each group, generation and topic-partition the row that is last by time, then offset, then request."""
+    """The row of each group, generation and topic-partition that is last by time, then offset, then request."""
     subject = [name for name in _SUBJECT if name in rows.column_names]
     order = ["ts_ns", "partition_offset", "conn_id", "number"]
     ordered = rows.sort_by([(name, "ascending") for name in order])
@@ -155,7 +155,7 @@ class HighWatermarks:
         slots = self._known.of_rows * self._span + (seconds - self._first_second)
         self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
         self._highest = np.full(len(self._slots), NOT_REPORTED)
-        """Of the watermarks that were reported after the slot before, up to the end of this one."""
+        """The highest of the watermarks that were reported after the slot before, up to the end of this one."""
 
     def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes partitions of the responses to Fetch, and the names of their topics."""

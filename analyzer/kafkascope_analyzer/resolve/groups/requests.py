@@ -50,7 +50,7 @@ def requests_of_groups(rows: pa.Table) -> pa.Table:
 
 
 def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
-    """Of requests of groups those that are events by themselves; group_id is the key of FindCoordinator too.
+    """The requests of groups that are events by themselves; group_id is the key of FindCoordinator too.
     heartbeat_ids: request ids of the relevant heartbeats that carry the whole protocol."""
     api, failed = rows["api_key"], rows["failed"]
     looked_up = _true(

@@ -136,8 +136,8 @@ def _errors(spill: Path, connections: Longs) -> tuple[Longs, Kinds]:
 
 
 def _repeats_errors(number: Longs, kind: Kinds) -> tuple[NDArray[np.bool_], Longs]:
-    """Of each request with errors whether its errors are the same as those of the one before it in the list, and the
-    requests. number, kind: of each error, sorted."""
+    """Whether the errors of each request with errors equal those of the request before it in the list; and the numbers
+    of these requests. number, kind: request and kind of each error, sorted."""
     requests, starts, counts = np.unique(number, return_index=True, return_counts=True)
     same = np.zeros(len(requests), np.bool_)
     same[1:] = counts[1:] == counts[:-1]

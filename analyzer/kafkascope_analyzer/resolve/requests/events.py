@@ -37,7 +37,7 @@ class RequestEvents(EventSource):
         self._clients = self._failures.clients(context.connections["client_ip"])
         n = len(self._failures.starts)
         self._after, self._from = FollowCounter(n, 1), FollowCounter(n, 1)
-        """Of a success that was sent at the very time of a failure it is unknown which was first."""
+        """Two counters, because it is unknown which was first when a success was sent at the very time of a failure."""
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """The requests that decide a story."""
@@ -59,7 +59,8 @@ class RequestEvents(EventSource):
         return np.flatnonzero(chosen & (number >= 0))
 
     def _firsts(self, rows: pa.Table, succeeded: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of the requests that succeeded the first after each failure of their subject."""
+        """The first request that succeeded after each failure of its subject. succeeded: the rows of requests that
+        did."""
         conn = int_column(rows, "conn", 0)[succeeded]
         near = np.flatnonzero(self._clients[conn] != NO_SUBJECT)
         succeeded, conn = succeeded[near], conn[near]

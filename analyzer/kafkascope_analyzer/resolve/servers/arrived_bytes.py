@@ -29,8 +29,8 @@ class Arrived:
 
 
 def most_arrived(hosts: ServerHosts, way: Ints, first_ns: Ints, last_ns: Ints) -> Ints:
-    """Of each stretch of time on a way: the length of the longest frame that arrived at once in it; 0 where fewer than
-    LEAST_ARRIVED did. The stretches of a way have no time in common."""
+    """The length of the longest frame that arrived at once, for each stretch of time on a way; 0 where fewer than
+    LEAST_ARRIVED frames did. The stretches of a way have no time in common."""
     most, n = np.zeros(len(way), np.int64), np.zeros(len(way), np.int64)
     if not len(way):
         return most

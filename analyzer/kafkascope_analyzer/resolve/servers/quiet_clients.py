@@ -26,7 +26,7 @@ SELDOM, SELDOM_AND_LONG = 0.25, 0.5
 """A client is seldom quiet when it is for at most such a share of its life; times of a second or more count. One that
 is stopped again and again is quiet for a large part of a short capture, and never for a short time."""
 LONG_NS = 2_000_000_000
-"""Of a client that works in bursts there are shorter quiet times, too."""
+"""A client that works in bursts is quiet for shorter times, too."""
 MOST_QUIET = 32
 """Longest quiet times that are kept of one client."""
 NONE = -1

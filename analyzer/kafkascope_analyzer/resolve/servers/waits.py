@@ -261,7 +261,7 @@ def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnecti
 
 
 def _accepted_after(hosts: ServerHosts, accepted: Ints, not_accepted: Ints) -> Ints:
-    """Of the accepted connections those that are the first of their pair after one that was not accepted."""
+    """The accepted connections that are the first of their pair after one that was not accepted."""
     synack, began = (hosts.connections[name].fill_null(0).to_numpy() for name in ("synack_ns", "first_ns"))
     order = accepted[np.lexsort((synack[accepted], hosts.pair[accepted]))]
     times = Runs(hosts.pair[order], began[order], order, synack[order], order)

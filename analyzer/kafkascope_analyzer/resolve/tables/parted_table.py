@@ -32,7 +32,7 @@ from kafkascope_analyzer.scan.named_in_parts import NAMED
 from kafkascope_analyzer.scan.spill import END, joined_batches, read_spill, spilled_batches, spilled_parts
 
 _DIGEST_BYTES = 12
-"""Of some thousand parts two have the same digest once in 10^22 datasets."""
+"""With twelve bytes, two of some thousand parts have the same digest in one of 10^22 datasets."""
 _NOTHING_NAMED = pa.schema([("conn", pa.int64()), ("topic_id", pa.string())]).empty_table()
 
 

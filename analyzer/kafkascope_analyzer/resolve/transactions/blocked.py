@@ -97,7 +97,7 @@ def _growing(rows: pa.Table) -> pa.Table:
 
 
 def _long(rows: pa.Table) -> pa.Table:
-    """Of offsets of transactions that the capture does not show, those that stayed for SHORTEST_UNSEEN_NS."""
+    """The offsets of transactions that the capture does not show, if they stayed for SHORTEST_UNSEEN_NS."""
     every = _of_offset(rows, [("from_ns", "min"), ("until_ns", "max")])
     stayed = pc.subtract(every["until_ns_max"], every["from_ns_min"])
     long = every.filter(pc.greater_equal(stayed, SHORTEST_UNSEEN_NS))

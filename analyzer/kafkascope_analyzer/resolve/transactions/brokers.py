@@ -95,7 +95,7 @@ def _without(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
 
 
 def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
-    """Of WriteTxnMarkers requests, one row for each producer id."""
+    """One row for each producer id of WriteTxnMarkers requests."""
     requests = pa.Table.from_batches([batch])
     lists = flat(requests["markers"])
     requested = pc.list_flatten(lists)
@@ -109,7 +109,8 @@ def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
 
 
 def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
-    """Of WriteTxnMarkers responses, per request and known producer id the partitions where the marker was written."""
+    """The partitions where WriteTxnMarkers responses say that the marker was written, by request and known producer
+    id."""
     answers = pa.Table.from_batches([batch])
     lists = flat(answers["markers"])
     each = pc.list_flatten(lists)

@@ -69,7 +69,7 @@ class LengthExchanges:
     def __init__(self) -> None:
         self._client_sides, self._slots = Growing(np.int8), Growing(np.int32)
         self._conns = Growing(np.int64)
-        """Of each slot."""
+        """The connection of each slot."""
         self._heads = Growing[np.void](HEAD)
         self._turns = Growing[np.void](TURN)
         self._parts = Growing[np.void](PART)
@@ -167,7 +167,7 @@ class LengthExchanges:
         return exchanges
 
     def _fates(self, waiting: NDArray[np.void], lost: NDArray[np.void], *, final: bool) -> NDArray[np.int64]:
-        """Of messages without the other one of their exchange: what became of it; ANSWERED where it may still come."""
+        """What became of messages without the other one of their exchange; ANSWERED where it may still come."""
         conn, number = waiting["conn"], waiting["number"]
         responding = self._parts.rows["number"][2 * conn + SERVER]
         passed = (number < self._turns.rows["n_answered"][conn]) & (number != responding)

@@ -152,8 +152,8 @@ class Client:
                     self._take(event, timeline)
 
     def _take_claimed(self, event: Event) -> None:
-        """Of an encrypted client connections are known, and on each the first requests that seem to be of some kind.
-        Of requests without a response only those to produce are waited for: a Fetch may be a long poll."""
+        """Takes an event of an encrypted client: its connections are known, and on each the first requests that seem to
+        be of some kind. Only Produce requests without a response are waited for: a Fetch may be a long poll."""
         what = event.what
         if event.kind is Kind.OPEN:
             self.startups.on_open(what)

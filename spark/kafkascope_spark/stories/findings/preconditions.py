@@ -94,7 +94,7 @@ class Preconditions:
         """Reads with too many groups to keep: they may have what a detector needs."""
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
-        """Of each detector, whether all of its reads have rows, and its candidates too."""
+        """Whether all reads of each detector have rows, and its candidates too."""
         reads = list(dict.fromkeys(read for detector in detectors for read in detector.reads.values()))
         # Most events are of other kinds than the one that is read: its groups are made in the first pass over them.
         first = [read for read in reads if isinstance(read, Groups) and isinstance(read.source, Events)]

@@ -224,7 +224,7 @@ def _groups_of(rows: Rows, per: Sequence[str | Expression], aggregates: Sequence
 
 
 def _last_groups(groups: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Of the groups with the same values of the columns of these names, those that have the last row; all without
+    """The groups that have the last row among those with the same values of the columns of these names; all without
     names. Groups of a null, which no query joins, are left out."""
     if not names:
         return groups

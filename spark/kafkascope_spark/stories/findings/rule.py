@@ -88,7 +88,7 @@ MOVES = names_of(lambda kind: kind.is_move)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follows:
-    """Of which incidents a rule's findings may be consequences."""
+    """The incidents that a rule's findings may be consequences of."""
 
     kinds: frozenset[str]
     """Kinds of such incidents (INCIDENT_KINDS)."""

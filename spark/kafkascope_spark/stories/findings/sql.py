@@ -31,7 +31,7 @@ def sorted_set(value: str) -> str:
 
 
 FIRST_OF_KIND = "struct(ts_ns, concat(conn_id, '-', first_number) as request_id)"
-"""Of a row of usage events: when the first request of the kind was sent, and its id."""
+"""SQL for a row of usage events: when the first request of the kind was sent, and its id."""
 
 SEEN = f"""
     count(distinct request_id) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,

@@ -43,12 +43,12 @@ class Ownership:
         self._unowned: dict[str, str] = {}
         """What nobody has -> who had it last."""
         self._owners_before: dict[str, str | None] = {}
-        """Of what changed hands since moves were last taken, who had it before."""
+        """The former owner of what changed hands since moves were last taken."""
         self.changes: dict[str, Change] = {}
         """What the round has changed so far, by member id."""
         self.n_added = 0
         self.n_missing = 0
-        """Of what the last generation settled gave out: how much was new, how much less than before there is."""
+        """How much the last settled generation gave out that was new, and how much less than before."""
         self._settled = False
 
     @property

@@ -24,8 +24,8 @@ from kafkascope_spark.stories.stalls.table import Stall
 Rule = Callable[[Stall, Candidates], Failure | None]
 
 MOST_LATER = 20
-"""Of the failures that begin one after the other while a client stalls, so many have its stall among their
-earlier stalls: hundreds of brokers may fail meanwhile, and thousands of clients wait."""
+"""Among the failures that begin one after the other while a client stalls, so many have its stall as an
+earlier stall: hundreds of brokers may fail meanwhile, and thousands of clients wait."""
 
 
 def under_quota(stall: Stall, among: Candidates) -> Failure | None:

@@ -126,7 +126,7 @@ class Consequences:
         return of_id or self._longest([("client", row.client_instance_id)], begin_ns, row.end_ns)
 
     def _longest(self, keys: Iterable[Key], from_ns: int, to_ns: int | None) -> Failure | None:
-        """Of the failures that concern it, the one with the longest time in common; the earlier one of two."""
+        """The failure that concerns one of the keys and has the longest time in common; the earlier one of two."""
         found = self._known.longest(keys, from_ns, to_ns, lambda failure: is_of_time(failure, from_ns, to_ns))
         return None if found is None else found[1]
 

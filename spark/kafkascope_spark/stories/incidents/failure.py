@@ -139,12 +139,12 @@ class Failure:
     start_ns: int
     end_ns: int | None
     affected_until_ns: int | None = None
-    """Of a broker: when it served the last of the hosts that it had not served."""
+    """For a broker: when it served the last of the hosts that it had not served."""
     closed_ns: int | None = None
-    """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
+    """For a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
     coordinators at start_ns."""
     is_since_before: bool = False
-    """Of a broker: whether it had failed before the capture shows anything of it."""
+    """For a broker: whether it had failed before the capture shows anything of it."""
     node_id: int | None = None
     server: str | None = None
     servers: frozenset[str] = frozenset()
@@ -169,16 +169,17 @@ class Failure:
     """The clients of the recoveries."""
     rebalances: list[RebalanceRow] = field(default_factory=list)
     reopened_ns: int | None = None
-    """Of a broker that restarted: when it opened its next ZooKeeper session, where that shows first that it is back."""
+    """For a broker that restarted: when it opened its next ZooKeeper session, where that shows first that it is
+    back."""
     restart: ProcessRestart | None = None
-    """Of a broker whose restart only its own connections show: these."""
+    """For a broker whose restart only its own connections show: these connections."""
     left_open: list[TransactionRow] = field(default_factory=list)
-    """Of clients that died: the transactions that they left open."""
+    """For clients that died: the transactions that they left open."""
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
     fetched_again: list[FetchedAgain] = field(default_factory=list)
-    """Of clients: when each sent nothing."""
+    """For clients: when each sent nothing."""
     contrast: Contrast = field(default_factory=Contrast)
     """Who was served meanwhile."""
     confidence: Confidence | None = None
@@ -188,17 +189,17 @@ class Failure:
     unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
     """Requests that a broker never answered, by request_id."""
     held: list[HeldRequest] = field(default_factory=list)
-    """Of members of groups: their requests that waited behind long polls until their sessions were over."""
+    """For members of groups: their requests that waited behind long polls until their sessions were over."""
     given_up_joins: list[UnansweredRequest] = field(default_factory=list)
-    """Of members of groups: JoinGroup requests of theirs that clients gave up, in order of time."""
+    """For members of groups: their JoinGroup requests that clients gave up, in order of time."""
     dead_members: list[AffectedClient] = field(default_factory=list)
-    """Of members of groups: those whose processes had ended without leaving, and that the group still waited for."""
+    """For members of groups: those whose processes had ended without leaving, and that the group still waited for."""
     latencies: Latencies = field(default_factory=Latencies)
     """Where only requests show it: how long the responses of its brokers took meanwhile."""
     misuse: Misuse | None = None
-    """Of clients: how they used a listener that their settings do not fit."""
+    """For clients: how they used a listener that their settings do not fit."""
     lookups: list[LookupRun] = field(default_factory=list)
-    """Of a name server: the questions that it did not answer in time."""
+    """For a name server: the questions that it did not answer in time."""
     fault: Fault | None = None
     """When it began and ended, where its detector knows more than `fault_of` can derive from states and silences."""
     waited_ms: int = 0
@@ -207,11 +208,11 @@ class Failure:
     encrypted_hosts: frozenset[str] = frozenset()
     """Hosts that waited on encrypted connections whose keys are not known: nobody can say for what."""
     topic_ids: Mapping[str, int] = field(default_factory=dict)
-    """Of a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
+    """For a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
-    """Of errors at a broker that led no longer: by topic-partition who led it instead."""
+    """For errors at a broker that led no longer: the leader instead, by topic-partition."""
     course: tuple[CourseStep, ...] = ()
-    """Of a broker or leader: what followed from the failure, in order of time."""
+    """For a broker or leader: what followed from the failure, in order of time."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

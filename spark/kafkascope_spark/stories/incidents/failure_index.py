@@ -63,8 +63,8 @@ class Failures:
         is_able: Callable[[Failure], bool] = lambda _: True,
         begun_by_ns: int = FOREVER,
     ) -> tuple[int, Failure] | None:
-        """Of the failures that are able, concern one of these and had begun by then: the one with the longest time in
-        common with a stretch of time, and how long that is; below zero where they are up to a second apart."""
+        """The failure that is able, concerns one of these and had begun by then, with the longest time in common with a
+        stretch of time, and how long that is; below zero where they are up to a second apart."""
         until = FOREVER if to_ns is None else to_ns
         times = (self._times.of(key) for key in dict.fromkeys(keys))
         found = (each.longest(from_ns, until, is_able, begun_by_ns) for each in times)

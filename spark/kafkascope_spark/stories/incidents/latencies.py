@@ -56,7 +56,7 @@ class Latency:
 
 @dataclass(slots=True)
 class Latencies:
-    """Of each pair of host and node. Brokers that follow leaders are no hosts here."""
+    """The latencies of each pair of host and node. Brokers that follow leaders are no hosts here."""
 
     of_pairs: dict[Pair, Latency] = field(default_factory=dict)
 

@@ -144,7 +144,7 @@ def _has_several_servers(failure: Failure, _: Contrast) -> bool:
 
 
 def _lost_bytes(failure: Failure) -> list[int]:
-    """Of the states in which only long packets are known to be lost: the shortest of these."""
+    """The payload of the shortest lost packet of each state in which only long packets are known to be lost."""
     return [row.lost_bytes for row in failure.states if row.lost_bytes is not None]
 
 

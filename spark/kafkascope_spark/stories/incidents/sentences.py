@@ -79,7 +79,7 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
 
 
 def _encrypted(failure: Failure) -> str:
-    """Of whom it is claimed that they stalled; and who waited besides those who stalled, and cannot be heard."""
+    """Names the clients whose stalls are claimed, and the hosts that waited on connections that cannot be decrypted."""
     who = {_who(stall) for stall in failure.stalls if stall.claimed}
     heard = {_who(stall) for stall in failure.stalls if not stall.claimed}
     n = len(failure.encrypted_hosts) if failure.stalls else 0

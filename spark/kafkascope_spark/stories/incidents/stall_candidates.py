@@ -52,7 +52,7 @@ class KnownFailures:
         over.sort(key=lambda failure: failure.start_ns)
         self._over_starts = [failure.start_ns for failure in over]
         self._last_over = list(accumulate(over, _later_over))
-        """Of brokers whose failures are over: each, or the one before it that was over later."""
+        """The failures of brokers that are over: each, or the one before it that was over later."""
 
     def _add_recoveries(self, failure: Failure) -> None:
         for (client, resource), rows in failure.recoveries_of.items():
@@ -99,12 +99,12 @@ class KnownFailures:
         return of_client.longest(stall.from_ns, FOREVER if stall.to_ns is None else stall.to_ns)
 
     def over_last(self, at_ns: int) -> Failure | None:
-        """Of the failures of brokers that had begun by then and are over: the one that was over last."""
+        """The failure of a broker that had begun by then and is over: of several, the one that was over last."""
         n_begun = bisect_right(self._over_starts, at_ns)
         return self._last_over[n_begun - 1] if n_begun else None
 
     def waiting(self, group_id: str, at_ns: int) -> Iterator[tuple[int, str, Failure]]:
-        """Of each failure for which members of the group waited then: since when the first of them did, its stall_id,
+        """The failures for which members of the group waited then: since when the first of them did, its stall_id,
         and the failure. What is over by then is forgotten."""
         of_group = self._waiting.get(group_id, {})
         for failure, stalls in list(of_group.items()):

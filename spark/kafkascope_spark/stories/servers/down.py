@@ -30,10 +30,10 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
 
 
 def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
-    """Of hosts that lost nothing when the server went down, as they had closed their connections before (followers,
-    after a controlled shutdown; a host may first be seen by the end of what it had left): the time in which it sent
-    nothing to anybody. They did not need it, and it did not serve them; a host that was down itself needs it later. Of
-    a host that never comes back nothing is known from then on."""
+    """The time in which the server sent nothing to anybody, for hosts that lost nothing when it went down, because they
+    had closed their connections before (followers, after a controlled shutdown; a host may first be seen by the end of
+    what it had left). They did not need it, and it did not serve them; a host that was down itself needs it later.
+    Nothing is known of a host that never comes back."""
     found = []
     by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
     for stretch in down:

@@ -67,8 +67,8 @@ def _next(accepted: list[Moment], lost: Lost) -> Moment | None:
 
 
 def _reopened(refusals: list[_Refusals]) -> dict[Moment, Moment]:
-    """Of each moment at which a connection was refused: when the server first accepted one again of a host that it
-    refused at that time. Without those moments after which it accepted none."""
+    """When the server first accepted a connection again of a host that it had refused, by the moment of the refusal.
+    Without those moments after which it accepted none."""
     begun = sorted(refusals, key=lambda each: each.begin)
     found: dict[Moment, Moment] = {}
     n_begun, accepted = 0, list[Moment]()

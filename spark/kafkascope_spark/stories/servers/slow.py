@@ -20,7 +20,7 @@ _APART_NS = 2 * SECOND_NS
 _SLICE_NS = 2 * SECOND_NS
 """A process is compared with others slice by slice: it was slow in most of the first and of the last one."""
 _SEVERAL = 2
-"""Of so many hosts, or all, the connections end where the process does; those of one host may end by themselves."""
+"""The connections of so many hosts, or of all, end where the process does; those of one host may end by themselves."""
 _WARM_UP_NS = 15 * SECOND_NS
 """A process that has just begun, or goes on after a pause, catches up and compiles its code."""
 

@@ -95,9 +95,9 @@ class BrokerState(StoryRow):
     shown_packet_no: int | None = None
     """The packet at shown_from_ns."""
     lost_bytes: int | None = None
-    """Of state silent in which only long packets are known to be lost: the payload of the shortest."""
+    """For state silent in which only long packets are known to be lost: the payload of the shortest."""
     is_to_all: bool = False
-    """Of state silent: whether the broker's process sent nothing to anybody meanwhile."""
+    """For state silent: whether the broker's process sent nothing to anybody meanwhile."""
 
     @property
     def server(self) -> str:

@@ -31,7 +31,7 @@ class Reads:
             self._firsts[client_instance_id].append(first_ns)
             lasts[client_instance_id].append(last_ns)
         self._latest = {client: list(accumulate(ends, max)) for client, ends in lasts.items()}
-        """Of each client: the latest end of its runs up to each of them, in the order in which they begin."""
+        """The latest end of each client's runs up to each of them, in the order in which they begin."""
 
     def any_of(self, client_instance_id: str, after_ns: int, until_ns: int) -> bool:
         """Whether a response with records came to the client in that time, as far as the ends of its runs show."""

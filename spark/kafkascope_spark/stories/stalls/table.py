@@ -69,7 +69,7 @@ class Stall(StoryRow):
     ]
 
     is_unasked: bool = False
-    """Of consume, whether nobody asked for the records for most of the time."""
+    """For consume: whether nobody asked for the records for most of the time."""
 
     @property
     def is_severe(self) -> bool:

@@ -183,7 +183,7 @@ class Packets:
         return found
 
     def encrypted(self, servers: Collection[str]) -> set[tuple[str, str]]:
-        """Of these servers (`address:port`), the hosts whose connections to them are encrypted, and none decrypted.
+        """The hosts whose connections to these servers (`address:port`) are encrypted, and none decrypted.
         Raises UsageError where a table cannot be read."""
         if self._dataset is None or not servers:
             return set()

@@ -11,7 +11,7 @@ from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
 
 _SEVERAL = 2
-"""Of so many stalls the sentence says where they waited."""
+"""From so many stalls on, the sentence says where they waited."""
 
 
 def _sentence(failure: Failure, times: Times) -> str:
