@@ -8,20 +8,9 @@ from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.tcp.streams import Streams
 from kafkascope_parsers.tls.handshake import HandshakeFacts
 from kafkascope_parsers.tls.hello import TLS_13
+from kafkascope_parsers.tls.lengths.grouping import JVM_PADDING, ROOM, close_all, group_records
 from kafkascope_parsers.tls.lengths.headers import HEAD, LOST, RECORD, most_records, read_records
-from kafkascope_parsers.tls.lengths.turns import (
-    CLIENT,
-    JVM_PADDING,
-    MESSAGE,
-    N_SIZES,
-    PART,
-    ROOM,
-    SERVER,
-    TURN,
-    Turns,
-    close_all,
-    group_records,
-)
+from kafkascope_parsers.tls.lengths.messages import CLIENT, MESSAGE, N_SIZES, PART, SERVER, TURN, Turns
 from kafkascope_parsers.tls.suites import CBC, CHACHA, SUITES_12, SUITES_13
 
 OVERHEAD_13 = 17

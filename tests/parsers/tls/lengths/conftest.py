@@ -40,6 +40,16 @@ def _streams(runs):
     )
 
 
+def client(content, ms, kind=23):
+    """A record of the client for `Talk.send`."""
+    return 0, content, ms, kind
+
+
+def server(content, ms, kind=23):
+    """A record of the server for `Talk.send`."""
+    return 1, content, ms, kind
+
+
 class Talk:
     """One connection, a block a record; `exchanges` ends it, and gives packets, bytes and fate of each exchange."""
 

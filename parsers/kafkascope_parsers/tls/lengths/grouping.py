@@ -1,4 +1,4 @@
-"""Kernel: which records of a connection are one message, and which response belongs to which request.
+"""Kernel: which records of a connection are one request or one response.
 
 What decides, the surest first:
 
@@ -14,19 +14,21 @@ A client that does not wait for responses may write several requests into one re
 one before are found in it.
 
 Responses come in the order of the requests, so the n-th response belongs to the n-th request: no list of requests is
-needed. One that was counted too often shows by time: every response then comes soon after a request that it does not
-answer (`_get_into_step`). The JVM writes the header of a Produce request or Fetch response, the records of each
-partition, and what follows them (three bytes at the end), each as a TLS record of its own.
+needed. Where one was counted too often, or packets are missing, `resync` finds the request that a response belongs to.
+
+The JVM writes the header of a Produce request or Fetch response, the records of each partition, and what follows them
+(three bytes at the end), each as a TLS record of its own.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.tls.lengths.headers import LOST
+from kafkascope_parsers.tls.lengths.messages import CLIENT, N_SIZES, SERVER, SPLIT, Turns
+from kafkascope_parsers.tls.lengths.resync import expect_no_response, get_into_step
 
 LEAST_REQUEST, LEAST_LATER, LEAST_RESPONSE = 14, 18, 8
 """Bytes of the shortest request: size, API key, version, correlation id and the length of the client id; of those after
@@ -38,8 +40,6 @@ END_BYTES = 3
 message."""
 FULL_BYTES = 16_000
 """A record of so many bytes is full: TLS allows 16,384, and senders take off what they add."""
-SPLIT = -1
-"""In place of the size of a message of several records."""
 CLOSE_NOTIFY_BYTES = 2
 """Content of the alert with which a side closes; it looks like data in TLS 1.3."""
 AT_ONCE_NS = 5_000_000
@@ -50,111 +50,16 @@ and more is a producer that wants no response (acks=0)."""
 NEAR = 4
 """First records of the same kind of message differ by so many bytes: lengths and offsets are written in one to five
 bytes."""
-N_SIZES = 4
-"""Sizes of first records that are remembered of each direction."""
-
+JVM_PADDING = 16
+"""Zeros that the JVM adds to each record of TLS 1.3."""
 MOST_TOGETHER = 8
 """Requests that are looked for in one record."""
 LEAST_ALIKE = 2
 """Requests of one size before that: where sizes vary, a record that is a multiple of the one before is one request, and
 a request too many would give every later response to a wrong one."""
-LEAST_ALTERNATING, LEAST_PAUSES = 4, 4
-"""Responses in a row, each after a pause that is so many times as long as it took to come after its request, that show
-that no other request waits for one."""
 ROOM = 2 + MOST_TOGETHER
 """Messages that may be over with one record: one that is held, the one after it, and a loss, or all but the last of
 those that are in one record."""
-CLIENT, SERVER = 0, 1
-TURN = record_type(
-    [
-        ("client_side", np.int8),
-        ("has_hellos", np.int8),
-        ("handshake", np.int8),
-        ("hash_bytes", np.int8),
-        ("n_tickets", np.int8),
-        ("overhead", np.int64),
-        ("n_sent", np.int64),
-        ("n_answered", np.int64),
-        ("n_open_before", np.int64),
-        ("last_end", np.int8),
-        ("first_request", np.int64),
-        ("first_response", np.int64),
-        ("offers_alpn", np.int8),
-        ("n_since", np.int64),
-        ("pause_ns", np.int64),
-        ("n_alternating", np.int64),
-        ("least_pause_ns", np.int64),
-        ("most_pause_ns", np.int64),
-    ]
-)
-"""A connection. client_side: -1 where it is not to be read; has_hellos: whether both are known; handshake: whether
-encrypted handshake messages of TLS 1.3 are still to come, and then hash_bytes is the size of a hash; n_tickets: tickets
-of the server to come, which look like data; overhead: of each record's body; n_sent, n_answered: requests and responses
-that began; n_open_before: requests without a response when the server's last record came; last_end: who sent the last
-record; first_*: bytes of the first exchange, SPLIT where its response is of several records; offers_alpn: whether the
-client says which protocols it speaks, as those of the web do; n_since: requests since the server's last record;
-pause_ns: how long nobody had sent before the first of them; n_alternating: how many responses without a break came soon
-after the only request since the response before, with others still open; *_pause_ns: of the pauses between these."""
-_OF_MESSAGE: list[tuple[str, type[np.generic]]] = [
-    ("number", np.int64),
-    ("n_records", np.int64),
-    ("n_bytes", np.int64),
-    ("first_ns", np.int64),
-    ("first_packet", np.int64),
-    ("last_ns", np.int64),
-    ("in_flight", np.int64),
-    ("before_ns", np.int64),
-]
-"""What is known of a message, whether it is over or not; see MESSAGE."""
-PART = record_type(
-    [
-        *_OF_MESSAGE,
-        ("first_size", np.int64),
-        ("last_size", np.int64),
-        ("padding", np.int64),
-        ("is_sure", np.int8),
-        ("n_ends", np.int64),
-        ("next_place", np.int64),
-        ("usual", np.int64),
-        ("n_alike", np.int64),
-        ("held_records", np.int64),
-        ("held_bytes", np.int64),
-        ("held_ns", np.int64),
-        ("held_packet", np.int64),
-        ("held_last_ns", np.int64),
-        ("held_first_size", np.int64),
-        ("held_in_flight", np.int64),
-    ]
-)
-"""The message of one end that may still go on (number: -1 where there is none), and what is known of its direction.
-
-padding: bytes that it adds to each record's content; is_sure: whether all its records are its own for sure; n_ends: how
-many messages of three records or more ended with END_BYTES; next_place: in lists of sizes; n_alike: how many requests
-before it were of one record of the same size, give or take a byte, and usual: that size; held_*: the message before it,
-where the two may be one (held_records: 0 where there is none)."""
-MESSAGE = record_type(
-    [
-        ("conn", np.int64),
-        ("end", np.int64),
-        *_OF_MESSAGE,
-    ]
-)
-"""A message that is over. end: CLIENT or SERVER; number: of the request on the connection, from 0; in_flight: requests
-without a response when it was sent, itself included; before_ns: the last byte of the response before it. A row with
-number LOST says that responses to what was sent so far (n_records is the number of the next request) may be missing.
-"""
-JVM_PADDING = 16
-"""Zeros that the JVM adds to each record of TLS 1.3."""
-
-
-class Turns(NamedTuple):
-    """turns: TURN by connection; parts: PART, two a connection, the client's first; first_sizes: sizes of first
-    records, N_SIZES for each part; split_sizes: the same of messages of several records."""
-
-    turns: NDArray[Any]
-    parts: NDArray[Any]
-    first_sizes: NDArray[np.int32]
-    split_sizes: NDArray[np.int32]
 
 
 @kernel
@@ -191,7 +96,7 @@ def group_records(records: NDArray[Any], t: Turns, out: NDArray[Any]) -> int:
                     n = _whole_request(record, t, content // together, out, n)
                 content -= (together - 1) * (content // together)
             if end == SERVER:
-                n = _get_into_step(record, t, out, n)
+                n = get_into_step(record, t, out, n)
             _begin(record, t, end)
             part.first_size = content
         if part.number >= 0:
@@ -281,8 +186,8 @@ def _join_held(conn: int, t: Turns) -> None:
 
 @kernel
 def _lose(record: Any, t: Turns, end: int, out: NDArray[Any], n: int) -> int:
-    """Ends what goes on. Where bytes of the server are missing, gives up what has no response yet; where bytes of the
-    client are, what was sent before them is answered all the same. Room: one row for the end, one for the loss."""
+    """Ends what goes on, as bytes are missing that an end sent. What the client sent before bytes that are missing of
+    its own is answered all the same. Room: one row for the end, one for the loss."""
     turn = t.turns[record.conn]
     turn.handshake, turn.n_tickets = 0, 0
     n = _close(record.conn, CLIENT, t, out, n)
@@ -290,10 +195,7 @@ def _lose(record: Any, t: Turns, end: int, out: NDArray[Any], n: int) -> int:
         return n
     if turn.last_end == CLIENT:
         n = _close(record.conn, SERVER, t, out, n)
-    t.parts[2 * record.conn + SERVER].number = -1
-    turn.n_answered, turn.n_open_before = turn.n_sent, 0
-    turn.last_end = CLIENT
-    return int(_write_loss(record, turn.n_sent, out, n))
+    return int(expect_no_response(record, t, out, n))
 
 
 @kernel
@@ -339,41 +241,6 @@ def _begin(record: Any, t: Turns, end: int) -> None:
     part.in_flight, part.before_ns = turn.n_sent - turn.n_answered, part.last_ns
     part.n_records, part.n_bytes = 0, 0
     part.first_ns, part.first_packet = record.first_ns, record.first_packet
-
-
-@kernel
-def _get_into_step(record: Any, t: Turns, out: NDArray[Any], n: int) -> int:
-    """Gives the response that begins to the latest request, where the ones before it that seem to be open cannot be.
-
-    If they were, each response would have waited for the client's next request although it answers an earlier one: its
-    latency would follow the client's pauses. By accident that happens once; a pace and a latency that are equal and
-    steady may do it forever, so the pauses have to differ."""
-    turn = t.turns[record.conn]
-    waited_ns = record.first_ns - t.parts[2 * record.conn + CLIENT].last_ns
-    is_alone = turn.last_end == CLIENT and turn.n_since == 1 and turn.pause_ns > LEAST_PAUSES * waited_ns
-    if not is_alone or turn.n_sent - turn.n_answered < 2:
-        turn.n_alternating = 0
-        return n
-    if turn.n_alternating == 0:
-        turn.least_pause_ns = turn.most_pause_ns = turn.pause_ns
-    turn.n_alternating += 1
-    turn.least_pause_ns = min(turn.least_pause_ns, turn.pause_ns)
-    turn.most_pause_ns = max(turn.most_pause_ns, turn.pause_ns)
-    if turn.n_alternating < LEAST_ALTERNATING or turn.most_pause_ns < 2 * turn.least_pause_ns:
-        return n
-    turn.n_answered = turn.n_sent - 1
-    turn.n_alternating = 0
-    return int(_write_loss(record, turn.n_answered, out, n))
-
-
-@inlined
-def _write_loss(record: Any, number: int, out: NDArray[Any], n: int) -> int:
-    """Writes behind the first n that responses to requests before this number may be missing."""
-    message = out[n]
-    message.conn, message.end, message.number, message.n_records = record.conn, SERVER, LOST, number
-    message.n_bytes, message.first_ns, message.last_ns = 0, record.first_ns, record.last_ns
-    message.first_packet, message.in_flight, message.before_ns = record.first_packet, 0, 0
-    return n + 1
 
 
 @kernel
