@@ -12,8 +12,6 @@ FOLDERS = (
     "parsers/kafkascope_parsers",
     "spark/kafkascope_spark",
 )
-COMMANDS = "analyzer/kafkascope_analyzer/cli/"
-"""A command has a parameter for each of its options, and its help stands beside each."""
 MOST_PARAMETERS = 6
 MOST_LINES = 60
 LONG = {
@@ -53,11 +51,6 @@ def functions(path: Path) -> Iterator[Function]:
             yield node
 
 
-def is_command(name: str, function: Function) -> bool:
-    """Whether it is the function of a command: `kafkascope cut` is `cut`, in cut.py or cut_command.py."""
-    return name.startswith(COMMANDS) and Path(name).stem.removesuffix("_command") == function.name
-
-
 def parameters(function: Function) -> list[ast.arg]:
     every = function.args
     listed = [*every.posonlyargs, *every.args, *every.kwonlyargs]
@@ -77,8 +70,6 @@ def faults(path: Path) -> Iterator[str]:
     """What is wrong with the functions of a file."""
     name = path.relative_to(ROOT).as_posix()
     for function in functions(path):
-        if is_command(name, function):
-            continue
         where = f"{name}:{function.lineno} {function.name}"
         n_parameters, n_lines = len(parameters(function)), (function.end_lineno or 0) - function.lineno + 1
         if n_parameters > MOST_PARAMETERS:

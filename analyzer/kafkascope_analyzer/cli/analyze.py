@@ -6,59 +6,20 @@ tables and the report without stories are written all the same.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import NOTHING_WRITTEN, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, end_if_incomplete, end_without_kafka
-from kafkascope_analyzer.cli.ingest import (
-    SparkPlace,
-    host_names,
-    inputs_of,
-    memory_limit,
-    not_held_yet,
-    place_for,
-    record_detail,
-    say_what_was_cut,
-    tls_key_logs,
-    write_tables,
-)
+from kafkascope_analyzer.cli.ingest import IngestArguments, Planned, planned, say_what_was_cut, write_tables
 from kafkascope_analyzer.cli.messages import Messages
-from kafkascope_analyzer.cli.options import (
-    Append,
-    Captures,
-    FailOn,
-    Format,
-    FormatOption,
-    Hosts,
-    Html,
-    Ignore,
-    Jobs,
-    Junit,
-    Markdown,
-    Master,
-    MaxMemory,
-    Out,
-    Overwrite,
-    Payloads,
-    Perfetto,
-    PointsOption,
-    Quiet,
-    RecordBatches,
-    Records,
-    Remote,
-    Sarif,
-    Stall,
-    Temporary,
-    TlsKeyLogs,
-)
 from kafkascope_analyzer.cli.progress import MAKING_REPORT, waiting
-from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
+from kafkascope_analyzer.cli.report_files import FormOptions, write_report_files
 from kafkascope_analyzer.cli.show import show
-from kafkascope_analyzer.cli.stories import StoryChoice, make_stories, spark_problem, story_choice
+from kafkascope_analyzer.cli.stories import StoryChoice, StoryOptions, make_stories, spark_problem
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.hidden_pandas import arrow_without_pandas
-from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
 
 if TYPE_CHECKING:
@@ -67,89 +28,86 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
     from kafkascope_analyzer.dataset.storage import Storage
+    from kafkascope_analyzer.report.model.clusters import ClusterReports
+    from kafkascope_analyzer.report.model.report import Report
 
 
-def analyze(
-    captures: Captures,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    append: Append = False,
-    quiet: Quiet = False,
-    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
-    master: Master = None,
-    remote: Remote = None,
-    jobs: Jobs = None,
-    max_memory: MaxMemory = None,
-    record_batches: RecordBatches = False,
-    records: Records = False,
-    payloads: Payloads = False,
-    hosts: Hosts = None,
-    capture_points: PointsOption = None,
-    tls_keylog: TlsKeyLogs = None,
-    temporary: Temporary = None,
-    fail_on: FailOn = None,
-    ignore: Ignore = None,
-    stall: Stall = None,
-    html: Html = None,
-    markdown: Markdown = None,
-    perfetto: Perfetto = None,
-    sarif: Sarif = None,
-    junit: Junit = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeArguments(FormOptions, StoryOptions, IngestArguments):
+    """The arguments of `kafkascope analyze`."""
+
+
+def analyze(given: AnalyzeArguments) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
-    messages = Messages.of(format, quiet=quiet)
+    messages = Messages.of(given.format, quiet=given.quiet)
     with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
-        choice = story_choice(ignore, stall)
-        place = place_for(captures, out, overwrite=overwrite, append=append)
-        forms = ReportFiles(html, markdown, None, perfetto, sarif, junit)
-        detail = record_detail(record_batches, records=records, payloads=payloads)
-        key_logs = tls_key_logs(tls_keylog, messages, where=SparkPlace.of(master, remote))
-        options = IngestOptions(
-            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points, key_logs
-        )
-        inputs = inputs_of(captures)
-        if append and not (inputs := not_held_yet(inputs, place, messages)):
+        choice, forms = given.choice, given.forms
+        plan = planned(given, messages)
+        if plan is None:
             return
-        forms.check(overwrite=overwrite, captures=inputs)
-        problem = spark_problem(remote)
-        if problem is not None and fail_on is not None:
+        forms.check(overwrite=given.overwrite, captures=plan.inputs)
+        problem = spark_problem(given.remote)
+        if problem is not None and given.fail_on is not None:
             raise UsageError(f"--fail-on needs the findings, and they need Spark and Java 17 or newer. {problem}")
-        where = SparkPlace.of(master, remote)
-        from kafkascope_analyzer.dataset.new_dataset import NewDataset
-
-        failure = None
-        with NewDataset(place, temporary, replaces=overwrite or append) as new:
-            # The early session has no connector: only for a dataset on this machine.
-            is_early = problem is None and where is None and place.is_local
-            with early_session(inputs, jobs, wanted=is_early) as open_meanwhile:
-                dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
-                # Loaded here because the session takes longer to open than a small capture to read.
-                from kafkascope_analyzer.dataset.kept_tables import kept
-                from kafkascope_analyzer.report.model.clusters import report_of, write_report
-                from kafkascope_analyzer.sql.views_file import write_views
-            say_what_was_cut(dataset, messages)
-            with _kept_without_stories(new, dataset):
-                if problem is None:
-                    dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
-                tables = kept(dataset)
-                with waiting(MAKING_REPORT, quiet=quiet):
-                    model = report_of(tables)
-            new.commit(dataset)
+        analyzed = _write_dataset(given, plan, None if problem is not None else choice, messages)
+        place, dataset, model = plan.place, analyzed.dataset, analyzed.model
         written.clause = f"the dataset {place} is whole; `kafkascope report {place}` shows its report"
+        from kafkascope_analyzer.report.model.clusters import write_report
+        from kafkascope_analyzer.sql.views_file import write_views
+
         write_report(dataset, model)
         write_views(dataset)
         failed = FailedParts()
-        with waiting(MAKING_REPORT, quiet=quiet):
-            written_forms = write_report_files(tables, model, forms, failed)
+        with waiting(MAKING_REPORT, quiet=given.quiet):
+            written_forms = write_report_files(analyzed.tables, model, forms, failed)
         if not forms.on_standard_output:
-            show(model, format, str(place), failed)
+            show(model, given.format, str(place), failed)
         _say_what_is_there(place, written_forms, problem, messages)
-        if failure is not None:
-            raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
+        if analyzed.failure is not None:
+            raise SparkError(f"{analyzed.failure}; the tables are complete: `kafkascope stories {place}` tries again")
         end_if_incomplete(model, failed)
-        end_if_found(dataset, model, fail_on)
+        end_if_found(dataset, model, given.fail_on)
         end_without_kafka(dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Analyzed:
+    """The dataset that was written, and its report."""
+
+    dataset: "Dataset"
+    tables: "Dataset"
+    """The dataset with its tables kept in memory once they are read."""
+    model: "Report | ClusterReports"
+    failure: SparkError | None
+    """Why there are no stories, where Spark failed."""
+
+
+def _write_dataset(given: AnalyzeArguments, plan: Planned, choice: StoryChoice | None, messages: Messages) -> _Analyzed:
+    """Reads the captures, makes the stories and commits the dataset. choice: None where stories cannot be made. Raises
+    CaptureError, UsageError, SparkError."""
+    from kafkascope_analyzer.dataset.new_dataset import NewDataset
+
+    failure = None
+    with NewDataset(plan.place, given.temporary, replaces=plan.replaces) as new:
+        # The early session has no connector: only for a dataset on this machine.
+        is_early = choice is not None and given.where is None and plan.place.is_local
+        with early_session(plan.inputs, given.jobs, wanted=is_early) as open_meanwhile:
+            dataset = write_tables(
+                plan.inputs, new, plan.options, given.where, quiet=given.quiet, after_block=open_meanwhile
+            )
+            # Loaded here because the session takes longer to open than a small capture to read.
+            from kafkascope_analyzer.dataset.kept_tables import kept
+            from kafkascope_analyzer.report.model.clusters import report_of
+        say_what_was_cut(dataset, messages)
+        with _kept_without_stories(new, dataset):
+            if choice is not None:
+                dataset, failure = _with_stories(dataset, (given.master, given.remote), choice, quiet=given.quiet)
+            tables = kept(dataset)
+            with waiting(MAKING_REPORT, quiet=given.quiet):
+                model = report_of(tables)
+        new.commit(dataset)
+    return _Analyzed(dataset, tables, model, failure)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from kafkascope_analyzer.cli.command_arguments import callback_of
 from kafkascope_analyzer.cli.messages import Messages, asks_for_json
 
 _PACKAGE = "kafkascope_analyzer.cli"
@@ -52,7 +53,7 @@ class _ByName(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         module = import_module(f"{_PACKAGE}.{COMMANDS[name]}")
         alone = typer.Typer(**_LOOKS, add_completion=False)
-        alone.command(name)(getattr(module, name.replace("-", "_")))
+        alone.command(name)(callback_of(getattr(module, name.replace("-", "_"))))
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:

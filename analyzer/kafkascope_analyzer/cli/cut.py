@@ -1,7 +1,8 @@
 """`kafkascope cut`: the packets that matter as a small pcapng, for Wireshark. Never starts Spark."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,11 +11,18 @@ from kafkascope_analyzer.cli.messages import Messages
 from kafkascope_analyzer.cli.options import From, Quiet, To
 from kafkascope_parsers.errors import UsageError
 
+if TYPE_CHECKING:
+    from kafkascope_analyzer.cli.cut_piece import Wanted
+    from kafkascope_analyzer.cut.selection import Selection
+
 _Names = list[str] | None
 MOST_MARGIN_NS = 86_400_000_000_000
 
 
-def cut(
+@dataclass(frozen=True, kw_only=True)
+class CutArguments:
+    """The arguments of `kafkascope cut`."""
+
     captures: Annotated[
         list[str],
         typer.Argument(
@@ -24,43 +32,43 @@ def cut(
             "any other selection the captures are read into a temporary dataset first.",
             show_default=False,
         ),
-    ],
+    ]
     out: Annotated[
         Path,
         typer.Option(
             "-o", "--out", metavar="PIECE.pcapng", help="File to write; - is standard output.", show_default=False
         ),
-    ],
+    ]
     dataset: Annotated[
         str | None,
         typer.Option("--dataset", metavar="OUT.kscope", help="The dataset that the captures were read into."),
-    ] = None,
+    ] = None
     capture: Annotated[
         _Names,
         typer.Option("--capture", metavar="PATH", help="Where a capture of the dataset is now, if it was moved."),
-    ] = None,
+    ] = None
     client: Annotated[
         _Names, typer.Option("--client", metavar="NAME", help="Connections of a client id or client_instance_id.")
-    ] = None,
+    ] = None
     connection: Annotated[
         _Names,
         typer.Option("--connection", metavar="CONN_ID", help="A conn_id, or ip:port, ip or :port of either end."),
-    ] = None,
-    api: Annotated[_Names, typer.Option("--api", metavar="NAME", help="Requests of this API.")] = None,
+    ] = None
+    api: Annotated[_Names, typer.Option("--api", metavar="NAME", help="Requests of this API.")] = None
     error: Annotated[
         _Names,
         typer.Option("--error", metavar="NAME", help="Requests answered with this error (name or code) anywhere."),
-    ] = None,
-    request: Annotated[_Names, typer.Option("--request", metavar="REQUEST_ID", help="This request.")] = None,
-    group: Annotated[_Names, typer.Option("--group", metavar="NAME", help="Requests of this group.")] = None,
-    topic: Annotated[_Names, typer.Option("--topic", metavar="NAME", help="Requests that name this topic.")] = None,
-    finding: Annotated[_Names, typer.Option("--finding", metavar="ID", help="What proves this finding.")] = None,
-    recovery: Annotated[_Names, typer.Option("--recovery", metavar="ID", help="This episode of recoveries.")] = None,
-    startup: Annotated[_Names, typer.Option("--startup", metavar="ID", help="This start of startups.")] = None,
+    ] = None
+    request: Annotated[_Names, typer.Option("--request", metavar="REQUEST_ID", help="This request.")] = None
+    group: Annotated[_Names, typer.Option("--group", metavar="NAME", help="Requests of this group.")] = None
+    topic: Annotated[_Names, typer.Option("--topic", metavar="NAME", help="Requests that name this topic.")] = None
+    finding: Annotated[_Names, typer.Option("--finding", metavar="ID", help="What proves this finding.")] = None
+    recovery: Annotated[_Names, typer.Option("--recovery", metavar="ID", help="This episode of recoveries.")] = None
+    startup: Annotated[_Names, typer.Option("--startup", metavar="ID", help="This start of startups.")] = None
     incident: Annotated[
         _Names, typer.Option("--incident", metavar="ID", help="What proves this incident and its stalls.")
-    ] = None,
-    stall: Annotated[_Names, typer.Option("--stall", metavar="ID", help="What proves this stall.")] = None,
+    ] = None
+    stall: Annotated[_Names, typer.Option("--stall", metavar="ID", help="What proves this stall.")] = None
     packets: Annotated[
         str | None,
         typer.Option(
@@ -68,9 +76,9 @@ def cut(
             metavar="100-250,300",
             help="Packet numbers, as Wireshark counts them in a file; with several files as CAPTURE_ID:100-250.",
         ),
-    ] = None,
-    start: From = None,
-    end: To = None,
+    ] = None
+    start: From = None
+    end: To = None
     margin: Annotated[
         str,
         typer.Option(
@@ -78,14 +86,14 @@ def cut(
             metavar="DURATION",
             help="Before and after what is selected, as 500ms, 2s or 1min (a number alone: seconds), a day at most.",
         ),
-    ] = "0",
+    ] = "0"
     whole_connections: Annotated[
         bool, typer.Option("--whole-connections", help="All of each connection that something is selected of.")
-    ] = False,
+    ] = False
     comments: Annotated[
         bool,
         typer.Option("--comments/--no-comments", help="Say on packets which request or error begins there."),
-    ] = True,
+    ] = True
     with_secrets: Annotated[
         bool,
         typer.Option(
@@ -93,7 +101,7 @@ def cut(
             help="Copy packets as they were captured. Without it, messages that may hold passwords, tokens or "
             "configurations become zeros behind their headers, as does what did not decode.",
         ),
-    ] = False,
+    ] = False
     redact: Annotated[
         Path | None,
         typer.Option(
@@ -104,7 +112,7 @@ def cut(
             "made where there is none. Keep it secret.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     tls_keylog: Annotated[
         _Names,
         typer.Option(
@@ -113,51 +121,72 @@ def cut(
             help="With --with-secrets: key log of which the secrets of the piece's own TLS sessions are put into it.",
             show_default=False,
         ),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")] = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")] = False
+    quiet: Quiet = False
+
+
+def cut(given: CutArguments) -> None:
     """Cut the packets that matter out of captures, as a small pcapng for Wireshark.
 
     Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
     of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
     Packets are copied with the records in them. Messages that may hold secrets are blanked.
     """
-    messages = Messages(quiet=quiet)
+    messages = Messages(quiet=given.quiet)
     with exit_codes(messages) as written:
-        from kafkascope_analyzer.cli.cut_piece import Wanted, cut_piece
-        from kafkascope_analyzer.cut.packet_numbers import parse_packets
-        from kafkascope_analyzer.cut.selection import Selection
-        from kafkascope_analyzer.dataset.durations import parse_moment
-        from kafkascope_analyzer.read.key_logs import key_log_places
+        from kafkascope_analyzer.cli.cut_piece import cut_piece
 
-        selection = Selection(
-            clients=tuple(client or ()),
-            connections=tuple(connection or ()),
-            apis=tuple(api or ()),
-            errors=tuple(error or ()),
-            requests=tuple(request or ()),
-            groups=tuple(group or ()),
-            topics=tuple(topic or ()),
-            findings=tuple(finding or ()),
-            recoveries=tuple(recovery or ()),
-            startups=tuple(startup or ()),
-            incidents=tuple(incident or ()),
-            stalls=tuple(stall or ()),
-            packets=parse_packets(packets) if packets is not None else (),
-            start=parse_moment(start, "--from") if start is not None else None,
-            end=parse_moment(end, "--to") if end is not None else None,
-            margin_ns=_margin(margin),
-            whole_connections=whole_connections,
-        )
-        if tls_keylog and not with_secrets:
-            raise UsageError("--tls-keylog puts secrets into the piece: say --with-secrets too")
-        if redact and with_secrets:
-            raise UsageError("--redact takes out what --with-secrets leaves in: give only one of them")
-        key_logs = key_log_places(tls_keylog or ())
-        places = tuple(captures), dataset, tuple(capture or ())
-        wanted = Wanted(*places, selection, comments and not redact, with_secrets, redact, key_logs)
-        cut_piece(wanted, out, messages, written, overwrite=overwrite)
+        cut_piece(_wanted(given), given.out, messages, written, overwrite=given.overwrite)
+
+
+def _wanted(given: CutArguments) -> "Wanted":
+    """The piece that the arguments ask for. Raises UsageError."""
+    from kafkascope_analyzer.cli.cut_piece import Wanted
+    from kafkascope_analyzer.read.key_logs import key_log_places
+
+    selection = _selection(given)
+    if given.tls_keylog and not given.with_secrets:
+        raise UsageError("--tls-keylog puts secrets into the piece: say --with-secrets too")
+    if given.redact and given.with_secrets:
+        raise UsageError("--redact takes out what --with-secrets leaves in: give only one of them")
+    return Wanted(
+        places=tuple(given.captures),
+        dataset=given.dataset,
+        moved=tuple(given.capture or ()),
+        selection=selection,
+        comments=given.comments and not given.redact,
+        with_secrets=given.with_secrets,
+        redact=given.redact,
+        key_logs=key_log_places(given.tls_keylog or ()),
+    )
+
+
+def _selection(given: CutArguments) -> "Selection":
+    """The packets that the arguments select. Raises UsageError."""
+    from kafkascope_analyzer.cut.packet_numbers import parse_packets
+    from kafkascope_analyzer.cut.selection import Selection
+    from kafkascope_analyzer.dataset.durations import parse_moment
+
+    return Selection(
+        clients=tuple(given.client or ()),
+        connections=tuple(given.connection or ()),
+        apis=tuple(given.api or ()),
+        errors=tuple(given.error or ()),
+        requests=tuple(given.request or ()),
+        groups=tuple(given.group or ()),
+        topics=tuple(given.topic or ()),
+        findings=tuple(given.finding or ()),
+        recoveries=tuple(given.recovery or ()),
+        startups=tuple(given.startup or ()),
+        incidents=tuple(given.incident or ()),
+        stalls=tuple(given.stall or ()),
+        packets=parse_packets(given.packets) if given.packets is not None else (),
+        start=parse_moment(given.start, "--from") if given.start is not None else None,
+        end=parse_moment(given.end, "--to") if given.end is not None else None,
+        margin_ns=_margin(given.margin),
+        whole_connections=given.whole_connections,
+    )
 
 
 def _margin(text: str) -> int:

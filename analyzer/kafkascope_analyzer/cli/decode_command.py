@@ -1,6 +1,7 @@
 """`kafkascope decode`: frames and record sets, to look at bytes by hand and to hold the decoder against Kafka."""
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -8,49 +9,57 @@ import typer
 from kafkascope_analyzer.cli.exits import UNREADABLE, CommandEnd, exit_codes
 from kafkascope_parsers.errors import UsageError
 
-Files = Annotated[
-    list[str] | None, typer.Argument(metavar="FILES", help="With --jsonl: files of JSON lines (.gz too).")
-]
-Hex = Annotated[
-    str | None,
-    typer.Option("--hex", metavar="FRAME", help="One frame as hex, with or without its 4-byte size; - reads it."),
-]
-Jsonl = Annotated[bool, typer.Option("--jsonl", help="Read JSON lines: a frame each, one line of JSON out for each.")]
-Response = Annotated[bool, typer.Option("--response", help="The frame is a response: say --api and --version too.")]
-Api = Annotated[
-    str | None, typer.Option("--api", metavar="NAME", help="API of a response, as Fetch or 1.", show_default=False)
-]
-Version = Annotated[
-    int | None, typer.Option("--version", metavar="N", help="Version of a response.", show_default=False)
-]
-Records = Annotated[
-    bool, typer.Option("--records", help="The hex, or each line's records_hex, is a record set: open its records.")
-]
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeArguments:
+    """The arguments of `kafkascope decode`."""
+
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILES", help="With --jsonl: files of JSON lines (.gz too).")
+    ] = None
+    hex: Annotated[
+        str | None,
+        typer.Option("--hex", metavar="FRAME", help="One frame as hex, with or without its 4-byte size; - reads it."),
+    ] = None
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Read JSON lines: a frame each, one line of JSON out for each.")
+    ] = False
+    response: Annotated[
+        bool, typer.Option("--response", help="The frame is a response: say --api and --version too.")
+    ] = False
+    api: Annotated[
+        str | None, typer.Option("--api", metavar="NAME", help="API of a response, as Fetch or 1.", show_default=False)
+    ] = None
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="Version of a response.", show_default=False)
+    ] = None
+    records: Annotated[
+        bool,
+        typer.Option("--records", help="The hex, or each line's records_hex, is a record set: open its records."),
+    ] = False
 
 
-def decode(
-    files: Files = None,
-    hex: Hex = None,  # noqa: A002 - the option's name
-    jsonl: Jsonl = False,
-    response: Response = False,
-    api: Api = None,
-    version: Version = None,
-    records: Records = False,
-) -> None:
+def decode(given: DecodeArguments) -> None:
     """Decode frames or record sets, given as hex or as JSON lines, to JSON."""
     with exit_codes():
-        if (hex is not None) == jsonl:
-            raise UsageError("decode reads one frame (--hex FRAME) or files of JSON lines (--jsonl FILES): say which")
-        if jsonl != bool(files):
-            raise UsageError("--jsonl wants files" if jsonl else "files want --jsonl")
-        if (api is not None or version is not None) and not response:
-            raise UsageError("--api and --version are of a response: a request says its own; add --response")
-        if records and response:
-            raise UsageError("a record set is no response: --records and --response exclude each other")
-        if hex is None:
-            _decode_files(files or [], records=records)
+        _check(given)
+        if given.hex is None:
+            _decode_files(given.files or [], records=given.records)
         else:
-            _decode_hex(hex, (api, version) if response else None, records=records)
+            response = (given.api, given.version) if given.response else None
+            _decode_hex(given.hex, response, records=given.records)
+
+
+def _check(given: DecodeArguments) -> None:
+    """Raises UsageError where options are missing or contradict each other."""
+    if (given.hex is not None) == given.jsonl:
+        raise UsageError("decode reads one frame (--hex FRAME) or files of JSON lines (--jsonl FILES): say which")
+    if given.jsonl != bool(given.files):
+        raise UsageError("--jsonl wants files" if given.jsonl else "files want --jsonl")
+    if (given.api is not None or given.version is not None) and not given.response:
+        raise UsageError("--api and --version are of a response: a request says its own; add --response")
+    if given.records and given.response:
+        raise UsageError("a record set is no response: --records and --response exclude each other")
 
 
 def _decode_files(files: list[str], *, records: bool) -> None:

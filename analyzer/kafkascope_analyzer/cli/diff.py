@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,10 +33,13 @@ class Worse(str, Enum):  # noqa: UP042 - typer's choices want the value as text 
     rebalances = "rebalances"
 
 
-def diff(
-    before: Annotated[str, typer.Argument(metavar="A.kscope", help="The dataset to compare with.", show_default=False)],
-    after: Annotated[str, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)],
-    cluster: Cluster = None,
+@dataclass(frozen=True, kw_only=True)
+class DiffArguments:
+    """The arguments of `kafkascope diff`."""
+
+    before: Annotated[str, typer.Argument(metavar="A.kscope", help="The dataset to compare with.", show_default=False)]
+    after: Annotated[str, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)]
+    cluster: Cluster = None
     other_cluster: Annotated[
         str | None,
         typer.Option(
@@ -44,14 +48,14 @@ def diff(
             help="The cluster of B, where it is another one than that of A. [default: --cluster]",
             show_default=False,
         ),
-    ] = None,
-    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    ] = None
+    format: FormatOption = Format.rich
     markdown: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Write it as Markdown, for a merge request; - is standard output.", show_default=False
         ),
-    ] = None,
+    ] = None
     html: Annotated[
         Path | None,
         typer.Option(
@@ -59,8 +63,8 @@ def diff(
             help="Write it as one HTML file, which needs no network; - is standard output.",
             show_default=False,
         ),
-    ] = None,
-    overwrite: OverwriteFiles = False,
+    ] = None
+    overwrite: OverwriteFiles = False
     fail_on: Annotated[
         list[Worse] | None,
         typer.Option(
@@ -69,24 +73,28 @@ def diff(
             "incidents and recoveries, slower APIs, new or more errors, more rebalances; may be repeated.",
             show_default=False,
         ),
-    ] = None,
-) -> None:
+    ] = None
+
+
+def diff(given: DiffArguments) -> None:
     """Compare two captures of one application: starts, incidents, recoveries, latency, errors, versions, rebalances.
 
     Two clusters of one dataset: the dataset twice, with --cluster and --other-cluster.
     """
-    with exit_codes(Messages.of(format)):
-        forms = ReportFiles(markdown=markdown, html=html)
-        forms.check(overwrite=overwrite)
+    with exit_codes(Messages.of(given.format)):
+        forms = ReportFiles(markdown=given.markdown, html=given.html)
+        forms.check(overwrite=given.overwrite)
         from kafkascope_analyzer.report.model.compare import comparison
         from kafkascope_analyzer.report.terminal.compare import render_comparison
 
-        model = comparison(open_one_cluster(before, cluster), open_one_cluster(after, other_cluster or cluster))
+        before = open_one_cluster(given.before, given.cluster)
+        after = open_one_cluster(given.after, given.other_cluster or given.cluster)
+        model = comparison(before, after)
         if not forms.wanted:
-            show_model(model, render_comparison(model), format)
+            show_model(model, render_comparison(model), given.format)
         for form, place in forms.wanted:
             _write(model, form, place)
-        _end_if_worse(model, fail_on or ())
+        _end_if_worse(model, given.fail_on or ())
 
 
 def _write(model: "Comparison", form: str, place: Path) -> None:

@@ -47,52 +47,89 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.traffic import Traffic
 
 
-def ingest(
-    captures: Captures,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    append: Append = False,
-    quiet: Quiet = False,
-    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
-    master: Master = None,
-    remote: Remote = None,
-    jobs: Jobs = None,
-    max_memory: MaxMemory = None,
-    record_batches: RecordBatches = False,
-    records: Records = False,
-    payloads: Payloads = False,
-    hosts: Hosts = None,
-    capture_points: PointsOption = None,
-    tls_keylog: TlsKeyLogs = None,
-    temporary: Temporary = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class IngestArguments:
+    """The arguments of `kafkascope ingest`, which are also arguments of `kafkascope analyze`."""
+
+    captures: Captures
+    out: Out = None
+    overwrite: Overwrite = False
+    append: Append = False
+    quiet: Quiet = False
+    format: FormatOption = Format.rich
+    master: Master = None
+    remote: Remote = None
+    jobs: Jobs = None
+    max_memory: MaxMemory = None
+    record_batches: RecordBatches = False
+    records: Records = False
+    payloads: Payloads = False
+    hosts: Hosts = None
+    capture_points: PointsOption = None
+    tls_keylog: TlsKeyLogs = None
+    temporary: Temporary = None
+
+    @property
+    def where(self) -> "SparkPlace | None":
+        """The Spark whose tasks read the captures; None for this machine."""
+        return SparkPlace.of(self.master, self.remote)
+
+
+def ingest(given: IngestArguments) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
-    messages = Messages.of(format, quiet=quiet)
+    messages = Messages.of(given.format, quiet=given.quiet)
     with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
-        place = place_for(captures, out, overwrite=overwrite, append=append)
-        detail = record_detail(record_batches, records=records, payloads=payloads)
-        key_logs = tls_key_logs(tls_keylog, messages, where=SparkPlace.of(master, remote))
-        options = IngestOptions(
-            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points, key_logs
-        )
-        inputs = inputs_of(captures)
-        if append and not (inputs := not_held_yet(inputs, place, messages)):
+        plan = planned(given, messages)
+        if plan is None:
             return
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
-        with NewDataset(place, temporary, replaces=overwrite or append) as new:
-            dataset = write_tables(inputs, new, options, SparkPlace.of(master, remote), quiet=quiet)
+        with NewDataset(plan.place, given.temporary, replaces=plan.replaces) as new:
+            dataset = write_tables(plan.inputs, new, plan.options, given.where, quiet=given.quiet)
             say_what_was_cut(dataset, messages)
             new.commit(dataset)
-        written.clause = f"the dataset {place} is whole"
+        written.clause = f"the dataset {plan.place} is whole"
         from kafkascope_analyzer.sql.views_file import write_views  # with a database: not before the first block
 
         write_views(dataset)
-        traffic = show_overview(dataset, format)
-        messages.note(f"dataset: {place}")
+        traffic = show_overview(dataset, given.format)
+        messages.note(f"dataset: {plan.place}")
         end_if_incomplete(traffic)
         end_without_kafka(dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a command is to read, how, and where it writes."""
+
+    inputs: "list[CapturePlace]"
+    options: IngestOptions
+    place: "Storage"
+    replaces: bool
+    """Whether a dataset may be there already, which is replaced or extended."""
+
+
+def planned(given: IngestArguments, messages: Messages) -> Planned | None:
+    """What the arguments ask for; None where the dataset holds all these captures already, which is noted. Raises
+    UsageError, CaptureError."""
+    place = place_for(given.captures, given.out, overwrite=given.overwrite, append=given.append)
+    detail = record_detail(given.record_batches, records=given.records, payloads=given.payloads)
+    key_logs = tls_key_logs(given.tls_keylog, messages, where=given.where)
+    options = IngestOptions(
+        given.jobs,
+        memory_limit(given.max_memory),
+        detail,
+        host_names(given.hosts),
+        given.temporary,
+        given.append,
+        given.capture_points,
+        key_logs,
+    )
+    inputs = inputs_of(given.captures)
+    if given.append and not (inputs := not_held_yet(inputs, place, messages)):
+        return None
+    return Planned(inputs, options, place, given.overwrite or given.append)
 
 
 def inputs_of(captures: list[str]) -> "list[CapturePlace]":

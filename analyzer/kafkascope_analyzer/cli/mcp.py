@@ -1,22 +1,21 @@
 """`kafkascope mcp`: a dataset as tools for assistants, over standard input and output. Starts no Spark."""
 
-from kafkascope_analyzer.cli.clusters import Cluster, one_cluster
+from dataclasses import dataclass
+
+from kafkascope_analyzer.cli.clusters import one_cluster
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import DatasetUri, From, To
-from kafkascope_analyzer.cli.restrictions import ClientNames, Groups, Nodes, Topics, open_restricted
-from kafkascope_analyzer.dataset.restriction import Asked
+from kafkascope_analyzer.cli.options import DatasetUri
+from kafkascope_analyzer.cli.restrictions import Restriction, open_restricted
 
 
-def mcp(
-    dataset: DatasetUri,
-    cluster: Cluster = None,
-    client: ClientNames = None,
-    group: Groups = None,
-    topic: Topics = None,
-    node: Nodes = None,
-    start: From = None,
-    end: To = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class McpArguments(Restriction):
+    """The arguments of `kafkascope mcp`."""
+
+    dataset: DatasetUri
+
+
+def mcp(given: McpArguments) -> None:
     """Serve a dataset to an assistant, over the Model Context Protocol on standard input and output (extra mcp).
 
     Its tools only read this dataset: verdict, incidents, findings, explain, timeline, questions, SQL, packets.
@@ -30,6 +29,6 @@ def mcp(
         from kafkascope_analyzer.assistant.server import server_of
         from kafkascope_analyzer.dataset.temporary_folders import temporary_folder
 
-        opened = one_cluster(open_restricted(dataset, cluster, Asked(client, node, group, topic, start, end)))
-        with temporary_folder("mcp") as scratch, Answers(opened, dataset, scratch) as answers:
+        opened = one_cluster(open_restricted(given.dataset, given))
+        with temporary_folder("mcp") as scratch, Answers(opened, given.dataset, scratch) as answers:
             server_of(answers).run("stdio")

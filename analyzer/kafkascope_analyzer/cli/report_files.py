@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkascope_analyzer.cli.options import Html, Junit, Markdown, Perfetto, Sarif
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +60,24 @@ class ReportFiles:
                 raise UsageError(f"--{name} {place}: is a capture that is being read; give another name")
         if self.perfetto is not None:
             _check_perfetto(self.perfetto)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormOptions:
+    """The options that name files for forms of the report."""
+
+    html: Html = None
+    markdown: Markdown = None
+    perfetto: Perfetto = None
+    sarif: Sarif = None
+    junit: Junit = None
+
+    @property
+    def forms(self) -> ReportFiles:
+        """The files that are wanted."""
+        return ReportFiles(
+            html=self.html, markdown=self.markdown, perfetto=self.perfetto, sarif=self.sarif, junit=self.junit
+        )
 
 
 def _check_place(name: str, place: Path, *, overwrite: bool) -> None:

@@ -1,43 +1,60 @@
 """`--client`, `--node`, `--group`, `--topic`, `--from`, `--to`: what of a dataset a command shows."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkascope_analyzer.cli.clusters import one_cluster, open_dataset
+from kafkascope_analyzer.cli.clusters import Cluster, one_cluster, open_dataset
+from kafkascope_analyzer.cli.options import From, To
 from kafkascope_analyzer.dataset.restriction import Asked
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
 
-ClientNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--client",
-        metavar="ID",
-        help="Only this client: its client id or client_instance_id; may be repeated.",
-        show_default=False,
-    ),
-]
-Nodes = Annotated[
-    list[int] | None,
-    typer.Option("--node", metavar="N", help="Only this broker, by its node id; may be repeated.", show_default=False),
-]
-Groups = Annotated[
-    list[str] | None,
-    typer.Option("--group", metavar="NAME", help="Only this group; may be repeated.", show_default=False),
-]
-Topics = Annotated[
-    list[str] | None,
-    typer.Option("--topic", metavar="NAME", help="Only this topic; may be repeated.", show_default=False),
-]
+_Names = list[str] | None
 
 
-def open_restricted(uri: str, cluster: str | None, asked: Asked) -> "Dataset":
+@dataclass(frozen=True, kw_only=True)
+class Restriction:
+    """The options that restrict a command to what concerns them."""
+
+    cluster: Cluster = None
+    client: Annotated[
+        _Names,
+        typer.Option(
+            "--client",
+            metavar="ID",
+            help="Only this client: its client id or client_instance_id; may be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    group: Annotated[
+        _Names, typer.Option("--group", metavar="NAME", help="Only this group; may be repeated.", show_default=False)
+    ] = None
+    topic: Annotated[
+        _Names, typer.Option("--topic", metavar="NAME", help="Only this topic; may be repeated.", show_default=False)
+    ] = None
+    node: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--node", metavar="N", help="Only this broker, by its node id; may be repeated.", show_default=False
+        ),
+    ] = None
+    start: From = None
+    end: To = None
+
+    @property
+    def asked(self) -> Asked:
+        """What the rows that a command shows have to concern."""
+        return Asked(self.client, self.node, self.group, self.topic, self.start, self.end)
+
+
+def open_restricted(uri: str, restriction: Restriction) -> "Dataset":
     """The dataset, of one cluster where there are several, restricted to what was asked for. Raises UsageError, also
     where no connection belongs to all of it."""
-    dataset = open_dataset(uri, cluster)
+    dataset, asked = open_dataset(uri, restriction.cluster), restriction.asked
     if asked.is_everything:
         return dataset
     from kafkascope_analyzer.report.explain.restricting import restricted

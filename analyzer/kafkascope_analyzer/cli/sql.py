@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,29 +32,32 @@ class Rows(str, Enum):  # noqa: UP042 - typer's choices want the value as text o
     parquet = "parquet"
 
 
-def sql(
+@dataclass(frozen=True, kw_only=True)
+class SqlArguments:
+    """The arguments of `kafkascope sql`."""
+
     dataset: Annotated[
         str | None,
         typer.Argument(
             metavar="OUT.kscope", help="A dataset that kafkascope wrote: its folder, or its URI.", show_default=False
         ),
-    ] = None,
+    ] = None
     query: Annotated[
         str | None,
         typer.Argument(metavar="[SELECT]", help="A SELECT in DuckDB's SQL; - reads it from stdin.", show_default=False),
-    ] = None,
-    cluster: Cluster = None,
+    ] = None
+    cluster: Cluster = None
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="NAME", help="Ask this saved question instead.", show_default=False),
-    ] = None,
-    list_questions: Annotated[
-        bool, typer.Option("--list", help="List the saved questions; no dataset is needed.")
-    ] = False,
+    ] = None
+    list_questions: Annotated[bool, typer.Option("--list", help="List the saved questions; no dataset is needed.")] = (
+        False
+    )
     show: Annotated[
         str | None,
         typer.Option("--show", metavar="NAME", help="Print a saved question as SQL.", show_default=False),
-    ] = None,
+    ] = None
     owners: Annotated[
         Path | None,
         typer.Option(
@@ -62,36 +66,51 @@ def sql(
             help="Who owns what: lines `owner: glob` of client ids, principals, groups or addresses; for topic-users.",
             show_default=False,
         ),
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option's name
+    ] = None
+    format: Annotated[
         Rows,
         typer.Option(
             "--format",
             help="How the rows are written: table, plain (a table in ASCII), csv, json, jsonl (a line of JSON for each "
             "row), markdown or parquet.",
         ),
-    ] = Rows.table,
-) -> None:
+    ] = Rows.table
+
+
+def sql(given: SqlArguments) -> None:
     """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response (see kafkascope tables).
 
     Saved questions need no SQL: kafkascope sql --list, kafkascope sql OUT.kscope --run slow-producers.
     """
-    with exit_codes(Messages.of(format)):
+    with exit_codes(Messages.of(given.format)):
         from kafkascope_analyzer.sql.saved import question
 
-        if list_questions:
-            _list(format)
-            return
-        if show is not None:
-            text = question(show).text
-            sys.stdout.write(text if format is not Rows.json else json.dumps({"name": show, "sql": text}) + "\n")
-            return
-        if dataset is None:
-            raise UsageError("name the dataset to ask: kafkascope sql OUT.kscope SELECT; --list needs none")
-        if (query is None) == (run is None):
-            raise UsageError("give either a SELECT or --run NAME; kafkascope sql --list lists the saved questions")
-        statement = question(run).text if run is not None else sys.stdin.read() if query == "-" else query
-        _ask(open_dataset(dataset, cluster), str(statement), format, owners)
+        if given.list_questions:
+            _list(given.format)
+        elif given.show is not None:
+            _show(question(given.show).text, given)
+        else:
+            dataset, statement = _asked(given)
+            _ask(open_dataset(dataset, given.cluster), statement, given.format, given.owners)
+
+
+def _asked(given: SqlArguments) -> tuple[str, str]:
+    """The dataset and the SELECT. Raises UsageError where one is missing, or there are two questions."""
+    from kafkascope_analyzer.sql.saved import question
+
+    if given.dataset is None:
+        raise UsageError("name the dataset to ask: kafkascope sql OUT.kscope SELECT; --list needs none")
+    if given.run is not None and given.query is None:
+        return given.dataset, question(given.run).text
+    if given.query is None or given.run is not None:
+        raise UsageError("give either a SELECT or --run NAME; kafkascope sql --list lists the saved questions")
+    return given.dataset, sys.stdin.read() if given.query == "-" else given.query
+
+
+def _show(text: str, given: SqlArguments) -> None:
+    """Writes a saved question."""
+    is_json = given.format is Rows.json
+    sys.stdout.write(json.dumps({"name": given.show, "sql": text}) + "\n" if is_json else text)
 
 
 def _list(how: Rows) -> None:

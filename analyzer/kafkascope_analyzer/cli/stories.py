@@ -33,35 +33,51 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.report import Report
 
 
-def stories(
-    dataset: DatasetUri,
-    master: Master = None,
-    remote: Remote = None,
-    quiet: Quiet = False,
-    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
-    fail_on: FailOn = None,
-    ignore: Ignore = None,
-    stall: Stall = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class StoryOptions:
+    """The options of commands that make stories."""
+
+    fail_on: FailOn = None
+    ignore: Ignore = None
+    stall: Stall = None
+
+    @property
+    def choice(self) -> "StoryChoice":
+        """What the user chose of the stories. Raises UsageError where an option is wrong."""
+        return story_choice(self.ignore, self.stall)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoriesArguments(StoryOptions):
+    """The arguments of `kafkascope stories`."""
+
+    dataset: DatasetUri
+    master: Master = None
+    remote: Remote = None
+    quiet: Quiet = False
+    format: FormatOption = Format.rich
+
+
+def stories(given: StoriesArguments) -> None:
     """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
-    messages = Messages.of(format, quiet=quiet)
+    messages, dataset = Messages.of(given.format, quiet=given.quiet), given.dataset
     with exit_codes(messages, NOTHING_WRITTEN) as written:
         arrow_without_pandas()
         from kafkascope_analyzer.dataset.dataset import Dataset
 
-        choice = story_choice(ignore, stall)
+        choice = given.choice
         Dataset.open(dataset)
-        problem = spark_problem(remote)
+        problem = spark_problem(given.remote)
         if problem:
             raise UsageError(problem)
-        write_stories(dataset, (master, remote), choice, quiet=quiet)
+        write_stories(dataset, (given.master, given.remote), choice, quiet=given.quiet)
         written.clause = f"the stories of {dataset} are written; `kafkascope report {dataset}` shows them"
         with_stories = Dataset.open(dataset)
         failed = FailedParts()
-        model = show_report(with_stories, format, failed, quiet=quiet)
+        model = show_report(with_stories, given.format, failed, quiet=given.quiet)
         messages.note(f"dataset: {dataset}, report: {with_stories.uri_of('report.json')}")
         end_if_incomplete(model, failed)
-        end_if_found(with_stories, model, fail_on)
+        end_if_found(with_stories, model, given.fail_on)
         end_without_kafka(with_stories)
 
 

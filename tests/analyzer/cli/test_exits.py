@@ -54,7 +54,7 @@ def interrupt(*_: object, **__: object) -> None:
         ("kafkascope_analyzer.report.model.compare.comparison", ["diff", "{}", "{}"], ""),
         ("kafkascope_analyzer.report.model.clusters.report_of", ["report", "{}", "--html", "x.html"], ""),
         (
-            "kafkascope_analyzer.cli.report_files.write_report_files",
+            "kafkascope_analyzer.cli.report.write_report_files",
             ["report", "{}", "--html", "x.html"],
             ": nothing was written",
         ),
