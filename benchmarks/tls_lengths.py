@@ -29,7 +29,7 @@ JOB_OF_API |= dict.fromkeys(("OffsetFetch", "ConsumerGroupHeartbeat"), "coordina
 LEAST_EXCHANGES, LEAST_JOBS = 20, 0.9
 """The job of connections with more exchanges is right for this share of them, and of none another one is claimed."""
 _COLUMNS = ["conn_id", "api_key", "decoded_by", "request_packet_no", "response_packet_no", "latency_us", "status"]
-_COLUMNS += ["request_bytes", "response_bytes", "api_name"]
+_COLUMNS += ["request_bytes", "response_bytes", "api_name", "claimed_api_key"]
 Row = dict[str, Any]
 
 
@@ -37,7 +37,8 @@ Row = dict[str, Any]
 class Verdict:
     """n_keys, n_lengths: exchanges with keys, and by lengths; n_right: of both; n_sizes: of these with the same bytes;
     p50, p99: latencies by lengths against those with keys, as ratios; n_jobs: connections with more than
-    LEAST_EXCHANGES, of which the job that was claimed is that of most exchanges with keys, or another."""
+    LEAST_EXCHANGES, of which the job that was claimed is that of most exchanges with keys, or another; n_apis: right
+    exchanges of which an API is claimed, and n_apis_right: the one that they have with keys."""
 
     n_keys: int
     n_lengths: int
@@ -48,6 +49,8 @@ class Verdict:
     n_jobs: int = 0
     n_jobs_right: int = 0
     n_jobs_wrong: int = 0
+    n_apis: int = 0
+    n_apis_right: int = 0
 
     @property
     def right(self) -> float:
@@ -65,7 +68,8 @@ class Verdict:
         return (
             f"{self.n_keys} exchanges with keys, {self.n_lengths} by lengths, {self.n_right} right ({self.right:.2%}), "
             f"{self.n_sizes} of these with the same bytes; latency p50 {self.p50 - 1:+.1%}, p99 {self.p99 - 1:+.1%}; "
-            f"jobs of {self.n_jobs_right} of {self.n_jobs} connections right, of {self.n_jobs_wrong} wrong"
+            f"jobs of {self.n_jobs_right} of {self.n_jobs} connections right, of {self.n_jobs_wrong} wrong; "
+            f"APIs of {self.n_apis_right} of {self.n_apis} exchanges right"
         )
 
 
@@ -76,8 +80,9 @@ def judge(capture: Path, key_logs: tuple[Path, ...]) -> Verdict:
         for name, keys in (("keys", key_logs), ("lengths", ())):
             ingest([capture], Path(folder) / name, IngestOptions(jobs=1, key_logs=key_log_places(keys)))
             places.append(Path(folder) / name)
-        verdict = compare(*(_rows(place) for place in places))
-        jobs = compare_jobs(_rows(places[0]), _claimed_jobs(places[1]))
+        with_keys, without = (_rows(place) for place in places)
+        verdict = compare(with_keys, without)
+        jobs = compare_jobs(with_keys, _claimed_jobs(places[1]))
     return replace(verdict, n_jobs=jobs.total(), n_jobs_right=jobs["right"], n_jobs_wrong=jobs["wrong"])
 
 
@@ -88,12 +93,16 @@ def compare(with_keys: list[Row], without: list[Row]) -> Verdict:
     lengths = [row for row in without if row["decoded_by"] == "tls_lengths" and row["conn_id"] in connections]
     right = Counter(map(_exchange, keys)) & Counter(map(_exchange, lengths))
     sizes = Counter(map(_with_sizes, keys)) & Counter(map(_with_sizes, lengths))
+    apis = {_exchange(row): row["api_key"] for row in keys}
+    claimed = [row for row in lengths if row["claimed_api_key"] is not None and _exchange(row) in apis]
+    n_apis_right = sum(apis[_exchange(row)] == row["claimed_api_key"] for row in claimed)
     latencies = [np.array([r["latency_us"] for r in rows if r["latency_us"] is not None]) for rows in (lengths, keys)]
     p50, p99 = (
         float(np.percentile(latencies[0], q) / np.percentile(latencies[1], q)) if len(latencies[0]) else 0.0
         for q in (50, 99)
     )
-    return Verdict(len(keys), len(lengths), right.total(), sizes.total(), p50, p99)
+    found = Verdict(len(keys), len(lengths), right.total(), sizes.total(), p50, p99)
+    return replace(found, n_apis=len(claimed), n_apis_right=n_apis_right)
 
 
 def compare_jobs(with_keys: list[Row], claimed: dict[str, str | None]) -> Counter[str]:

@@ -219,6 +219,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "acks",
         "api_key",
         "api_version",
+        "claimed_api_key",
         "correlation_id",
         "correlation_ids",
         "error_code",

@@ -44,6 +44,8 @@ def test_exchanges_are_those_that_the_keys_show(name):
     verdict = judge(TLS / f"{name}.pcap.zst", (TLS / f"{name}.keys",))
     assert verdict.n_keys > 60
     assert verdict.holds, verdict
+    assert verdict.n_apis >= 30
+    assert verdict.n_apis_right >= 0.95 * verdict.n_apis
 
 
 def test_sizes_are_those_that_the_keys_show_where_the_cipher_keeps_them():
@@ -58,7 +60,7 @@ def test_nothing_is_said_of_a_request_that_its_lengths_do_not_show(without_keys)
     shown = {"request_id", "conn_id", "cluster", "client_ip", "client_port", "server_ip", "server_port", "node_id"}
     shown |= {"ts", "ts_ns", "request_last_ns", "response_ns", "response_last_ns", "request_bytes", "response_bytes"}
     shown |= {"latency_us", "queued_us", "broker_us", "in_flight", "status", "capture_id", "decoded_by"}
-    shown |= {"request_packet_no", "response_packet_no", "out_of_order"}
+    shown |= {"request_packet_no", "response_packet_no", "out_of_order", "claimed_api_key"}
     assert {column for row in found for column, value in row.items() if value is not None} <= shown
     assert {row["protocol"] for row in rows(without_keys, "connections")} == {"tls"}
 
@@ -104,7 +106,14 @@ def test_other_protocols_stay_tls(tmp_path):
 
 
 def test_what_is_counted_as_right():
-    row = {"conn_id": "a", "api_key": 1, "request_bytes": 50, "response_bytes": 60, "latency_us": 1000}
+    row = {
+        "conn_id": "a",
+        "api_key": 1,
+        "claimed_api_key": None,
+        "request_bytes": 50,
+        "response_bytes": 60,
+        "latency_us": 1000,
+    }
     keys = [row | {"decoded_by": "tls_keys", "request_packet_no": n, "response_packet_no": n + 1} for n in range(100)]
     lengths = [key | {"decoded_by": "tls_lengths", "api_key": None} for key in keys]
     assert compare(keys, lengths).right == 1

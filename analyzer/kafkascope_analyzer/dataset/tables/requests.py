@@ -26,6 +26,11 @@ REQUESTS = Table(
         i32("node_id", "node id of the server; null where the capture does not show it"),
         i16("api_key", "API key"),
         text("api_name", "API name"),
+        i16(
+            "claimed_api_key",
+            "API that an encrypted request seems to be of, by its lengths and times and claimed_job of its connection: "
+            "claimed, never confirmed; null where nothing speaks for one",
+        ),
         i16("api_version", "version of the request"),
         i32("correlation_id", "correlation id"),
         *required(*time("", "first byte of the request (of the response, for an orphan)")),

@@ -89,8 +89,13 @@ def _of(values: pa.Array, claims: pa.Table, conn_ids: pa.Array | pa.ChunkedArray
 
 
 def with_claimed_apis(exchanges: pa.Table, jobs: NDArray[np.int64]) -> pa.Table:
-    """The spilled rows of BY_LENGTHS that seem to be of an API, with its key. jobs: job_codes of the connections
-    of the bucket."""
+    """Spilled rows of BY_LENGTHS with claimed_api_key: the API that each seems to be of, null for none. jobs: job_codes
+    of the connections of the bucket."""
     apis = claimed_apis(exchanges, jobs[exchanges["conn"].to_numpy()])
-    at = exchanges.schema.get_field_index("api_key")
-    return exchanges.set_column(at, "api_key", pa.array(apis)).filter(pa.array(apis != NO_API))
+    return exchanges.append_column("claimed_api_key", pa.array(apis, mask=apis == NO_API))
+
+
+def only_claimed(exchanges: pa.Table) -> pa.Table:
+    """Rows of `with_claimed_apis` that seem to be of an API, as if it were known."""
+    found = exchanges.filter(exchanges["claimed_api_key"].is_valid())
+    return found.set_column(found.schema.get_field_index("api_key"), "api_key", found["claimed_api_key"])

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.claimed_jobs import MEASURED_COLUMNS
+from kafkascope_analyzer.connections.claimed_jobs import MEASURED_COLUMNS, NO_API
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.resolve.cluster.claims import client_codes, job_codes, with_claimed_apis
 from kafkascope_analyzer.resolve.flow.produce_facts import WAITS
@@ -24,7 +24,7 @@ from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.api_keys import PRODUCE
 
 Longs = NDArray[np.int64]
-_COLUMNS = [*MEASURED_COLUMNS, "ts_ns", "status", "api_key"]
+_COLUMNS = [*MEASURED_COLUMNS, "ts_ns", "status"]
 _UNANSWERED = REQUEST_STATUSES.index("unanswered")
 _NEVER = np.iinfo(np.int64).max
 
@@ -95,7 +95,7 @@ def _produced(connections: Mapping[Path, pa.Table], claims: pa.Table) -> Iterato
             conn = rows["conn"].to_numpy()
             found = _Produced(conn + n_before, clients[conn], *columns)
             is_settled = (found.answered_ns > 0) | (rows["status"].to_numpy() == _UNANSWERED)
-            yield found.taken((rows["api_key"].to_numpy() == PRODUCE) & is_settled)
+            yield found.taken((rows["claimed_api_key"].fill_null(NO_API).to_numpy() == PRODUCE) & is_settled)
         n_before += known.num_rows
 
 

@@ -29,7 +29,7 @@ from kafkascope_analyzer.dataset.writer_set import WriterSet
 from kafkascope_analyzer.memory.free_memory import stay_below
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents, write_events
-from kafkascope_analyzer.resolve.cluster.claims import job_codes, with_claimed_apis
+from kafkascope_analyzer.resolve.cluster.claims import job_codes, only_claimed, with_claimed_apis
 from kafkascope_analyzer.resolve.cluster.membership import Membership
 from kafkascope_analyzer.resolve.cluster.partition_answers import COUNTS, FollowerFetches, with_topics
 from kafkascope_analyzer.resolve.connections.events import lookup_events
@@ -134,8 +134,9 @@ class BucketTables:
                 self._roles.add(request_roles(batch))
             for part, spilled in parted.batches(BY_LENGTHS):
                 batch = self._row_facts.with_answers(spilled.filter(self._facts.by_lengths.take(spilled["conn"])))
+                batch = with_claimed_apis(batch, self._jobs)
                 parted.write(part, contract_rows.request_rows(batch, self._names))
-                self._claimed(with_claimed_apis(batch, self._jobs))
+                self._claimed(only_claimed(batch))
         self._note(REQUESTS, parted)
 
     def _claimed(self, batch: pa.Table) -> None:

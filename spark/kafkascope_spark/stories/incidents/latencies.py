@@ -17,7 +17,7 @@ MOSTLY = 0.5
 FEW = 3
 """With fewer requests, a pair that has no late response is not known to be quick."""
 _PAIR = ["client_ip", "node_id"]
-_COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "api_key"]
+_COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "api_key", "claimed_api_key"]
 Pair = tuple[str, int]
 
 
@@ -94,10 +94,13 @@ def latencies(dataset: Dataset | None, questions: Sequence[Asked]) -> list[Laten
 
 
 def _by_pair(rows: pa.Table, keys: Collection[int]) -> Iterator[tuple[Pair, Latency]]:
-    """The responses of some rows to clients, by host and node."""
-    asked = pc.is_in(rows["api_key"], pa.array(sorted(keys), pa.int16()))
+    """The responses of some rows to clients, by host and node. Encrypted requests are of the API that is claimed."""
+    api_keys = pc.coalesce(rows["api_key"], rows["claimed_api_key"])
+    asked = pc.is_in(api_keys, pa.array(sorted(keys), pa.int16()))
     of_clients = pc.less(pc.fill_null(rows["replica_id"], -1), 0)
-    rows = rows.filter(pc.and_(asked, of_clients)).drop_columns(["api_key", "replica_id"]).drop_null()
+    rows = (
+        rows.filter(pc.and_(asked, of_clients)).drop_columns(["api_key", "claimed_api_key", "replica_id"]).drop_null()
+    )
     took = pc.subtract(rows["response_ns"], rows["ts_ns"])
     late = pc.cast(pc.greater_equal(took, LATE_NS), pa.int64())
     timed = rows.select(_PAIR).append_column("took", took).append_column("late", late)

@@ -2,12 +2,16 @@
 
 import tarfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_parsers.api_keys import FETCH, PRODUCE
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.late_responses import with_late_responses
@@ -68,18 +72,37 @@ def test_where_responses_were_quick_nothing_shows_why(stall: MakeStall, pairs: d
     assert "nothing in the capture shows why" in failure.kind.sentence(failure, Times(0))
 
 
+def test_where_responses_are_encrypted_the_sentence_says_what_is_not_known(stall: MakeStall) -> None:
+    (failure,) = of_unexplained([stall("produce", 21, 1, 10, 14, claimed=True)])
+    sentence = failure.kind.sentence(failure, Times(0))
+    assert "responses are encrypted: errors, and leaders that moved, are not known" in sentence
+    assert "nothing in the capture" not in sentence
+
+
 def test_a_stall_of_consumers_alone_shows_no_slow_broker(stall: MakeStall) -> None:
     """A Fetch waits at the broker for records, so that its response says nothing."""
     (failure,) = told(stall, {(ONE, 1): SLOW, (TWO, 2): SLOW}, "consume")
     assert failure.kind.name == "unexplained"
 
 
+def _as_encrypted(*asked: Any) -> Iterator[pa.RecordBatch]:
+    """Rows of a table whose APIs are claimed, and not known."""
+    swapped = {"api_key": "claimed_api_key", "claimed_api_key": "api_key"}
+    for batch in scan(*asked):
+        yield batch.rename_columns([swapped.get(name, name) for name in batch.schema.names])
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True])
 @pytest.mark.parametrize("keys", [{PRODUCE}, {PRODUCE, FETCH}])
-def test_latencies_are_those_of_the_rows(keys: set[int], tmp_path: Path) -> None:
+def test_latencies_are_those_of_the_rows(
+    keys: set[int], is_encrypted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with tarfile.open(DATASET) as archive:
         archive.extractall(tmp_path, filter="data")
     (path,) = tmp_path.glob("*.kscope")
     rows = pq.read_table(path / "requests").to_pylist()
+    if is_encrypted:
+        monkeypatch.setattr("kafkascope_spark.stories.incidents.meanwhile.scan", _as_encrypted)
     times = sorted(row["ts_ns"] for row in rows)
     from_ns, to_ns = times[len(times) // 4], times[3 * len(times) // 4]
     expected: dict[tuple[str, int], list[int]] = defaultdict(list)

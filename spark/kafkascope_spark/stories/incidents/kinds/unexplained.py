@@ -10,6 +10,7 @@ from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.observed import Observed, names_of
 from kafkascope_spark.stories.incidents.times import Times
 
+_ENCRYPTED = "no packet shows why, and responses are encrypted: errors, and leaders that moved, are not known"
 _SEVERAL = 2
 """From so many stalls on, the sentence says where they waited."""
 
@@ -33,16 +34,20 @@ def _sentence(failure: Failure, times: Times) -> str:
 def _why(failure: Failure) -> str:
     """What else is known of the stalls: late responses of brokers that were quick to others, or nothing."""
     slow = failure.latencies.slow
+    if not slow and any(stall.claimed for stall in failure.stalls):
+        return f"{_ENCRYPTED}{_waited_on(failure)}"
     if not slow:
         return f"nothing in the capture shows why{_waited_on(failure)}"
     hosts, nodes = (listed(sorted({str(pair[at]) for pair in slow})) for at in (0, 1))
     return f"responses of node {nodes} to {hosts} came late, and others of these brokers at once"
 
 
-def _advice(_: Failure, observed: Observed) -> Iterable[Action]:
+def _advice(failure: Failure, observed: Observed) -> Iterable[Action]:
     who = names_of((client.client_id, client.client_ip) for client in observed.clients)
     logs = f" and of {listed(who)}" if who else ""
     yield brokers(f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too.")
+    if any(stall.claimed for stall in failure.stalls):
+        yield brokers("Capture with a key log of the brokers (--tls-keylog): it shows errors, and leaders that moved.")
 
 
 def _waited_on(failure: Failure) -> str:
