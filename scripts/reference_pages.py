@@ -22,6 +22,8 @@ from kafkascope_analyzer.report.schema import schema_text
 from kafkascope_analyzer.report.schema.typescript import story_types
 from kafkascope_spark.stories.findings.pages import index_page, rule_page
 from kafkascope_spark.stories.findings.registry import RULES
+from kafkascope_spark.stories.incidents.kinds import KINDS
+from kafkascope_spark.stories.incidents.pages import kinds_page
 
 Page = Callable[[], str]
 
@@ -35,6 +37,7 @@ PAGES: dict[str, Page] = {
     "protocol.md": protocol_page,
     "roles.md": roles_page,
     "advice.md": advice_page,
+    "incidents.md": lambda: kinds_page(KINDS),
     "rules/README.md": lambda: index_page(RULES),
     **{f"rules/{rule.name}.md": lambda rule=rule: rule_page(rule) for rule in RULES},  # type: ignore[misc]
 }

@@ -19,16 +19,18 @@ from kafkascope_analyzer.report.model.incidents.model import Headline, Judged
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.findings.registry import RULES
+from kafkascope_spark.stories.incidents.kinds import KINDS
 
 
 def run(*args: str):
     return CliRunner().invoke(app, list(args))
 
 
-def test_the_table_has_every_rule():
-    lines = run("rules").stdout.splitlines()
-    assert lines[0].split(maxsplit=2) == ["rule", "severity", "what it finds"]
-    assert [line.split(maxsplit=2) for line in lines[1:]] == [[r.name, r.severity, r.title] for r in RULES]
+def test_the_tables_have_every_rule_and_every_kind_of_incident():
+    rules, kinds = (part.splitlines() for part in run("rules").stdout.split("\n\n"))
+    assert rules[0].split(maxsplit=2) == ["rule", "severity", "what it finds"]
+    assert [line.split(maxsplit=2) for line in rules[1:]] == [[r.name, r.severity, r.title] for r in RULES]
+    assert [line.split(maxsplit=1) for line in kinds[1:]] == [[kind.name, kind.words] for kind in KINDS]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -36,6 +38,21 @@ def test_a_rule_prints_its_page(rule):
     said = " ".join(run("rules", rule.name).stdout.split())
     for text in (rule.name, rule.title, rule.meaning, rule.looks_at, rule.advice):
         assert text in said
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_of_incident_says_what_it_looks_at_and_what_looks_like_it(kind):
+    said = " ".join(run("rules", kind.name).stdout.split())
+    assert f"{kind.name} (incident): {kind.words}" in said
+    assert f"Shown by {kind.known}" in said
+    assert "Looks at " in said
+    assert "confused with " in said or kind.name == "unexplained"
+
+
+def test_a_rule_and_a_kind_of_one_name_both_print_their_page():
+    said = run("rules", "tls_failed").stdout
+    assert "tls_failed (incident): TLS given up" in said
+    assert "tls_failed (error): " in said
 
 
 def test_a_rule_that_is_not_there():

@@ -54,7 +54,9 @@ def test_flags_name_kinds() -> None:
     }
 
 
-PLUG_IN = """
+PLUG_IN = """\
+'''A disk of a broker that failed.'''
+
 from kafkascope_spark.stories.incidents.actions import brokers
 from kafkascope_spark.stories.incidents.failure import Kind
 
@@ -79,6 +81,8 @@ plug_in = types.ModuleType("kafkascope_spark.stories.incidents.kinds.disk_failed
 exec(sys.argv[1], plug_in.__dict__)
 sys.modules[plug_in.__name__] = plug_in
 
+from typer.testing import CliRunner
+from kafkascope_analyzer.cli.app import app
 from kafkascope_spark.stories.tables import INCIDENTS
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_spark.stories.incidents.kinds import words_of
@@ -93,6 +97,7 @@ machine.take(pickle.load(sys.stdin.buffer))
 page = tables_page().partition("## stories/incidents")[2]
 print(json.dumps({name: written[name] for name in ("kind", "subject", "sentence", "actions", "how_known")}))
 print(json.dumps([title_of(row), words_of("disk_failed", 3), "disk_failed" in page]))
+print(json.dumps(CliRunner().invoke(app, ["rules", "disk_failed"]).stdout))
 """
 
 
@@ -108,11 +113,12 @@ def test_a_kind_is_its_module_and_its_name_in_the_list(recovery: MakeRow) -> Non
         check=False,
     )
     assert not ran.returncode, ran.stderr.decode()
-    row, words = map(json.loads, ran.stdout.decode().splitlines())
+    row, words, page = map(json.loads, ran.stdout.decode().splitlines())
     assert (row["kind"], row["subject"], row["how_known"]) == ("disk_failed", "orders", "error codes")
     assert row["sentence"].startswith("A disk failed under orders from 00:05.000 (")
     assert advised(row) == "Look at the disk of orders."
     assert words == ["disk failed: orders", "disks failed", True]
+    assert page.startswith("disk_failed (incident): disk failed\n\n  A disk of a broker that failed.\n")
 
 
 @pytest.mark.parametrize("name", ["disk_failed", "nothing"])

@@ -1,4 +1,10 @@
-"""A broker whose connections ended together, and that refused new ones."""
+"""A broker whose connections ended together, and that refused new ones.
+
+Looks at connections of a server that ended at one time, and at connections that it refused or that nothing answered
+afterwards. Could be confused with a load balancer or a firewall that ends connections, where new ones are accepted at
+once; and with the place of capture, where no connection ends. Proved by the moment at which it accepts connections
+again, by its registration, or by other brokers that served the same hosts meanwhile.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,9 @@
-"""Brokers that could not do what was right to ask: an exception, too few brokers."""
+"""Brokers that could not do what was right to ask: an exception, too few brokers.
+
+Looks at UNKNOWN_SERVER_ERROR and its like, and at the message beside them. Could be confused with a request that the
+broker should have refused with another error, as old brokers answer so to what they do not know. Proved by nothing in
+the capture: the broker's log has the exception.
+"""
 
 from collections.abc import Iterable
 

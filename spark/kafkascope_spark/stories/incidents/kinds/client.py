@@ -1,4 +1,11 @@
-"""Clients that were paused, or whose settings do not fit a listener."""
+"""Clients that were paused, or whose settings do not fit a listener.
+
+Looks at a client's silence on all its connections while its host's kernel acknowledged what came, and something was
+due: heartbeats, the next Fetch, records that it writes at a steady pace; and at what clients speak at a listener. Could
+be confused with an application that polls late (slow_consumer), whose heartbeats go on; with an idle producer, for
+which nothing was due; and with a failed host (client_host), whose kernel is silent too. Proved by heartbeats that were
+overdue, and by what it sent at once afterwards.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,10 @@
-"""Coordinators that moved, or were not ready, without a failure that explains it."""
+"""Coordinators that moved, or were not ready, without a failure that explains it.
+
+Looks at errors about coordinators that clients met, and at the coordinators that FindCoordinator named before and
+after. Could be confused with a failed broker, which explains the move; with a coordinator that does not finish loading
+(coordinator_loading); and with a cluster without any (no_coordinator). Proved by the broker that served the group or
+transactional id afterwards.
+"""
 
 import shlex
 from collections.abc import Iterable

@@ -1,7 +1,8 @@
 """Records that brokers do not give to consumers: their codec or format is none that the request can carry, or they are
 damaged in the log.
 
-Looks at errors of records (records_refused) that came in responses to Fetch alone: nothing was written.
+Looks at errors of records (records_refused) that came in responses to Fetch alone: nothing was written. Could be
+confused with records_refused, where producers meet the same error.
 """
 
 import shlex

@@ -1,4 +1,10 @@
-"""Leaders that moved, or were not known, without a failure that explains it."""
+"""Leaders that moved, or were not known, without a failure that explains it.
+
+Looks at errors about leaders that clients met, and at the leaders that Metadata named before and after. Could be
+confused with a broker that was shut down in order, which hands its leaders over first (broker_down); with clients that
+do not ask who leads now (stale_client); and with a leader that nobody names (no_leader). Proved by a later leader
+epoch.
+"""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,10 @@
 """Records that a producer sent into a connection which the server had closed, or closed before it answered, and that it
-did not send again."""
+did not send again.
+
+Looks at Produce requests without a response on connections that the server closed, and at what the producer sent to the
+same topic-partitions later. Could be confused with records that were written before the server closed, which only the
+log tells; and with a capture that lacks the later requests. Says at least how many, and never that others arrived.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,10 @@
-"""Members of groups that went away, were slow, or lost their place."""
+"""Members of groups that went away, were slow, or lost their place.
+
+Looks at rebalances of the group, at heartbeats and their errors, and at members that did not come back in time. Could
+be confused with a client that was paused (client), of which nothing came; with a consumer whose polls take too long
+(slow_consumer), which leaves by itself; and with a coordinator that failed, which members ask again. Proved by the
+coordinator's own responses: generations, epochs and errors.
+"""
 
 from collections.abc import Iterable
 from statistics import median

@@ -1,4 +1,10 @@
-"""A topic, or the ID of one, that was not there."""
+"""A topic, or the ID of one, that was not there.
+
+Looks at UNKNOWN_TOPIC_OR_PARTITION and its like that went on. Could be confused with a topic that has just been
+created, which brokers learn of within a moment; with one that was deleted and created again (recreated_topic); with a
+broker that no longer leads it (stale_client, wrong_broker); and with a topic that the principal may not see. Proved by
+Metadata, which does not know it either.
+"""
 
 import shlex
 from collections.abc import Iterable

@@ -2,6 +2,7 @@
 
 Looks at UNKNOWN_MEMBER_ID and other errors about membership for commits that name no member: those of a consumer that
 assigns partitions to itself, or of a tool that sets offsets. A coordinator takes them only while the group is empty.
+Could be confused with a member that lost its place (member), which names its member id.
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,8 @@
-"""Access that brokers denied. Which operation an API needs: Kafka's documentation, "Operations and Resources on
-Protocols". Names come from the wire and are quoted for a shell.
+"""Access that brokers denied.
+
+Looks at authorization errors: for which principal, operation and resource. Which operation an API needs: Kafka's
+documentation, "Operations and Resources on Protocols". Could be confused with a missing topic, as brokers also deny
+what does not exist to a principal that may not describe it. Names come from the wire and are quoted for a shell.
 """
 
 import shlex

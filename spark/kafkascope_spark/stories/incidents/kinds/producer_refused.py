@@ -1,4 +1,9 @@
-"""Idempotent producers that the brokers do not know as they are: their sequence, their epoch or their producer id."""
+"""Idempotent producers that the brokers do not know as they are: their sequence, their epoch or their producer id.
+
+Looks at errors about sequences, epochs and producer ids, and at who else used the transactional id. Could be confused
+with another instance that took the transactional id over, which another client's InitProducerId shows; and with a
+transaction that outlived its timeout, which the coordinator aborted. Proved by the epochs in requests and responses.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,9 @@
-"""Requests that a quota held back."""
+"""Requests that a quota held back.
+
+Looks at throttle times in responses, and at THROTTLING_QUOTA_EXCEEDED. Could be confused with a slow broker, which says
+no throttle time. Proved by the broker, which names the time (KIP-219: it also reads nothing from the connection
+meanwhile).
+"""
 
 import shlex
 from collections.abc import Iterable

@@ -1,4 +1,9 @@
-"""Records that brokers refused because of what they are: too large, damaged, without a key, from another time."""
+"""Records that brokers refused because of what they are: too large, damaged, without a key, from another time.
+
+Looks at the error, and the message beside it, for batches of a producer. Could be confused with the settings of the
+topic or broker, which the error is about as well: whether other producers are served at the same topic tells whose they
+are.
+"""
 
 import shlex
 from collections.abc import Iterable

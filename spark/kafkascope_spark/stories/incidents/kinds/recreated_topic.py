@@ -1,7 +1,8 @@
 """A topic that was deleted and created again, which clients went on asking for by its old ID.
 
-Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors of clients that missed it meanwhile. Where
-Metadata shows one ID alone, nothing tells it from a topic that was missing for some time.
+Looks at the IDs that Metadata gave the topic (KIP-516) and at the errors of clients that missed it meanwhile. Could be
+confused with a topic that was missing for some time: where Metadata shows one ID alone, nothing tells the two apart.
+Proved by the two IDs.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,9 @@
-"""Brokers that did not reach each other."""
+"""Brokers that did not reach each other.
+
+Looks at connections between brokers, which followers fetch by, and at what clients waited for meanwhile: with acks=all
+a leader waits for its in-sync replicas. Could be confused with a follower that is down or frozen, which serves nobody
+else either. Proved by clients that both brokers served meanwhile.
+"""
 
 from collections.abc import Iterable
 

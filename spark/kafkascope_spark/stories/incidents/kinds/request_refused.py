@@ -1,4 +1,8 @@
-"""Requests that brokers refuse because of what the client asks or how it is set up."""
+"""Requests that brokers refuse because of what the client asks or how it is set up.
+
+Looks at errors about the request itself, and the message beside them. Could be confused with a broker of another
+release, which refuses what others take: other clients' requests of the same kind and version tell that.
+"""
 
 from kafkascope_spark.stories.incidents.actions import brokers, clients
 from kafkascope_spark.stories.incidents.refusals import Refusal, advise, refusal_kind

@@ -1,8 +1,9 @@
 """A client that went on asking the old leader of a topic-partition, and did not ask who leads it now.
 
 Looks at errors of a node while another led the partition, as Metadata named it to any client, or as the node served it;
-and at FENCED_LEADER_EPOCH, which says by itself that the client knows an older epoch of the leader.
-A topic that nobody serves meanwhile, and that Metadata does not know, is missing (missing_topic).
+and at FENCED_LEADER_EPOCH, which says by itself that the client knows an older epoch of the leader. Could be confused
+with a topic that nobody serves meanwhile, and that Metadata does not know (missing_topic); and with a broker that names
+the old leader (stale_broker). Proved by other clients that were served where it should have asked.
 """
 
 from collections.abc import Iterable

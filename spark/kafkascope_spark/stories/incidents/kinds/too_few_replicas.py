@@ -1,4 +1,10 @@
-"""Writes that wait for replicas, or are refused for lack of them, without a failed broker or path that explains it."""
+"""Writes that wait for replicas, or are refused for lack of them, without a failed broker or path that explains it.
+
+Looks at NOT_ENOUGH_REPLICAS and REQUEST_TIMED_OUT, and at the in-sync replicas in Metadata. Could be confused with a
+failed follower outside of the capture; with a min.insync.replicas above the number of replicas, which is so from the
+begin on; and with a transaction coordinator that did not respond, which the broker's message names. Proved by the
+in-sync replicas before and after.
+"""
 
 from collections.abc import Iterable
 

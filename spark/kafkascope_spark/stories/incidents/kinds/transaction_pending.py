@@ -1,4 +1,9 @@
-"""Transactions that do not get completed, for which others wait."""
+"""Transactions that do not get completed, for which others wait.
+
+Looks at CONCURRENT_TRANSACTIONS and UNSTABLE_OFFSET_COMMIT that last, and at the markers that brokers write. Could be
+confused with a coordinator that is busy completing the last transaction, which takes some milliseconds; and with a
+failed broker that cannot take the marker, which explains it. Proved by the last stable offset, which does not move.
+"""
 
 import shlex
 from collections.abc import Iterable

@@ -1,4 +1,8 @@
-"""Stalls that nothing in the capture explains."""
+"""Stalls that nothing in the capture explains.
+
+Looks at whoever waited for a second or longer (--stall) and belongs to no other incident. Could be any failure that
+leaves no packet: a broker's own threads, locks or disks, an application, a host outside of the capture.
+"""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,10 @@
-"""A broker that lost its ZooKeeper session and served on."""
+"""A broker that lost its ZooKeeper session and served on.
+
+Looks at the broker's own connections to ZooKeeper: its session, the timeout that was agreed, when the session was last
+heard of, and whether the next connection had the same one. Could be confused with a broker that is down, which serves
+nobody; and with a restart, which opens a new session too. Proved by ZooKeeper's response, which says whether the
+session is over, and by clients that the broker served meanwhile.
+"""
 
 from collections.abc import Iterable
 
