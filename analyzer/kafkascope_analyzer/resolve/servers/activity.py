@@ -31,6 +31,7 @@ from kafkascope_analyzer.resolve.servers.slowness import slow_rows
 from kafkascope_analyzer.resolve.servers.spilled_runs import LAYERS, Activity, spilled_runs
 from kafkascope_analyzer.resolve.servers.waits import (
     DELIVERY,
+    WINDOW,
     LostConnections,
     Waits,
     gather_waits,
@@ -66,7 +67,8 @@ def gather_server_rows(
     activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
     for runs in spilled_runs(hosts):
         activity.take(runs)
-    waits = cut_waits(gather_waits(hosts, activity.first_payload_ns), uncovered)
+    closed = closed_windows(hosts, uncovered)
+    waits = cut_waits(gather_waits(hosts, activity.first_payload_ns, closed), uncovered)
     waits = with_slow_responses(waits, hosts, _last_packets(hosts, activity.contacts.last_ns))
     absent = host_silence_rows(waits, activity.gaps(activity.of_hosts.runs()), hosts)
     waits = _of_interest(waits, activity, hosts)
@@ -97,7 +99,7 @@ def gather_server_rows(
         lost=lost.table(hosts),
         signs=sign_rows(hosts, signs),
         silences=silences,
-        closed=closed_windows(hosts, uncovered),
+        closed=closed,
     )
 
 
@@ -119,8 +121,8 @@ def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[t
 
 
 def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
-    """All waits for packets; of those for the application, the slow ones and those in which the process sent no payload
-    for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host sent packets."""
+    """All waits for packets, and for closed windows; of those for the application, the slow ones and those in which the
+    process sent no payload for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host sent packets."""
     gaps = activity.gaps(activity.sent[PAYLOAD].runs())
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
@@ -132,10 +134,9 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
     soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
     has_packets = _has_packets(activity.of_hosts.runs(), hosts.host[waits.conn], soon)
-    application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
-    return waits.taken(
-        np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & has_packets))
-    )
+    application = (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
+    always = (waits.layer == PACKETS) | (waits.layer == WINDOW)
+    return waits.taken(np.flatnonzero(always | application | ((waits.layer == DELIVERY) & has_packets)))
 
 
 def _has_packets(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArray[np.bool_]:

@@ -16,12 +16,13 @@ from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES
 from kafkascope_analyzer.scan.liveness_spans import WAITS, is_unacknowledged
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.framing.layout import KAFKA
-from kafkascope_parsers.tcp.spans import BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS
+from kafkascope_parsers.tcp.spans import BY_ACK, BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS
 from kafkascope_parsers.tcp.state import EVENT_KINDS
 
-REQUEST, DELIVERY = 2, 3
-"""Layers of waits: for the response to a decoded request; of the server, for the host to acknowledge what it sent."""
-LAYERS = ("packet", "payload", "request", "delivery")
+REQUEST, DELIVERY, WINDOW = 2, 3, 4
+"""Layers of waits: for the response to a decoded request; of the server, for the host to acknowledge what it sent; for
+the server to read what the host sends, which its closed receive window does not let it."""
+LAYERS = ("packet", "payload", "request", "delivery", "window")
 LEAST_DELIVERY_NS, LEAST_RETRY_NS = 1_000_000_000, 100_000_000
 """A wait for an acknowledgment is of interest when it took so long and the server sent again meanwhile."""
 LOST_KINDS = ("fin_server", "rst_server", "refused", "unanswered", "open", "accepted")
@@ -56,7 +57,7 @@ class _Rows:
 class Waits(_Rows):
     """Waits of clients for servers.
 
-    conn, pair, server, process   numbers of ServerHosts; layer: PACKETS, PAYLOAD, REQUEST or DELIVERY
+    conn, pair, server, process   numbers of ServerHosts; layer: PACKETS, PAYLOAD, REQUEST, DELIVERY or WINDOW
     asked_ns, asked_packet, last_ns, last_packet   the first and the last packet that asked
     due_ns   when the answer was to come at the latest
     until_ns, until_packet, ended_by   what ended the wait (tcp.spans.ENDED_BY); 0 where nothing did
@@ -135,10 +136,11 @@ def _positive(values: Ints) -> pa.Array:
     return pa.array(values, mask=values <= 0)
 
 
-def gather_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Waits:
-    """All waits for servers: for packets on any connection, for payload on those that are not decoded, and for late
-    responses. first_payload_ns: of each connection, when the server's first payload came."""
-    parts = [*_spilled_waits(hosts, first_payload_ns), *_late_responses(hosts)]
+def gather_waits(hosts: ServerHosts, first_payload_ns: Ints, closed: pa.Table) -> Waits:
+    """All waits for servers: for packets on any connection, for payload on those that are not decoded, for late
+    responses, and for closed windows to open. first_payload_ns: of each connection, when the server's first payload
+    came; closed: the closed windows (closed_windows)."""
+    parts = [*_spilled_waits(hosts, first_payload_ns), *_late_responses(hosts), _for_windows(hosts, closed)]
     return Waits.joined(parts)
 
 
@@ -224,6 +226,36 @@ def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
                 api_key=rows["api_key"].to_numpy().astype(np.int64),
                 is_slow=np.zeros(len(conn), np.int64),
             )
+
+
+def _for_windows(hosts: ServerHosts, closed: pa.Table) -> Waits:
+    """The waits for servers to read: from the segment that closed the window to the one that opened it, or to the end
+    of the connection. Its process could have read at any time."""
+    rows = closed.filter(pc.equal(closed["side"], "server"))
+    conn = pc.index_in(rows["conn_id"], hosts.connections["conn_id"]).to_numpy().astype(np.int64)
+    ended = hosts.connections["close_ns"].fill_null(0).to_numpy()[conn]
+    opened = rows["last_ns"].fill_null(0).to_numpy()
+    until = np.where(opened > 0, opened, ended)
+    first, shown = rows["first_ns"].to_numpy(), rows["shown_ns"].to_numpy()
+    return Waits(
+        conn=conn,
+        pair=hosts.pair[conn],
+        server=hosts.server[conn],
+        process=hosts.process[conn],
+        layer=np.full(len(conn), WINDOW),
+        asked_ns=first,
+        asked_packet=rows["first_packet"].to_numpy(),
+        last_ns=shown,
+        last_packet=np.zeros(len(conn), np.int64),
+        due_ns=first,
+        until_ns=until,
+        until_packet=rows["last_packet"].fill_null(0).to_numpy(),
+        ended_by=np.where(opened > 0, BY_ACK, np.where(until > 0, BY_GIVING_UP, BY_NOTHING)),
+        is_proof=np.ones(len(conn), np.int64),
+        number=np.full(len(conn), NONE),
+        api_key=np.full(len(conn), NONE),
+        is_slow=np.zeros(len(conn), np.int64),
+    )
 
 
 def lost_connections(hosts: ServerHosts, first_payload_ns: Ints) -> LostConnections:

@@ -154,6 +154,12 @@ def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     return last if last is not None and stall.from_ns <= (last.end_ns or 0) + FOLLOWS_NS else None
 
 
+def while_replicas_catch_up(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure of a broker that is over, and for which others still waited when a producer stalled: its replicas
+    catch up, and clients send at once what they could not send meanwhile."""
+    return among.known.still_waited_for(stall.from_ns) if stall.kind == "produce" else None
+
+
 def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
     """The failure after which a connection that outlived it was still silent: TCP doubles the time between its
     retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as that lasted.
@@ -185,6 +191,7 @@ BESIDE_OTHERS: tuple[Rule, ...] = (
     while_kept_out,
     with_the_same_error,
     beside_own_stalls,
+    while_replicas_catch_up,
 )
 """For what is left when the other stalls belong to failures."""
 

@@ -301,6 +301,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         servers=frozenset(state.server for state in states),
         hosts=hosts,
         states=states,
+        waited_ms=max(row.unread_ms for row in states),
     )
 
 

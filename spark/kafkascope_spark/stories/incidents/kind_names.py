@@ -8,6 +8,7 @@ INCIDENT_KINDS = (
     "broker_restarted",
     "broker_silent",
     "broker_frozen",
+    "not_reading",
     "broker_slow",
     "broker_lossy",
     "broker_delayed",

@@ -1,6 +1,7 @@
 """Consumers that asked for records late, from stalls that nothing else explains: the records were there, and for most
 of the time no Fetch of the client was on the way for them. Its member stays in the group: heartbeats go on."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
@@ -16,23 +17,40 @@ _CLIENT = "client"
 
 
 def late_polls(stalls: Iterable[Stall]) -> Iterator[Failure]:
-    """The failures, by time: one for each client and time, with its stalls."""
+    """The failures, by time: one for each client and time, with its stalls. What else the client read late at about
+    that time belongs to it: it does not ask for all topic-partitions in each Fetch."""
     listed = list(stalls)
     commits: KeyedStretches[Stall] = KeyedStretches()
     for stall in listed:
         if stall.kind == "commit" and stall.client_instance_id is not None:
             commits.add((_CLIENT, stall.client_instance_id), stall.from_ns, stall.to_ns, stall)
-    last_of: dict[str, Failure] = {}
+    found: dict[str, list[Failure]] = defaultdict(list)
     late = (s for s in listed if s.is_unasked and s.client_instance_id is not None and not _is_committing(s, commits))
     for stall in sorted(late, key=attrgetter("from_ns", "stall_id")):
-        identity = str(stall.client_instance_id)
-        failure = last_of.get(identity)
-        if failure is None or (failure.end_ns is not None and stall.from_ns > failure.end_ns + APART_NS):
-            failure = last_of[identity] = _failure(identity, stall)
-            yield failure
-        failure.stalls.append(stall)
-        is_open = failure.end_ns is None or stall.to_ns is None
-        failure.end_ns = None if is_open else max(failure.end_ns or 0, stall.to_ns or 0)
+        of_client = found[str(stall.client_instance_id)]
+        if not of_client or not _is_near(of_client[-1], stall):
+            of_client.append(_failure(str(stall.client_instance_id), stall))
+        _take(of_client[-1], stall)
+    others = (stall for stall in listed if stall.kind == "consume" and not stall.is_unasked)
+    for stall in sorted(others, key=attrgetter("from_ns", "stall_id")):
+        near = next((f for f in found.get(str(stall.client_instance_id), ()) if _is_near(f, stall)), None)
+        if near is not None and not _is_committing(stall, commits):
+            _take(near, stall)
+    yield from sorted((f for failures in found.values() for f in failures), key=attrgetter("start_ns", "subject"))
+
+
+def _is_near(failure: Failure, stall: Stall) -> bool:
+    """Whether a stall is of the time in which the client asked late, or follows it, or comes before it, within
+    APART_NS."""
+    is_before = stall.to_ns is not None and stall.to_ns < failure.start_ns - APART_NS
+    return not is_before and (failure.end_ns is None or stall.from_ns <= failure.end_ns + APART_NS)
+
+
+def _take(failure: Failure, stall: Stall) -> None:
+    failure.stalls.append(stall)
+    failure.start_ns = min(failure.start_ns, stall.from_ns)
+    is_open = failure.end_ns is None or stall.to_ns is None
+    failure.end_ns = None if is_open else max(failure.end_ns or 0, stall.to_ns or 0)
 
 
 def _is_committing(stall: Stall, commits: KeyedStretches[Stall]) -> bool:

@@ -17,7 +17,7 @@ from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Place
 from kafkascope_spark.stories.servers.table import BrokerState
 
-_SHOWN_BY_KERNEL = frozenset({"frozen", "turned_away", "not_accepting"})
+_SHOWN_BY_KERNEL = frozenset({"frozen", "not_reading", "turned_away", "not_accepting"})
 """States in which packets of the server arrive: the way to it works, and so do the hosts."""
 _ENDED = frozenset({"down", "refusing"})
 """States that packets of the server show, too; a firewall may send them in its place."""

@@ -103,6 +103,14 @@ class KnownFailures:
         n_begun = bisect_right(self._over_starts, at_ns)
         return self._last_over[n_begun - 1] if n_begun else None
 
+    def still_waited_for(self, at_ns: int) -> Failure | None:
+        """The failure of a broker that was over last, where that was shortly before, and others had not been served
+        again by that time."""
+        last = self.over_last(at_ns)
+        if last is None or last.end_ns is None or at_ns > last.end_ns + FOLLOWS_NS:
+            return None
+        return last if any(stall.to_ns is None or stall.to_ns > at_ns for stall in last.stalls) else None
+
     def waiting(self, group_id: str, at_ns: int) -> Iterator[tuple[int, str, Failure]]:
         """The failures for which members of the group waited then: since when the first of them did, its stall_id,
         and the failure. What is over by then is forgotten."""

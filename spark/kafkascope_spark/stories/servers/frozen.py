@@ -40,7 +40,7 @@ def _unserved(server: ServerRecord, away: dict[str, Stretches[Stretch]]) -> dict
     starts, ends = [server.start_ns(gap.before) for gap in gaps], [server.end_ns(gap.after) for gap in gaps]
     waits: dict[int, list[Wait]] = defaultdict(list)
     for wait in server.waits:
-        if wait.layer == "packet":
+        if wait.layer in ("packet", "window"):
             continue
         first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, server.end_ns(wait.until))
         ran_ns = 0

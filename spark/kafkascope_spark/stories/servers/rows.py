@@ -11,6 +11,7 @@ from kafkascope_spark.stories.servers.lossy import lossy_stretches, without_loss
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.mtu import mtu_stretches, with_lost_bytes
 from kafkascope_spark.stories.servers.not_accepting import not_accepting_stretches
+from kafkascope_spark.stories.servers.not_reading import not_reading_stretches
 from kafkascope_spark.stories.servers.record import Host, ServerRecord
 from kafkascope_spark.stories.servers.refusing import refusing_stretches
 from kafkascope_spark.stories.servers.silent import silent_stretches
@@ -40,6 +41,7 @@ def states_of(server: ServerRecord) -> Iterator[BrokerState]:
     silent = list(with_forgotten(server, without(_of_servers(silent_stretches(server, down), absent), mtu + delayed)))
     silent = [with_lost_bytes(server, each) for each in silent]
     frozen = frozen_stretches(server, down + silent)
+    frozen += not_reading_stretches(server, down + silent + frozen + absent + mtu)
     lossy = list(without(lossy_stretches(server, down + silent + frozen + absent + mtu), delayed))
     bad = (
         down
@@ -76,6 +78,7 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
         last = kept[-1] if kept else None
         if last is not None and (last.end is None or (stretch.end is not None and stretch.end <= last.end)):
             last.layers |= stretch.layers
+            last.unread_ns = max(last.unread_ns, stretch.unread_ns)
             continue
         if last is not None and last.end is not None and _is_shown_only_before(last.end, stretch):
             continue
@@ -158,4 +161,5 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         shown_packet_no=min(shown).packet_no or None,
         lost_bytes=stretch.lost_bytes,
         is_to_all=stretch.is_to_all,
+        unread_ms=stretch.unread_ns // 1_000_000,
     )

@@ -22,11 +22,11 @@ class Stretch:
     """A stretch of one state. end: None where it lasts to the end of the capture; resumed: its end is a packet of the
     server, so it is known how the server looked afterwards; layers: of a silent one, those of the waits that show
     it; times_usual: of a slow one, how many times as long as usual things took; late_ms: of a delayed one, how long the
-    middle acknowledgment took; lost_bytes: of a silent one in
-    which only long packets are known to be lost, the payload of the shortest; is_to_all: of a silent one, whether the
-    server's process sent nothing to anybody meanwhile; last_shown_ns: the last time that shows
-    it, where that is none of the moments; lead_ns, lag_ns: how long before its
-    begin and after its end the state may have begun and ended, where these are not packets of other states."""
+    middle acknowledgment took; lost_bytes: of a silent one in which only long packets are known to be lost, the payload
+    of the shortest; unread_ns: for how long the server's receive window was closed; is_to_all: of a silent one, whether
+    the server's process sent nothing to anybody meanwhile; last_shown_ns: the last time that shows it, where that is
+    none of the moments; lead_ns, lag_ns: how long before its begin and after its end the state may have begun and
+    ended, where these are not packets of other states."""
 
     host: str
     state: StateName
@@ -40,6 +40,7 @@ class Stretch:
     times_usual: int | None = None
     late_ms: int | None = None
     lost_bytes: int | None = None
+    unread_ns: int = 0
     is_to_all: bool = False
     last_shown_ns: int | None = None
     lead_ns: int = 0
@@ -57,6 +58,7 @@ class Stretch:
         self.moments += other.moments
         self.requests += other.requests
         self.layers |= other.layers
+        self.unread_ns = max(self.unread_ns, other.unread_ns)
         self.late_ms = max((ms for ms in (self.late_ms, other.late_ms) if ms is not None), default=None)
         self.lag_ns, self.last_shown_ns = other.lag_ns, other.last_shown_ns
 

@@ -15,6 +15,7 @@ StateName = Literal[
     "mtu",
     "flow_dead",
     "frozen",
+    "not_reading",
     "down",
     "silent",
     "host_silent",
@@ -50,7 +51,9 @@ class BrokerState(StoryRow):
         "and again, and hardly anything sooner), mtu (all long packets were lost, while shorter ones arrived), "
         "flow_dead (nothing that was sent on a connection was acknowledged any more, while other connections of the "
         "two worked), "
-        "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
+        "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes, or the "
+        "process reads nothing), not_reading (its receive window to this host was closed for a second or longer, while "
+        "the process sent something to others), down "
         "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
         "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
         "sends, though it talks to others), host_silent (the host sends nothing to anybody, and acknowledges nothing "
@@ -98,6 +101,8 @@ class BrokerState(StoryRow):
     """For state silent in which only long packets are known to be lost: the payload of the shortest."""
     is_to_all: bool = False
     """For state silent: whether the broker's process sent nothing to anybody meanwhile."""
+    unread_ms: int = 0
+    """For how long the broker's receive window was closed to the host, which had more to send."""
 
     @property
     def server(self) -> str:

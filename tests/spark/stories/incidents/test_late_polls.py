@@ -2,7 +2,7 @@
 
 import pytest
 
-from .conftest import MakeRow, MakeStall
+from .conftest import NS, MakeRow, MakeStall
 from .test_machine import advised, tell
 
 GROUP = {"group_id": "orders-app"}
@@ -54,3 +54,16 @@ def test_a_rebalance_without_an_end_is_over_when_the_next_one_begins(stall: Make
     late = stall("consume", 21, 1, 18, 21, is_unasked=True, **GROUP)
     assert set(tell([], [late], [], [rebalance(5.6, None), rebalance(6, 6.1)])[1].values()) == {"slow_consumer"}
     assert set(tell([], [late], [], [rebalance(5.6, 5.9), rebalance(6, None)])[1].values()) == {"member"}
+
+
+def test_what_the_consumer_read_late_at_about_that_time_belongs_to_it(stall: MakeStall) -> None:
+    """Recorded of sarama, whose Fetch requests leave out topic-partitions with which its application is behind."""
+    late = stall("consume", 21, 1, 32, 38, is_unasked=True, **GROUP)
+    others = [stall("consume", 21, 1, at, end, **GROUP) for at, end in ((29, 30.5), (35, None))]
+    other, unrelated = stall("consume", 22, 1, 33, 36, **GROUP), stall("consume", 21, 1, 200, 203, **GROUP)
+    _, kinds = tell([], [late, *others[:1], other, unrelated])
+    assert [kinds[s.stall_id] for s in (late, others[0], other, unrelated)] == ["slow_consumer"] * 2 + [
+        "unexplained"
+    ] * 2
+    (incident,), _ = tell([], [late, *others])
+    assert (incident["n_stalls"], incident["start_ns"], incident["end_ns"]) == (3, 29 * NS, None)

@@ -77,6 +77,18 @@ def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(
     assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
 
 
+def test_what_waits_while_replicas_catch_up_belongs_to_the_failed_broker_as_long_as_others_wait_for_it(
+    silent_broker: list[BrokerState], stall: MakeStall
+) -> None:
+    """Node 2 is back at 20 s, and its last client is served again at 23 s."""
+    own, meanwhile = stall("produce", 21, 2, 4.8, 23), stall("produce", 22, 1, 21, 22.5)
+    later = stall("produce", 22, 1, 23.5, 25)
+    _, kinds = tell(silent_broker, [own, meanwhile, later])
+    assert [kinds[s.stall_id] for s in (own, meanwhile, later)] == ["broker_silent", "broker_silent", "unexplained"]
+    _, kinds = tell(silent_broker, [meanwhile])
+    assert set(kinds.values()) == {"unexplained"}
+
+
 def test_of_two_failed_replicas_the_one_that_failed_last_before_a_wait_made_it_wait(
     state: MakeState, stall: MakeStall
 ) -> None:

@@ -78,6 +78,17 @@ def test_a_listener_that_takes_no_new_connections_is_told_while_open_ones_go_on(
     assert row["fault_start_after_ns"] <= begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
 
 
+def test_closed_receive_windows_show_a_frozen_broker_to_which_all_send_with_acks_0(
+    dataset_of: Callable[..., Path],
+) -> None:
+    """Nobody waits for a response. The windows of the other broker close for up to 0.7 s each, and say nothing."""
+    row, (detail, begin_ns, end_ns) = told(dataset_of("not_reading")), fault("not_reading")
+    assert (row["kind"], row["place"], row["node_id"]) == ("broker_frozen", "broker", detail["node_id"])
+    assert (row["severity"], row["confidence"]) == ("error", "confirmed")
+    assert begin_ns - NEAR_NS <= row["fault_start_ns"] <= begin_ns + NEAR_NS
+    assert row["fault_end_after_ns"] <= end_ns <= row["fault_end_ns"] <= end_ns + NEAR_NS
+
+
 def test_a_broker_whose_disk_hangs_is_told_before_it_is_over(dataset_of: Callable[..., Path]) -> None:
     """It still sends heartbeats; other brokers wait for it as a replica, and are not told."""
     row, (hung,) = told(dataset_of("hung_disk")), events("hung_disk")

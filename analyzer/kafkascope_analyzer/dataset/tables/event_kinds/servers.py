@@ -183,8 +183,8 @@ class ServerWait(Event):
     host: Annotated[str, "address of the host"]
     layer: Annotated[
         str,
-        "what was waited for: any packet (packet), bytes of the application (payload), a response (request), or that "
-        "the host acknowledges (delivery)",
+        "what was waited for: any packet (packet), bytes of the application (payload), a response (request), that the "
+        "host acknowledges (delivery), or that the server reads, whose receive window is closed (window)",
     ]
     request_id: Annotated[str | None, "the request that waited for its response"]
     is_proof: Annotated[bool | None, "whether the server could have answered at once by itself"]

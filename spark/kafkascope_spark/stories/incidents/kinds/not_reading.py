@@ -1,0 +1,50 @@
+"""A broker that did not read what some clients sent for a second or longer, while it went on with others.
+
+Looks at receive windows of the broker that stayed closed. Could be confused with a frozen broker, which sends nothing
+to anybody meanwhile; proved by what it sent to others. A broker closes no window for long to clients whose requests it
+takes one by one, but to those that send on while it holds them back.
+"""
+
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.findings.wording import counted, listed
+from kafkascope_spark.stories.incidents.actions import Action, brokers, clients
+from kafkascope_spark.stories.incidents.failure import Failure, Kind
+from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, MOST_COMMANDS
+from kafkascope_spark.stories.incidents.observed import Observed
+from kafkascope_spark.stories.incidents.times import Times
+
+
+def _sentence(failure: Failure, times: Times) -> str:
+    n = sum(state.n_waiting for state in failure.states)
+    return (
+        f"{failure.subject[:1].upper()}{failure.subject[1:]} did not read what {listed(sorted(failure.hosts))} sent "
+        f"{times.of(failure)}: the receive window of {counted(n, 'connection')} stayed closed, while the broker sent "
+        "something to others"
+    )
+
+
+def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
+    hosts = listed(sorted(failure.hosts), MOST_COMMANDS)
+    yield brokers(
+        f"Look at what held the requests of {hosts} back at {failure.subject}: a quota (throttle-time of the client), "
+        "a full request queue (RequestQueueSize against queued.max.requests, RequestHandlerAvgIdlePercent), or a "
+        "network thread that did not go on (num.network.threads)."
+    )
+    yield clients(
+        "What is sent with acks=0 is lost without an error where the client closes the connection meanwhile: acks=all "
+        "shows it."
+    )
+
+
+NOT_READING = Kind(
+    "not_reading",
+    "broker did not read",
+    plural="times when brokers did not read",
+    sentence=_sentence,
+    advice=_advice,
+    known=BY_STATES,
+    place="broker",
+    states=frozenset({"not_reading"}),
+    of_path=True,
+)
