@@ -34,7 +34,14 @@ MEASURED_COLUMNS = ["conn", "number", "request_bytes", "response_bytes", "reques
 MEASURED_COLUMNS += [RESPONSE_RECORDS]
 """The columns of BY_LENGTHS from which jobs follow."""
 NO_API = -1
-CLAIMED = pa.schema([("claimed_requests", pa.int64()), ("claimed_job", pa.string()), ("claimed_job_why", pa.string())])
+CLAIMED = pa.schema(
+    [
+        ("claimed_requests", pa.int64()),
+        ("claimed_job", pa.string()),
+        ("claimed_job_why", pa.string()),
+        ("claimed_first_bytes", pa.int64()),
+    ]
+)
 """The columns of `connections` that say what an encrypted connection seems to do."""
 Flags = NDArray[np.bool_]
 
@@ -85,17 +92,20 @@ def claimed_apis(rows: pa.Table, jobs: NDArray[np.int64]) -> NDArray[np.int16]:
 
 
 class ClaimedJobs:
-    """Counts of the exchanges of some connections, taken batch by batch: 56 bytes for each of n connections."""
+    """Counts of the exchanges of some connections, taken batch by batch: 64 bytes for each of n connections."""
 
     def __init__(self, n: int) -> None:
         self.n_requests, self._n_answered, self._n_split, self._n_held, self._n_empty, self._n_tiny, self._n_larger = (
             np.zeros(n, np.int64) for _ in range(7)
         )
+        self._first_bytes = np.zeros(n, np.int64)
 
     def note(self, rows: pa.Table) -> None:
         """Takes spilled rows of BY_LENGTHS (MEASURED_COLUMNS)."""
         conn, of = rows["conn"].to_numpy(), _measures(rows)
         np.add.at(self.n_requests, conn, 1)
+        is_first = rows["number"].to_numpy() == 0
+        self._first_bytes[conn[is_first]] = rows["request_bytes"].fill_null(0).to_numpy()[is_first]
         for counts, chosen in (
             (self._n_answered, of.is_answered),
             (self._n_split, of.is_split),
@@ -114,7 +124,8 @@ class ClaimedJobs:
         ]
         jobs, reasons = (pa.array([each[at] for each in found], pa.string()) for at in (0, 1))
         n_requests = pa.array(self.n_requests[rows], mask=~is_known)
-        return dict(zip(CLAIMED.names, (n_requests, jobs, reasons), strict=True))
+        first_bytes = pa.array(self._first_bytes[rows], mask=~is_known | (self._first_bytes[rows] == 0))
+        return dict(zip(CLAIMED.names, (n_requests, jobs, reasons, first_bytes), strict=True))
 
     def _job(self, conn: int) -> tuple[str | None, str | None]:
         """The job of a connection, and why."""

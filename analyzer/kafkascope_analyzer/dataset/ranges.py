@@ -168,6 +168,7 @@ _COLUMNS: Mapping[Range, tuple[str, ...]] = {
         "attempt",
         "bytes",
         "capture_id",
+        "claimed_first_bytes",
         "claimed_requests",
         "client_bytes",
         "client_segments",

@@ -57,6 +57,7 @@ KEPT_FIELDS = frozenset(
         "rcode",
         "scope",
         "status",
+        "tls_claimed_library",
         "tls_client_alert",
         "tls_failure",
         "tls_ja4",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kafkascope_analyzer.dataset.tables.connections import LIST_SEPARATOR
 from kafkascope_parsers.exchanges import TlsCertificates
 from kafkascope_parsers.tls.certificates import read_certificate
+from kafkascope_parsers.tls.client_libraries import tls_library
 from kafkascope_parsers.tls.handshake import HandshakeFacts
 from kafkascope_parsers.tls.hello import Hello, text, version_name
 from kafkascope_parsers.tls.ja4 import ja4
@@ -50,6 +51,7 @@ def _of_client(hello: Hello) -> dict[str, str | None]:
         "tls_suites_offered": _listed(suite_name(number) for number in hello.suites if number not in GREASE),
         "tls_alpns_offered": _listed(text(name) for name in hello.alpns),
         "tls_ja4": ja4(hello) if hello.is_whole else None,
+        "tls_claimed_library": tls_library(hello.suites) if hello.is_whole else None,
     }
 
 

@@ -57,6 +57,10 @@ class Connection:
     n_claimed: int | None = None
     """Requests, where they are known by the lengths of TLS records alone: what they ask for is claimed."""
     claimed_job: str | None = None
+    claimed_first_bytes: int | None = None
+    """Bytes of the first of these requests."""
+    tls_claimed_library: str | None = None
+    """TLS library that its hello looks like."""
     """What it seems to do then (CLAIMED_JOBS)."""
     advertised: str | None = None
     """`host:port` under which the server is advertised, where that is known."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, Column, Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
+from kafkascope_parsers.tls.client_libraries import TLS_LIBRARIES
 
 if TYPE_CHECKING:
     from kafkascope_parsers.schema.catalogue import Family
@@ -113,6 +114,12 @@ CONNECTIONS = Table(
         texts("tls_alpns_offered", "application protocols that the client offers, in its order"),
         texts("tls_server_extensions", "numbers of the extensions in the server's hello, in its order"),
         text("tls_ja4", "JA4 fingerprint of the client's hello: equal for equal libraries with equal settings"),
+        text(
+            "tls_claimed_library",
+            "TLS library whose default the cipher suites of the client's hello are, by their order: claimed, never "
+            "confirmed; null where they are no known one's",
+            *TLS_LIBRARIES,
+        ),
         flag("tls_resumed", "whether the handshake resumed a session; null where it does not show"),
         flag("tls_retried", "whether the server asked for a second hello (HelloRetryRequest)"),
         i64("tls_handshake_us", "from the client's hello to the end of the handshake, microseconds"),
@@ -135,6 +142,10 @@ CONNECTIONS = Table(
             *CLAIMED_JOBS,
         ),
         text("claimed_job_why", "the measure that speaks for that job"),
+        i64(
+            "claimed_first_bytes",
+            "bytes of the first of these requests, ApiVersions of most clients; null where it is not captured",
+        ),
         text(
             "tls_client_alert",
             "first TLS alert of the client that says what is wrong, as unknown_ca; `encrypted` where it ended the "

@@ -56,6 +56,9 @@ def client_facts(client: "ClientFacts", mechanisms: Iterable[str | None], start_
     """What is known of a client, a line each. mechanisms: of SASL, on its connections; start_ns: of the capture."""
     software = software_text(client)
     facts = [f"{kind_text(client.kind)} at {safe(client.client_ip or '?')}{software and f' · {software}'}"]
+    if client.claimed_software:
+        why = f": {safe(client.claimed_software_why)}" if client.claimed_software_why else ""
+        facts.append(f"seems to run {safe(client.claimed_software)}{why}")
     if client.group_id:
         protocol = GROUP_PROTOCOLS.get(client.group_protocol or "", "")
         static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""

@@ -88,6 +88,8 @@ class ClientFacts(Row):
     kind: str
     software_name: str | None
     software_version: str | None
+    claimed_software: str | None
+    claimed_software_why: str | None
     principal: str | None
     group_protocol: str | None
     group_id: str | None

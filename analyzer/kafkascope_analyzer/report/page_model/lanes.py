@@ -179,6 +179,8 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
         n_errors=_total(row.n_errors for row in mine),
         software_name=None,
         software_version=None,
+        claimed_software=None,
+        claimed_software_why=None,
         principal=None,
         group_protocol=None,
         group_id=None,

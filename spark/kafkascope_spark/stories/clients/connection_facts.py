@@ -56,6 +56,8 @@ def connection_of(row: ConnectionEvent) -> Connection:
         tls_given_up=None if row.claimed_requests else _tls_given_up(row),
         n_claimed=row.claimed_requests,
         claimed_job=row.claimed_job,
+        claimed_first_bytes=row.claimed_first_bytes,
+        tls_claimed_library=row.tls_claimed_library,
     )
 
 

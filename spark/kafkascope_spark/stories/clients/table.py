@@ -38,6 +38,12 @@ class ClientRow(StoryRow):
     software_from: Annotated[
         SoftwareFrom | None, "what shows the software: ApiVersions, or behaviour that fits one library only"
     ]
+    claimed_software: Annotated[
+        str | None,
+        "what an encrypted client seems to run: its TLS library, and the client libraries that are known to use it; "
+        "claimed, never confirmed",
+    ]
+    claimed_software_why: Annotated[str | None, "the measure that speaks for that"]
     kind: Annotated[str, CLIENT_KINDS, "what it does"]
     group_protocol: Annotated[str, GROUP_PROTOCOLS, "group protocol"]
     transactions: Annotated[str, ("v1", "v2", "none"), "transaction protocol"]

@@ -5,6 +5,7 @@ settings.
 """
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.tls.client_libraries import PYTHON
 from kafkascope_spark.stories.libraries.library import BUT_FIRST, EVERY, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import only, up_to
 
@@ -54,6 +55,7 @@ _SETTINGS = {
 AIOKAFKA = Library(
     name="aiokafka",
     software_names=("aiokafka",),
+    tls_library=PYTHON,
     profiles=_PROFILES,
     settings=_SETTINGS,
     commit_ms=5_000,

@@ -3,6 +3,7 @@
 Source: pkg/kgo/broker.go and pkg/kgo/config.go (1.22).
 """
 
+from kafkascope_parsers.tls.client_libraries import GO
 from kafkascope_spark.stories.libraries.library import EVERY, Library, Profile, Setting
 from kafkascope_spark.stories.libraries.versions import up_to
 
@@ -56,6 +57,7 @@ FRANZ_GO = Library(
         "kgo",
         "franz-go",
     ),
+    tls_library=GO,
     profiles=_PROFILES,
     settings=_SETTINGS,
     commit_ms=5_000,

@@ -7,6 +7,7 @@ ShareConsumeRequestManager and KafkaAdminClient of org.apache.kafka.clients for 
 more exact than reactions_any.
 """
 
+from kafkascope_parsers.tls.client_libraries import JVM
 from kafkascope_spark.stories.libraries.library import EVERY, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import RELEASES
 from kafkascope_spark.stories.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, surface
@@ -263,6 +264,7 @@ _SETTINGS = {
 JAVA = Library(
     name="java",
     software_names=("apache-kafka-java",),
+    tls_library=JVM,
     profiles=_PROFILES,
     settings=_SETTINGS,
     title="Java",

@@ -4,6 +4,7 @@ Source: conn.go and protocol/* (0.4) for the profile; reader.go, writer.go, tran
 """
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.tls.client_libraries import GO
 from kafkascope_spark.stories.libraries.library import EVERY, Library, Profile, Setting
 from kafkascope_spark.stories.libraries.versions import only
 
@@ -48,6 +49,7 @@ _SETTINGS = {
 KAFKA_GO = Library(
     name="kafka-go",
     software_names=("kafka-go",),
+    tls_library=GO,
     profiles=_PROFILES,
     settings=_SETTINGS,
 )

@@ -5,6 +5,7 @@ for the settings.
 """
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.tls.client_libraries import PYTHON
 from kafkascope_spark.stories.libraries.library import EVERY, FIRST, NEVER, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import only, up_to
 
@@ -59,6 +60,7 @@ _SETTINGS = {
 KAFKA_PYTHON = Library(
     name="kafka-python",
     software_names=("kafka-python",),
+    tls_library=PYTHON,
     profiles=_PROFILES,
     settings=_SETTINGS,
     commit_ms=5_000,

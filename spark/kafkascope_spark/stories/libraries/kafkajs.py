@@ -4,6 +4,7 @@ Source: src/protocol/requests, src/network/connection.js and src/broker/index.js
 src/index.js, src/consumer/index.js, src/retry/defaults.js for the settings.
 """
 
+from kafkascope_parsers.tls.client_libraries import NODEJS
 from kafkascope_spark.stories.libraries.library import FIRST, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import up_to
 
@@ -47,6 +48,7 @@ _SETTINGS = {
 KAFKAJS = Library(
     name="kafkajs",
     software_names=("kafkajs",),
+    tls_library=NODEJS,
     profiles=_PROFILES,
     settings=_SETTINGS,
     # It fetches offsets for each consumer run and topic.

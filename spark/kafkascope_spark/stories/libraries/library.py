@@ -84,6 +84,8 @@ class Library:
     """API (`Name`, or `Name/transactional` for a producer with a transactional id) -> error -> reaction, where it is
     more exact than that of any client (reactions_any)."""
     upgrade: Upgrade | None = None
+    tls_library: str | None = None
+    """The TLS library that it uses by default, one of TLS_LIBRARIES."""
 
     @property
     def shown(self) -> str:

@@ -5,6 +5,7 @@ for the settings; rdkafka_request.c (rd_kafka_err_action), rdkafka_fetcher.c, rd
 rdkafka_txnmgr.c and rdkafka_offset.c (2.15) for the reactions.
 """
 
+from kafkascope_parsers.tls.client_libraries import OPENSSL
 from kafkascope_spark.stories.libraries.library import EVERY, NEVER, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import only, up_to
 from kafkascope_spark.stories.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, surface
@@ -189,6 +190,7 @@ LIBRDKAFKA = Library(
         "librdkafka",
         "confluent-kafka",
     ),
+    tls_library=OPENSSL,
     profiles=_PROFILES,
     settings=_SETTINGS,
     commit_ms=5_000,

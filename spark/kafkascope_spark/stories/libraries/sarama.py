@@ -4,6 +4,7 @@ Source: broker.go and *_request.go (1.29, 1.61) for the profiles; config.go, New
 """
 
 from kafkascope_parsers import api_keys
+from kafkascope_parsers.tls.client_libraries import GO
 from kafkascope_spark.stories.libraries.library import EVERY, NEVER, Library, Profile, Setting, Upgrade
 from kafkascope_spark.stories.libraries.versions import only, up_to
 
@@ -58,6 +59,7 @@ _SETTINGS = {
 SARAMA = Library(
     name="sarama",
     software_names=("sarama",),
+    tls_library=GO,
     profiles=_PROFILES,
     settings=_SETTINGS,
     commit_ms=1_000,

@@ -5,6 +5,7 @@ from kafkascope_spark.stories.clients.identity.candidate import TOGETHER_NS, clo
 from kafkascope_spark.stories.clients.identity.instances import Instance
 from kafkascope_spark.stories.clients.identity.library import software_name_of
 from kafkascope_spark.stories.clients.table import ClientRow, EndState
+from kafkascope_spark.stories.libraries.claimed import claimed_software
 from kafkascope_spark.stories.model import Connection
 
 SILENT_NS = 60_000_000_000
@@ -23,6 +24,7 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
     rest = sorted(members - set(member_ids))
     software = next((c.software_name for c in connections if c.software_name), None)
     guess = software_name_of(instance.library) if software is None else None
+    claimed = claimed_software(connections) if instance.is_encrypted else None
     return ClientRow(
         client_instance_id=instance.instance_id,
         client_id=instance.client_id,
@@ -31,6 +33,8 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         software_name=software or guess,
         software_version=next((c.software_version for c in connections if c.software_version), None),
         software_from="api_versions" if software else "behaviour" if guess else None,
+        claimed_software=None if claimed is None else claimed.software,
+        claimed_software_why=None if claimed is None else claimed.why,
         kind=kind.kind,
         group_protocol=kind.group_protocol,
         transactions=kind.transactions,
