@@ -15,7 +15,7 @@ from kafkascope_spark.stories.incidents.lost_records import is_final
 from kafkascope_spark.stories.incidents.misconfigured import AUTHENTICATION
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.sentences import how_known, sentence_of
-from kafkascope_spark.stories.incidents.table import IncidentRow, Place
+from kafkascope_spark.stories.incidents.table import FailedTime, IncidentRow, Place
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import SEVERE_MS
 
@@ -56,6 +56,7 @@ def incident_row(
         fault_start_ns=fault.start_ns,
         fault_end_after_ns=fault.end_after_ns,
         fault_end_ns=fault.end_ns,
+        stretches=tuple(FailedTime(*stretch) for stretch in failure.stretches),
         course=failure.course,
         end_ns=end_ns(failure),
         root_incident_id=identity(failure.root) if failure.root is not None else None,

@@ -57,6 +57,7 @@ from kafkascope_spark.stories.incidents.observed import Observed, serving_addres
 from kafkascope_spark.stories.incidents.other_failures import give_paths, of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.stories.incidents.recovery_attribution import attribute_recoveries, failures_by_resource
 from kafkascope_spark.stories.incidents.recreated_topics import mark_recreated
+from kafkascope_spark.stories.incidents.repeated import with_repeated
 from kafkascope_spark.stories.incidents.restarted_brokers import restarted_brokers
 from kafkascope_spark.stories.incidents.silent_client import SilentClient
 from kafkascope_spark.stories.incidents.slow_consumers import slow_consumers
@@ -274,7 +275,7 @@ class Incidents:
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
-        return sorted(found, key=lambda f: (f.start_ns, f.kind.name, f.subject))
+        return with_repeated(found)
 
     def _waiting_for_lost(self, lost: list[Failure], stalls: list[Stall]) -> list[Stall]:
         """The stalls that lost records do not explain."""

@@ -67,6 +67,14 @@ class Harm:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class FailedTime:
+    """A time in which something failed."""
+
+    start_ns: Annotated[int, NS, "when it failed"]
+    end_ns: Annotated[int | None, NS, "when it worked again; null where the capture does not show that"]
+
+
 @declares(
     "incidents",
     "thing that failed, with what followed from it",
@@ -120,6 +128,11 @@ class IncidentRow(StoryRow):
     fault_start_ns: Annotated[int | None, TIME, "it had begun by then: the first packet that shows it"]
     fault_end_after_ns: Annotated[int | None, TIME, "it was not over before: the last packet that shows it"]
     fault_end_ns: Annotated[int | None, TIME, "it was over by then: the first packet that shows that"]
+    stretches: Annotated[
+        tuple[FailedTime, ...],
+        "of a place that failed several times, each for five seconds or less and with ten seconds or less in between, "
+        "each of these times; else empty",
+    ]
     course: Annotated[
         tuple[CourseStep, ...],
         "what followed from the failure of a broker or leader, in order of time, as far as the capture shows it",

@@ -1,5 +1,6 @@
 """Whom an incident affected, and for how long, in the few words that the table of incidents has room for."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
@@ -79,12 +80,16 @@ def _who_met_it(family: Family, *, is_restricted: bool) -> str:
 
 def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:
     """How long after the begin of the fault the last client was served again, and who was not: `12.4 s`, `9.1 s, 1 gave
-    up`, `2 still waiting`; empty where nobody stalled."""
+    up`, `2 still waiting`; of one that came again and again the longest, with how often it came; empty where nobody
+    stalled."""
     stalls = [*family.stalls, *family.earlier_stalls]
+    begun = [began_ns, *(stretch.start_ns for stretch in family.root.stretches[1:])]
     ends = [stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None]
+    lasted = [end_ns - begun[max(bisect_right(begun, end_ns) - 1, 0)] for end_ns in ends]
     waiting = _n(facts, (stall for stall in stalls if stall.to_ns is None))
     gave_up = _n(facts, (stall for stall in stalls if stall.served is False))
-    parts = [span(max(0, max(ends) - began_ns) // 1000)] if ends else []
+    parts = [span(max(0, *lasted) // 1000)] if ends else []
+    parts += [f"{len(begun):,} times"] if len(begun) > 1 else []
     parts += [f"{waiting:,} still waiting"] if waiting else []
     parts += [f"{gave_up:,} gave up"] if gave_up else []
     return ", ".join(parts) or ("not known" if stalls else "")

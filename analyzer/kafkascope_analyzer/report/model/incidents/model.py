@@ -147,7 +147,9 @@ class Incident:
     fault_start: Annotated[Moment, "when the fault itself began, apart from those who suffered from it"]
     fault_end: Annotated[Moment | None, "when it was over; null where the capture does not show that"]
     served_after: Annotated[
-        str, "how long after the begin of the fault the last client was served again; empty where nobody stalled"
+        str,
+        "how long after the begin of the fault the last client was served again, and how often the fault came where it "
+        "came several times; empty where nobody stalled",
     ]
     who: Annotated[str, "how many clients stalled, or had to recover, and for how long"]
     n_clients: Annotated[int, "clients that stalled or had to recover"]

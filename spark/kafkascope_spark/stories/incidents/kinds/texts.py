@@ -123,9 +123,9 @@ def faster(observed: Observed) -> Iterator[Action]:
 
 def reaction(failure: Failure) -> Reaction | None:
     """How the time until the last client was served divides; None where the course does not show it."""
-    at = {
-        step: [each.ts_ns for each in failure.course if each.step == step] for step in ("failed", "detected", "served")
-    }
+    failed = [at for at, each in enumerate(failure.course) if each.step == "failed"]
+    first = failure.course[: failed[1] if len(failed) > 1 else None]  # of one that failed several times
+    at = {step: [each.ts_ns for each in first if each.step == step] for step in ("failed", "detected", "served")}
     if not all(at.values()):
         return None
     detected_ns = at["detected"][0]

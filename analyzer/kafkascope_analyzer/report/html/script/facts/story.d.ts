@@ -94,7 +94,7 @@ export interface Incident {
   fault_start: Moment;
   /** when it was over; null where the capture does not show that */
   fault_end: Moment | null;
-  /** how long after the begin of the fault the last client was served again; empty where nobody stalled */
+  /** how long after the begin of the fault the last client was served again, and how often the fault came where it came several times; empty where nobody stalled */
   served_after: string;
   /** how many clients stalled, or had to recover, and for how long */
   who: string;

@@ -1,0 +1,103 @@
+"""A place that failed several times in short order: a link that flaps, a process that stops again and again. That is
+one failure with several stretches, whose harm counts once, and not as many failures as there were stretches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from kafkascope_spark.stories.incidents.brackets import fault_of
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.table import CourseStep
+
+SHORT_NS, APART_NS = 5 * SECOND, 10 * SECOND
+"""Failures of one place that last longer, or have longer between them, are incidents of their own: a link that is down
+for seconds, five times in a minute, is up for ten seconds or less in between."""
+
+
+def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
+    """The failures in order of time, of which those of one kind and place that follow on each other within APART_NS are
+    one, if each is short: the first of them, which takes what belongs to the others."""
+    groups: list[list[Failure]] = []
+    last_of: dict[tuple[object, ...], list[Failure]] = {}
+    for failure in sorted(failures, key=lambda each: (each.start_ns, each.kind.name, each.subject)):
+        group = last_of.get(_place(failure))
+        if group is not None and failure.states and _follows(group[-1], failure):
+            group.append(failure)
+        else:
+            last_of[_place(failure)] = group = [failure]
+            groups.append(group)
+    first_of = {failure: group[0] for group in groups for failure in group}
+    for group in groups:
+        if len(group) > 1:
+            _join(group)
+    kept = [group[0] for group in groups]
+    _repair(kept, first_of)
+    return kept
+
+
+def _place(failure: Failure) -> tuple[object, ...]:
+    place = failure.server if failure.node_id is None else failure.node_id
+    return failure.kind.name, place, failure.subject, failure.hosts, failure.root
+
+
+def _follows(earlier: Failure, later: Failure) -> bool:
+    if earlier.end_ns is None or later.start_ns - earlier.end_ns > APART_NS:
+        return False
+    return _is_short(earlier) and _is_short(later)
+
+
+def _is_short(failure: Failure) -> bool:
+    return failure.end_ns is not None and failure.end_ns - failure.start_ns <= SHORT_NS
+
+
+def _join(group: Sequence[Failure]) -> None:
+    """Gives the first failure what belongs to the others."""
+    first, *others = group
+    last = others[-1]
+    faults = [fault_of(first), fault_of(last)]
+    first.stretches = tuple((each.start_ns, each.end_ns) for each in group)
+    first.fault = Fault(faults[0].start_after_ns, faults[0].start_ns, faults[1].end_after_ns, faults[1].end_ns)
+    first.course = _course(group)
+    for other in others:
+        for recovery in other.recoveries:
+            first.take_recovery(recovery)
+        for name in ("states", "stalls", "earlier_stalls", "rebalances", "fetched_again", "held", "given_up_joins"):
+            mine = getattr(first, name)
+            known = set(map(id, mine))
+            mine += [row for row in getattr(other, name) if id(row) not in known]
+        first.messages += [text for text in other.messages if text not in first.messages]
+        first.servers |= other.servers
+        first.error_names |= other.error_names
+        first.outlasting |= other.outlasting
+        first.unanswered |= other.unanswered
+        first.encrypted_hosts |= other.encrypted_hosts
+        first.waited_ms = max(first.waited_ms, other.waited_ms)
+    first.end_ns, first.affected_until_ns = last.end_ns, last.affected_until_ns
+    first.session, first.reopened_ns = last.session or first.session, last.reopened_ns
+
+
+def _course(group: Sequence[Failure]) -> tuple[CourseStep, ...]:
+    """The course of the first stretch; of the others when each began and when its last client was served."""
+    rest: list[CourseStep] = []
+    for failure in group[1:]:
+        served = [step for step in failure.course if step.step == "served"]
+        rest += [step for step in failure.course if step.step == "failed"] + served[-1:]
+    return tuple(chain(group[0].course, rest))
+
+
+def _repair(kept: Iterable[Failure], first_of: Mapping[Failure, Failure]) -> None:
+    """What followed from a failure that is part of another now follows from that; and a stall goes on because of an
+    earlier or later failure only where that is another one."""
+    listed = list(kept)
+    later: dict[str, set[Failure]] = {}
+    for failure in listed:
+        if failure.root is not None:
+            root = first_of.get(failure.root, failure.root)
+            failure.root = None if root is failure else root
+        own = {stall.stall_id for stall in failure.stalls}
+        failure.earlier_stalls = [stall for stall in failure.earlier_stalls if stall.stall_id not in own]
+        for stall in failure.earlier_stalls:
+            later.setdefault(stall.stall_id, set()).add(failure)
+    for failure in listed:
+        if len(failure.stretches) > 1:
+            failure.outlasting = {stall_id for stall_id in failure.outlasting if later.get(stall_id, set()) - {failure}}
