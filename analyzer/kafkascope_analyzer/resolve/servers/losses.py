@@ -2,8 +2,9 @@
 
 Most retransmissions mean nothing: a receiver that delays its acknowledgment makes the sender repeat what has long
 arrived. Such a receiver reports it (D-SACK, RFC 2883). What was sent again without a report was lost, or its
-acknowledgment was. A host that never reports anything may not be able to, so that only what is sent to it again and
-again shows a loss.
+acknowledgment was. A host that never reports anything may not be able to, or nothing came to it twice. Then what is
+sent again a second time shows a loss: a receiver acknowledges at once what it has already (RFC 9293, 3.10.7.4). Where
+that happens several times, whatever else is sent to it again counts, too.
 """
 
 from collections.abc import Iterator
@@ -29,9 +30,9 @@ LEAST_LOSSES = 5
 BURST_GAP_NS = 200_000_000
 """Retransmissions with a shorter pause between them are one burst: a sender that waited for its retransmission timeout
 (Linux's least) sends all again that was lost with the first segment."""
-LEAST_TRIES = 3
-"""A segment that was sent again so often counts as lost, whether its receiver reports or not: TCP doubles the pause
-before each attempt (RFC 6298, 5.5), and no receiver delays its acknowledgment for so long."""
+LEAST_TRIES = 2
+"""A segment that was sent again so often counts as lost, whether its receiver reports or not: had the first attempt
+arrived, the second would have been acknowledged at once."""
 SENDERS = ("host", "server")
 _COLUMNS = ["conn", "ts_ns", "packet_no", "side", "kind", "seq", "bytes"]
 _KINDS = pa.array([E_RETRANSMIT, E_DSACK], pa.uint8())
@@ -65,9 +66,8 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     is_lost = np.zeros(n, np.bool_)
     mark_unreported(again.conn * 2 + again.sender, again.is_report, np.empty(n, np.int64), is_lost)
     lost = np.flatnonzero(is_lost)
-    receiver = _receiver(hosts, again)
-    lost = lost[np.isin(receiver[lost], receiver[again.is_report]) | (_tries(again, lost) >= LEAST_TRIES)]
-    subject = hosts.pair[again.conn[lost]] * len(SENDERS) + again.sender[lost]
+    lost = lost[_counts(hosts, again, lost)]
+    subject = _subject(hosts, again, lost)
     order = np.lexsort((again.packet_no[lost], again.ts_ns[lost], subject))
     lost, subject = lost[order], subject[order]
     begins = np.append(True, (np.diff(subject) != 0) | (np.diff(again.ts_ns[lost]) > APART_NS))[: len(lost)]
@@ -76,6 +76,22 @@ def loss_rows(hosts: ServerHosts) -> pa.Table:
     size = np.diff(np.append(first, len(lost)))
     chosen = size >= LEAST_LOSSES
     return _table(hosts, again, lost, (first[chosen], size[chosen]))
+
+
+def _subject(hosts: ServerHosts, again: Again, rows: Ints) -> Ints:
+    """A number for the host, the server and the direction of each."""
+    subject: Ints = hosts.pair[again.conn[rows]] * len(SENDERS) + again.sender[rows]
+    return subject
+
+
+def _counts(hosts: ServerHosts, again: Again, lost: Ints) -> NDArray[np.bool_]:
+    """Whether each of these that nobody reported counts as lost."""
+    receiver = _receiver(hosts, again)
+    counts = np.isin(receiver[lost], receiver[again.is_report])
+    is_again_and_again = _tries(again, lost) >= LEAST_TRIES
+    subjects, code = np.unique(_subject(hosts, again, lost), return_inverse=True)
+    n_lost = np.bincount(code[is_again_and_again], minlength=len(subjects))
+    return counts | is_again_and_again | (n_lost[code] >= LEAST_LOSSES)
 
 
 def _tries(again: Again, lost: Ints) -> Ints:
