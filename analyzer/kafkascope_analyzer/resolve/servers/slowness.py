@@ -7,6 +7,10 @@ Fetch. Each is compared with the lower quartile of the process for samples of it
 time says how many times as long as usual things took, and the median of the other processes in the same slice how much
 of that was not its own: a loaded host, a capture that stalls. A process was slow where this adds up.
 
+A process that runs in turns (one whose container has used up its share of the processor, or that collects garbage)
+responds at once to most requests, because clients send the next one as soon as they have a response, and late to those
+that come last in its turn. There the upper quartile of a slice is far above that of the other processes.
+
 Latencies are counted in classes, so that memory does not grow with their number.
 """
 
@@ -46,6 +50,8 @@ LEAST_OF_KIND = 16
 """Samples of one kind by which the usual is known."""
 USUAL_DOUBLINGS = 1.2
 """The median of a slice may be so many doublings above the usual by chance."""
+UPPER_DOUBLINGS = 1.0
+"""So much further above the usual may the upper quartile of a slice be than its median."""
 MOST_DOUBLINGS = 4.0
 """Beyond this a slice counts no more: a single one is no proof."""
 LEAST_SCORE = 6.0
@@ -117,15 +123,16 @@ class _Slices:
 
 def slow_rows(hosts: ServerHosts, capture_ns: tuple[int, int]) -> pa.Table:
     """One row per slow stretch of a process and server of it: key and conn_id of the server, the first and the last
-    packet of samples that were late, how many samples there were, how many times as long as usual the middle one took,
-    and the slowest requests."""
+    packet of samples that were late, how many samples there were, how many times as long as usual the middle one took
+    (or that of the upper quartile, where most were as quick as ever), and the slowest requests."""
     processes = _Processes(hosts)
     if not processes.n:
         return SLOW_ROWS.empty_table()
     usual = _usual(processes)
     slices = _slices(capture_ns, processes.n)
-    doublings, n_samples = _doublings(processes, usual, slices)
-    own = doublings - np.maximum(_of_others(doublings), 0)
+    doublings, upper, n_samples = _doublings(processes, usual, slices)
+    own = _own(doublings, upper)
+    doublings = np.where(own > _beyond_others(doublings), upper, doublings)
     found = np.zeros((own.size + 1, 3), np.int64)
     n = slow_stretches(own, (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE), found)
     stretches = [
@@ -281,9 +288,9 @@ def _times_usual(samples: Samples, usual: Ints) -> Floats:
     return np.asarray(np.log2(ratio))
 
 
-def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Floats, Ints]:
-    """The median of each process in each slice, as doublings above the usual, NaN where there are too few samples; and
-    how many there are."""
+def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Floats, Floats, Ints]:
+    """The median and the upper quartile of each process in each slice, as doublings above the usual, NaN where there
+    are too few samples; and how many there are."""
     counts = np.zeros((processes.n * slices.n, _N_RATIOS), np.int32)
     least, most = _RATIO_OCTAVES
     for samples in processes.samples():
@@ -293,10 +300,26 @@ def _doublings(processes: _Processes, usual: Ints, slices: _Slices) -> tuple[Flo
         ratio = ((np.clip(above, least, most - 1 / _PER_OCTAVE) - least) * _PER_OCTAVE).astype(np.int64)
         np.add.at(counts, (samples.process * slices.n + slices.of(samples.from_ns), ratio), 1)
     total = counts.sum(1)
-    middle = (np.cumsum(counts, 1, dtype=np.int32) * 2 >= np.maximum(total, 1)[:, None]).argmax(1)
-    doublings = np.where(total >= LEAST_SAMPLES, middle / _PER_OCTAVE + least, np.nan)
     shape = processes.n, slices.n
-    return doublings.reshape(shape), total.reshape(shape)
+    below = np.cumsum(counts, 1, dtype=np.int32) * 4
+
+    def quartile(number: int) -> Floats:
+        at = (below >= number * np.maximum(total, 1)[:, None]).argmax(1)
+        return np.where(total >= LEAST_SAMPLES, at / _PER_OCTAVE + least, np.nan).reshape(shape)
+
+    return quartile(2), quartile(3), total.reshape(shape)
+
+
+def _own(doublings: Floats, upper: Floats) -> Floats:
+    """How much slower each process was in each slice than others: by its median, or by its upper quartile where there
+    are others to compare it with."""
+    has_others = (~np.isnan(upper)).sum(0) > 1
+    by_upper = np.where(has_others, _beyond_others(upper) - UPPER_DOUBLINGS, np.nan)
+    return np.asarray(np.fmax(_beyond_others(doublings), by_upper))
+
+
+def _beyond_others(doublings: Floats) -> Floats:
+    return doublings - np.maximum(_of_others(doublings), 0)
 
 
 def _of_others(doublings: Floats) -> Floats:
