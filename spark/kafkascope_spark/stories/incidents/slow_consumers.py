@@ -2,7 +2,8 @@
 again at the next poll.
 
 Java clients say so in LeaveGroup (KIP-800). Others only leave; a client that leaves and joins again several times, on
-its own, does what they do.
+its own, does what they do, and so does one that leaves once, when it has been a member for as long as it may take
+between two polls, and joins again later.
 """
 
 from collections import defaultdict
@@ -13,11 +14,26 @@ from kafkascope_spark.stories.findings.wording import client
 from kafkascope_spark.stories.groups.table import DepartedMember, RebalanceRow
 from kafkascope_spark.stories.incidents.affected_client import AffectedClient
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.kinds.slow_consumer import SLOW_CONSUMER
 from kafkascope_spark.stories.incidents.kinds.texts import KIP_800
+from kafkascope_spark.stories.libraries.aiokafka import AIOKAFKA
+from kafkascope_spark.stories.libraries.java import JAVA
+from kafkascope_spark.stories.libraries.kafka_python import KAFKA_PYTHON
+from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
 
 APART_NS = 60 * SECOND
 """Departures with longer between them are not of one time."""
+
+_LEAVING = frozenset({JAVA.name, LIBRDKAFKA.name, KAFKA_PYTHON.name, AIOKAFKA.name})
+"""Libraries that leave a group when the application has not polled for max.poll.interval.ms, which is the rebalance
+timeout that they tell the group."""
+
+AGAIN_NS = SECOND
+"""A client that leaves and joins again sooner has only changed what it subscribes to."""
+
+CHECKED_NS = SECOND
+"""Libraries look so often whether the application polls: it may have stopped so much earlier."""
 
 Departure = tuple[DepartedMember, RebalanceRow]
 
@@ -35,8 +51,9 @@ def slow_consumers(rebalances: Iterable[RebalanceRow], clients: dict[str, Affect
                 of_client[gone.client_instance_id, row.group_id].append((gone, row))
     for key, departures in sorted(of_client.items()):
         for group in _of_one_time(departures):
-            if _is_slow(group, joined[key]):
-                yield _failure(key, group, joined[key], clients.get(key[0]))
+            member = clients.get(key[0])
+            if _is_slow(group, joined[key]) or (member is not None and _is_late(group, joined[key], member)):
+                yield _failure(key, group, joined[key], member)
 
 
 def _of_one_time(departures: Iterable[Departure]) -> Iterator[list[Departure]]:
@@ -63,6 +80,17 @@ def _is_slow(group: list[Departure], joined: Iterable[int]) -> bool:
     return n_again >= LEAVES
 
 
+def _is_late(group: list[Departure], joined: Iterable[int], known: AffectedClient) -> bool:
+    """Whether a client whose library leaves by itself left once, without a reason, no sooner after it had joined than
+    that allows, and joined again later."""
+    if len(group) > 1 or group[0][0].why or known.library not in _LEAVING or known.rebalance_timeout_ms is None:
+        return False
+    left_ns = _left_ns(group[0])
+    before_ns = max((ns for ns in joined if ns <= left_ns), default=left_ns)
+    again_ns = min((ns for ns in joined if ns > left_ns), default=left_ns)
+    return left_ns - before_ns >= known.rebalance_timeout_ms * 1_000_000 and again_ns - left_ns >= AGAIN_NS
+
+
 def _failure(
     key: tuple[str, str], group: list[Departure], joined: Iterable[int], known: AffectedClient | None
 ) -> Failure:
@@ -70,14 +98,17 @@ def _failure(
     allowed_ms = known.rebalance_timeout_ms if known is not None else None
     first_ns, last_ns = _left_ns(group[0]), _left_ns(group[-1])
     again_ns = min((ns for ns in joined if ns > last_ns), default=None)
+    due_ns = first_ns - (allowed_ms or 0) * 1_000_000
     gone = group[0][0]
     failure = Failure(
         SLOW_CONSUMER,
         client(gone.client_id, None if known is None else known.client_ip),
-        first_ns - (allowed_ms or 0) * 1_000_000,
+        due_ns,
         again_ns,
         client_instance_ids={key[0]},
         rebalances=list({row.rebalance_id: row for _, row in group}.values()),
     )
     failure.hosts = frozenset() if known is None else frozenset({known.client_ip})
+    if allowed_ms is not None:
+        failure.fault = Fault(due_ns - CHECKED_NS, due_ns, last_ns, again_ns)
     return failure

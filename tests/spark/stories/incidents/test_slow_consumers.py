@@ -56,3 +56,24 @@ def test_one_that_leaves_for_another_reason_is_none(
     turns: Callable[..., list[RebalanceRow]], known: dict[str, AffectedClient]
 ) -> None:
     assert not list(slow_consumers(turns(20, 32, 44, why="the consumer is being closed"), known))
+
+
+@pytest.mark.parametrize(
+    ("library", "joined_s", "again_s", "n"),
+    [("librdkafka", 13, 25, 1), ("librdkafka", 15, 25, 0), ("librdkafka", 13, 20.5, 0), ("sarama", 13, 25, 0)],
+    ids=["as long as it may take", "a member for less", "back at once", "a library without such a limit"],
+)
+def test_one_that_leaves_once_was_slow_if_it_may_have_been(
+    rebalance: MakeRebalance, client: MakeRow, library: str, joined_s: float, again_s: float, n: int
+) -> None:
+    def member(at: float) -> GroupMember:
+        return row_of(GroupMember, client_instance_id="ci-21", is_new=True, joined_ns=int(at * NS))
+
+    gone = row_of(DepartedMember, client_id="client-21", client_instance_id="ci-21", how="left")
+    rows = [
+        replace(rebalance(joined_s, joined_s + 1), members=(member(joined_s),)),
+        replace(rebalance(20, 21), departed=(gone,)),
+        replace(rebalance(again_s, again_s + 1), members=(member(again_s),)),
+    ]
+    found = list(slow_consumers(rows, {"ci-21": client(21, library=library, rebalance_timeout_ms=6_000)}))
+    assert [(each.start_ns, each.end_ns) for each in found] == [(14 * NS, again_s * NS)] * n
