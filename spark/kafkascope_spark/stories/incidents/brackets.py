@@ -5,6 +5,8 @@ from dataclasses import replace
 from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.kinds.broker_lossy import BROKER_LOSSY
+from kafkascope_spark.stories.incidents.kinds.host_lossy import HOST_LOSSY
 from kafkascope_spark.stories.servers.table import BrokerState
 
 NOTICED_NS = SECOND
@@ -24,7 +26,9 @@ def fault_of(failure: Failure) -> Fault:
         return _of_move(failure)
     if not failure.states:
         return Fault()
-    fault = _of_states(failure.states)
+    lossy = [state for state in failure.states if state.state == "lossy"]
+    # A link that loses packets looks cut to some for a moment.
+    fault = _of_states(failure.states, lossy if failure.kind in (BROKER_LOSSY, HOST_LOSSY) else failure.states)
     if failure.is_since_before:
         fault = replace(fault, start_after_ns=None)
     if failure.reopened_ns is not None:
@@ -43,21 +47,21 @@ def _of_move(failure: Failure) -> Fault:
     return Fault(start_ns=shown_ns if is_first else None)
 
 
-def _of_states(states: list[BrokerState]) -> Fault:
+def _of_states(states: list[BrokerState], ending: list[BrokerState]) -> Fault:
     """A broker failed between the last packet that shows one host that it had not, and the first that shows any host
     that it had; it was over between the last that shows that and the first that one of those got who suffered last.
     Where packets are lost by chance, one of whom none was lost for a while shows no end of it; nor does one whom a slow
-    broker answered."""
+    broker answered. ending: those of the states that show the end."""
     start_ns = min(state.shown_from_ns for state in states)
     start_after_ns = max((state.before_ns for state in states if state.before_ns <= start_ns), default=None)
-    last_ns = max(state.from_ns for state in states)
-    over = [state.after_ns for state in states if state.after_ns is not None and state.until_ns > last_ns]
-    if all(state.state == "lossy" for state in states):
-        return Fault(start_after_ns, start_ns, max(state.shown_to_ns for state in states), max(over, default=None))
-    if all(state.state == "slow" for state in states):
-        return Fault(start_after_ns, start_ns, _slow_until_ns(states), max(over, default=None))
+    last_ns = max(state.from_ns for state in ending)
+    over = [state.after_ns for state in ending if state.after_ns is not None and state.until_ns > last_ns]
+    if all(state.state == "lossy" for state in ending):
+        return Fault(start_after_ns, start_ns, max(state.shown_to_ns for state in ending), max(over, default=None))
+    if all(state.state == "slow" for state in ending):
+        return Fault(start_after_ns, start_ns, _slow_until_ns(ending), max(over, default=None))
     end_ns = min(over, default=None)
-    shown = [state.shown_to_ns for state in states if end_ns is None or state.shown_to_ns <= end_ns]
+    shown = [state.shown_to_ns for state in ending if end_ns is None or state.shown_to_ns <= end_ns]
     return Fault(start_after_ns, start_ns, max(shown, default=None), end_ns)
 
 

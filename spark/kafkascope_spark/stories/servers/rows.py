@@ -152,7 +152,7 @@ def _state(server: ServerRecord, host: Host, stretch: Stretch) -> BrokerState:
         before_ns=max(stretch.begin.ts_ns - stretch.lead_ns, min(stretch.begin.ts_ns, server.capture_ns[0])),
         shown_from_ns=min(shown).ts_ns,
         shown_to_ns=max(shown).ts_ns if stretch.last_shown_ns is None else stretch.last_shown_ns,
-        after_ns=None if end is None else end.ts_ns + stretch.lag_ns,
+        after_ns=None if end is None else min(end.ts_ns + stretch.lag_ns, max(end.ts_ns, server.capture_ns[1])),
         times_usual=stretch.times_usual,
         late_ms=stretch.late_ms,
         n_waiting=stretch.n_waiting,
