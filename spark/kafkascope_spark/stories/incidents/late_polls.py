@@ -14,6 +14,8 @@ from kafkascope_spark.stories.incidents.slow_consumers import APART_NS
 from kafkascope_spark.stories.stalls.table import Stall
 
 _CLIENT = "client"
+_LONG_MS, _OFTEN = 2_000, 5
+"""A client that commits before it asks for more may wait for a second for that, now and then."""
 
 
 def late_polls(stalls: Iterable[Stall]) -> Iterator[Failure]:
@@ -25,13 +27,15 @@ def late_polls(stalls: Iterable[Stall]) -> Iterator[Failure]:
         if stall.kind == "commit" and stall.client_instance_id is not None:
             commits.add((_CLIENT, stall.client_instance_id), stall.from_ns, stall.to_ns, stall)
     found: dict[str, list[Failure]] = defaultdict(list)
-    late = (s for s in listed if s.is_unasked and s.client_instance_id is not None and not _is_committing(s, commits))
+    late = (s for s in listed if s.unasked_ms and s.client_instance_id is not None and not _is_committing(s, commits))
     for stall in sorted(late, key=attrgetter("from_ns", "stall_id")):
         of_client = found[str(stall.client_instance_id)]
         if not of_client or not _is_near(of_client[-1], stall):
             of_client.append(_failure(str(stall.client_instance_id), stall))
         _take(of_client[-1], stall)
-    others = (stall for stall in listed if stall.kind == "consume" and not stall.is_unasked)
+    for identity, failures in found.items():
+        found[identity] = [failure for failure in failures if _is_late(failure)]
+    others = (stall for stall in listed if stall.kind == "consume" and not stall.unasked_ms)
     for stall in sorted(others, key=attrgetter("from_ns", "stall_id")):
         near = next((f for f in found.get(str(stall.client_instance_id), ()) if _is_near(f, stall)), None)
         if near is not None and not _is_committing(stall, commits):
@@ -51,6 +55,11 @@ def _take(failure: Failure, stall: Stall) -> None:
     failure.start_ns = min(failure.start_ns, stall.from_ns)
     is_open = failure.end_ns is None or stall.to_ns is None
     failure.end_ns = None if is_open else max(failure.end_ns or 0, stall.to_ns or 0)
+
+
+def _is_late(failure: Failure) -> bool:
+    """Whether the client asked late for longer than a commit may take, or often."""
+    return len(failure.stalls) >= _OFTEN or any(stall.unasked_ms >= _LONG_MS for stall in failure.stalls)
 
 
 def _is_committing(stall: Stall, commits: KeyedStretches[Stall]) -> bool:

@@ -13,8 +13,6 @@ JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one. Waits that are no stalls by themselves join nothing:
 whoever is served after each of them is served."""
 MOST_EVIDENCE = 32
-_LEAST_UNASKED_NS = 2_000_000_000
-"""A client that commits before it asks for more may wait for a second for that, which is no stall by itself."""
 _OF_RECORDS = frozenset({"produce", "consume"})
 """Services that go on record by record."""
 
@@ -196,16 +194,16 @@ def _stall(subject: Subject, joined: JoinedWaits, clients: Mapping[str, NamedCli
         evidence=tuple(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
         n_records_late=sum(wait.n_late for wait in waits),
         n_records_failed=max((wait.n_failed for wait in waits), default=0),
-        is_unasked=_is_unasked(waits, limits.end_ns),
+        unasked_ms=_unasked_ms(waits, limits.end_ns),
     )
 
 
-def _is_unasked(waits: Iterable[Wait], end_ns: int) -> bool:
-    """Whether for most of the waits nobody asked for what waited, and for long at a time."""
+def _unasked_ms(waits: Iterable[Wait], end_ns: int) -> int:
+    """For how long nobody asked for what waited, at the most; 0 where somebody did for most of the waits."""
     lasted = ((wait, wait.lasted_ns(end_ns)) for wait in waits)
     sums = [(min(wait.unasked_ns, lasted_ns), lasted_ns) for wait, lasted_ns in lasted]
-    is_long = max(unasked for unasked, _ in sums) >= _LEAST_UNASKED_NS
-    return is_long and 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
+    is_most = 2 * sum(unasked for unasked, _ in sums) > sum(lasted for _, lasted in sums)
+    return max(unasked for unasked, _ in sums) // 1_000_000 if is_most else 0
 
 
 def _waited_ms(subject: Subject, joined: JoinedWaits, end_ns: int) -> int:

@@ -68,8 +68,8 @@ class Stall(StoryRow):
         "so many",
     ]
 
-    is_unasked: bool = False
-    """For consume: whether nobody asked for the records for most of the time."""
+    unasked_ms: int = 0
+    """For consume, where nobody asked for the records for most of the time: for how long, at the most."""
 
     @property
     def is_severe(self) -> bool:

@@ -119,12 +119,12 @@ def test_a_wait_that_ended_without_service_goes_on_until_the_next():
 
 
 def test_records_are_unasked_where_nobody_asked_for_most_of_the_time():
-    unasked = lambda *waits: [row.is_unasked for row in stalls_of(SUBJECT, waits, {}, StallLimits(100 * S, S))]  # noqa: E731
-    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 16)) == [False]
-    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 15)) == [True]
-    assert unasked(wait(10, 14)) == [False]
-    assert unasked(wait(10, None, unasked_ns=FOREVER)) == [True]
-    assert unasked(wait(10, 12, unasked_ns=round(1.9 * S))) == [False], "it may have waited for a commit"
+    unasked = lambda *waits: [row.unasked_ms for row in stalls_of(SUBJECT, waits, {}, StallLimits(100 * S, S))]  # noqa: E731
+    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 16)) == [0]
+    assert unasked(wait(10, 14, unasked_ns=3 * S), wait(14, 15)) == [3_000]
+    assert unasked(wait(10, 14)) == [0]
+    assert unasked(wait(10, None, unasked_ns=FOREVER)) == [90_000]
+    assert unasked(wait(10, 12, unasked_ns=round(1.9 * S))) == [1_900]
 
 
 def test_what_is_asked_of_a_coordinator_is_one_wait():
