@@ -26,6 +26,9 @@ UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID
 """Errors by which a broker says that it has no metadata of the topic."""
 _TOO_EARLY = COORDINATOR_MOVED & LED_ELSEWHERE
 """What a broker answers that does not know yet that it is the coordinator."""
+_OVERTAKEN = frozenset({"OUT_OF_ORDER_SEQUENCE_NUMBER"})
+"""What an idempotent producer gets that had several batches on the way to a broker which failed: the next leader may
+have those behind first, and refuses them until it has the others."""
 _OF_ALL: Key = ("broker", None)
 """Key of the failures of brokers, from which errors follow elsewhere."""
 _AT_NODE: dict[str, frozenset[str]] = {
@@ -87,7 +90,7 @@ def _following(recovery: ClientRecovery, known: Failures) -> Iterator[Failure]:
     error, start = recovery.first_error_name, recovery.failing_since_ns
     keys: list[Key] = [(way, recovery.old_node_id) for way, errors in _AT_NODE.items() if error in errors]
     keys += [("client", recovery.client_instance_id), ("server", recovery.resource)]
-    keys += [_OF_ALL] if error in FOLLOWS | FOLLOWS_FOR_THE_SAME else []
+    keys += [_OF_ALL] if _may_follow(recovery) else []
     for key in keys:
         yield from islice(_those_that(_follows, recovery, known.latest(key, start, start + SECOND)), 1)
     if error in _TOO_EARLY:
@@ -121,8 +124,15 @@ def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
     if not failure.reaches(recovery.client_ip):
         return False
     is_of_broker = failure.is_of_broker or failure.kind.holds_replicas
-    follows = is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
+    follows = is_of_broker and _may_follow(recovery)
     return failure.kind.of_listener or _is_at(recovery, failure) or follows
+
+
+def _may_follow(recovery: ClientRecovery) -> bool:
+    """Whether the error may be what a failed broker brings about at others."""
+    error = recovery.first_error_name
+    is_overtaken = error in _OVERTAKEN and recovery.outcome == "recovered"
+    return is_overtaken or error in FOLLOWS | FOLLOWS_FOR_THE_SAME
 
 
 def _is_of_time(recovery: ClientRecovery, failure: Failure) -> bool:

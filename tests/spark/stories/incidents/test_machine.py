@@ -328,6 +328,19 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Broke
     ]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "kinds"), [("recovered", {"broker_silent"}), ("fatal", {"broker_silent", "producer_refused"})]
+)
+def test_batches_that_overtook_those_on_the_way_to_a_failed_broker_are_refused_because_of_it(
+    silent_broker: list[BrokerState], recovery: MakeRow, outcome: str, kinds: set[str]
+) -> None:
+    """Recorded of a Java producer: the new leader got its second batch before the first was sent again."""
+    until = 12 if outcome == "recovered" else None
+    refused = recovery("OUT_OF_ORDER_SEQUENCE_NUMBER", 21, 1, 9, until, first_api_key=0, outcome=outcome)
+    incidents, _ = tell(silent_broker, recoveries=[refused])
+    assert {incident["kind"] for incident in incidents} == kinds
+
+
 def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
     silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:
