@@ -51,9 +51,9 @@ def slow_consumers(rebalances: Iterable[RebalanceRow], clients: dict[str, Affect
                 of_client[gone.client_instance_id, row.group_id].append((gone, row))
     for key, departures in sorted(of_client.items()):
         for group in _of_one_time(departures):
-            member = clients.get(key[0])
-            if _is_slow(group, joined[key]) or (member is not None and _is_late(group, joined[key], member)):
-                yield _failure(key, group, joined[key], member)
+            affected = clients.get(key[0])
+            if _is_slow(group, joined[key]) or (affected is not None and _is_late(group, joined[key], affected)):
+                yield _failure(key, group, joined[key], affected)
 
 
 def _of_one_time(departures: Iterable[Departure]) -> Iterator[list[Departure]]:

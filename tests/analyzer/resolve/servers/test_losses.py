@@ -21,9 +21,13 @@ PIECE = PIECES / "lossy_path.pcapng.zst"
 NEAR_NS = 3_000_000_000
 
 
+TO_CLIENT = PIECES / "lossy_to_client.pcap.zst"
+READERS = {".pcapng": dpkt.pcapng.Reader, ".pcap": dpkt.pcap.Reader}
+
+
 def lost_in(capture):
     """By sender and receiver, the times of the segments that were sent again and that no D-SACK reports."""
-    reader = dpkt.pcapng.Reader(zstandard.ZstdDecompressor().stream_reader(capture.open("rb")))
+    reader = READERS[capture.suffixes[0]](zstandard.ZstdDecompressor().stream_reader(capture.open("rb")))
     reached, open_ones, lost = {}, defaultdict(list), defaultdict(list)
     for ts, data in reader:
         ip = dpkt.ethernet.Ethernet(data).data
@@ -71,6 +75,15 @@ def test_what_is_lost_is_what_was_sent_again_and_not_reported(ingested):
         assert dropped < row["first_ns"] < row["last_ns"] < restored + NEAR_NS
         assert row["least_bytes"] < row["most_bytes"]
         assert row["n_lost"] / 2 <= row["n_segments"] <= row["n_lost"]
+
+
+def test_a_host_that_never_reports_misses_what_is_sent_again_to_it(ingested):
+    """A quarter of the broker's packets to the host were dropped, and none of the host's: nothing came to it twice."""
+    (row,) = events(ingested(TO_CLIENT), "packet_loss")
+    times = sorted(lost_in(TO_CLIENT)["10.77.0.13", "10.77.0.104"])
+    assert (row["key"], row["host"], row["sender"]) == ("10.77.0.13:9092", "10.77.0.104", "server")
+    assert row["n_lost"] == len(times)
+    assert (row["first_ns"], row["last_ns"]) == tuple(round(ts * 1e6) * 1000 for ts in (times[0], times[-1]))
 
 
 @pytest.mark.parametrize("name", ["healthy_basic", "leader_move", "txn"])

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from kafkascope_analyzer.resolve.servers.kernels import slow_stretches
-from kafkascope_analyzer.resolve.servers.slowness import LEAST_SCORE, MOST_DOUBLINGS, USUAL_DOUBLINGS, _of_others
+from kafkascope_analyzer.resolve.servers.slowness import (
+    LEAST_SCORE,
+    MOST_DOUBLINGS,
+    UPPER_DOUBLINGS,
+    USUAL_DOUBLINGS,
+    _of_others,
+    _own,
+)
 
 LIMITS = (USUAL_DOUBLINGS, MOST_DOUBLINGS, LEAST_SCORE)
 
@@ -46,3 +53,11 @@ def test_a_quick_slice_in_between_does_not_end_it_and_a_long_pause_does():
 def test_each_process_is_looked_at_by_itself():
     slow = [4.0] * 5
     assert found([0.0] * 5, slow, [0.0] * 5) == [(1, 0, 4)]
+
+
+def test_a_process_that_runs_in_turns_is_slow_by_its_upper_quartile_beside_others():
+    """Recorded of a broker that ran for 50 of every 500 ms: clients that were served at once asked again at once."""
+    median, upper = np.array([[0.5] * 9, [0.8] * 9]), np.array([[5.8] * 9, [1.8] * 9])
+    assert _own(median, upper)[0].tolist() == pytest.approx([5.8 - 1.8 - UPPER_DOUBLINGS] * 9)
+    assert found(*_own(median, upper)) == [(0, 0, 8)]
+    assert found(*_own(median[:1], upper[:1])) == [], "there is nobody to compare it with"

@@ -2,8 +2,9 @@
 its library leaves the group, and joins again.
 
 Looks at members that left by themselves and joined again: Java clients give the reason in LeaveGroup, others do it
-several times, or once, after they were members for as long as they may take between two polls; and at records that waited because no Fetch was on the way for them. Could be confused with a paused
-process, which sends no heartbeats either and is evicted; proved by its heartbeats, and by its leaving.
+several times, or once, after they were members for as long as they may take between two polls; and at records that
+waited because no Fetch was on the way for them. Could be confused with a paused process, which sends no heartbeats
+either and is evicted; proved by its heartbeats, and by its leaving.
 """
 
 from collections.abc import Iterable
