@@ -64,6 +64,15 @@ class DistinctCodes:
         ends = np.searchsorted(row, np.arange(rows.start, rows.stop + 1))
         return ends.astype(np.int32), code[np.lexsort((code, pairs["ts_ns"], row))]
 
+    def pairs(self) -> NDArray[np.int64]:
+        """All rows with their codes, and when each pair was seen first, to be saved: int64[n, 2]."""
+        self._settle()
+        return self._pairs.view(np.int64).reshape(-1, 2)
+
+    def resume(self, pairs: NDArray[np.int64]) -> None:
+        """Goes on from such pairs."""
+        self._pairs = np.ascontiguousarray(pairs).view(_PAIR).reshape(-1)
+
     def _settle(self) -> None:
         if self._fresh:
             self._pairs = _distinct(np.concatenate([self._pairs, *self._fresh]))

@@ -1,6 +1,7 @@
 """Rows of `connections`: how each TCP connection came, went, and what it spoke."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -144,6 +145,33 @@ class ConnectionFacts:
         for name in _REQUESTED:
             given = rows.select(["conn", "ts_ns", name]).filter(pc.is_valid(rows[name]))
             self._note_texts(name, given, given["ts_ns"].to_numpy())
+
+    def added_up(self) -> dict[str, Any]:
+        """What was noted of requests, to be saved."""
+        texts = {name: self.texts[name] for name in _REQUESTED if name in self.texts}
+        return {
+            "numbers": [self.n_requests, self.n_responses, self.n_errors],
+            "client_ids": [self.client_ids.pairs(), self._client_id_codes.values],
+            "used": self.used.pairs(),
+            "texts": {name: [coded.codes, coded.values] for name, coded in texts.items()},
+        }
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Goes on from what an earlier run has noted of requests; after all notes, before the first request."""
+        for mine, saved in zip((self.n_requests, self.n_responses, self.n_errors), added_up["numbers"], strict=True):
+            mine[: len(saved)] = saved
+        pairs, client_ids = added_up["client_ids"]
+        for client_id in client_ids:
+            self._client_id_codes.code(client_id)
+        self.client_ids.resume(pairs)
+        self.used.resume(added_up["used"])
+        for name, (codes, values) in added_up["texts"].items():
+            conn = np.flatnonzero(codes)
+            texts = pa.chunked_array([pa.array(values, pa.string()).take(pa.array(codes[conn]))])
+            if len(conn) and name not in self.texts:
+                self.texts[name] = DictionaryColumn(self.raw.num_rows, None)
+            if len(conn):
+                put_texts(self.texts[name], conn, texts)
 
     def note(self, notes: pa.Table) -> None:
         """Takes a batch of what connections showed once (scan.connection_notes.NOTES_SCHEMA)."""

@@ -34,6 +34,7 @@ from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
 from kafkascope_analyzer.resolve.flow.checkpoint import SAVED_FLOW
 from kafkascope_analyzer.resolve.tables.finished_files import OPEN_PART, EarlierFiles
+from kafkascope_analyzer.resolve.tables.request_sums import SAVED_SUMS
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_analyzer.scan.spill import settled_files
 from kafkascope_analyzer.workers.worker import SAVED_SCAN
@@ -221,7 +222,9 @@ def put_saved_scan(new: NewDataset, plan: Plan) -> Mapping[str, int]:
     of_all = [new.spill / name for name in (_SAVED_READING, SAVED_FLOW)]
     files = {"": [file for file in of_all if file.exists()]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
-        files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]
+        sums = state.with_name(SAVED_SUMS)
+        states = [state, sums] if sums.exists() else [state]
+        files[f"{state.parent.name}/"] = [*states, *settled_files(state.parent)]
 
     def put(folder: str, file: Path) -> tuple[str, int]:
         known = earlier.get(f"{folder}{file.name}")

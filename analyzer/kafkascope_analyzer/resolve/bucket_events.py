@@ -1,8 +1,11 @@
 """Writes the events of one bucket: shows the bucket's rows to all sources and writes what they return."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.contract import CLUSTER
 from kafkascope_analyzer.dataset.writer_set import WriterSet
@@ -52,6 +55,7 @@ class BucketEvents:
         """cluster: the one that everything is of; writers: of the kinds."""
         self._sources = [make(context) for make in SOURCES]
         self._cluster, self._writers = cluster, writers
+        self._n_connections = context.connections.num_rows
 
     def take_errors(self, rows: pa.Table) -> None:
         """Takes a batch of `errors`."""
@@ -60,6 +64,29 @@ class BucketEvents:
     def take_requests(self, rows: pa.Table) -> None:
         """Takes a batch of `requests`; all batches of `errors` came before."""
         self._write(events for source in self._sources for events in source.take_requests(rows))
+
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Whether some source keeps each request of the batch that was just taken."""
+        return _any(rows.num_rows, (source.keeps(rows) for source in self._sources))
+
+    def needs_all_requests(self) -> NDArray[np.bool_]:
+        """Whether some source has to see all requests of each connection. All batches of `errors` came before."""
+        return _any(self._n_connections, (source.needs_all_requests() for source in self._sources))
+
+    def added_up(self) -> dict[str, Any]:
+        """What the sources have added up of the requests that were taken, to be saved."""
+        found = {type(source).__name__: source.added_up() for source in self._sources}
+        return {name: added_up for name, added_up in found.items() if added_up is not None}
+
+    def resume(self, added_up: Mapping[str, Any]) -> None:
+        """Goes on from what an earlier run has added up."""
+        for source in self._sources:
+            if type(source).__name__ in added_up:
+                source.resume(added_up[type(source).__name__])
+
+    def take_relevant_requests(self, rows: pa.Table) -> None:
+        """Takes a batch of `requests` that an earlier run has added up."""
+        self._write(events for source in self._sources for events in source.take_relevant_requests(rows))
 
     def take_claimed(self, rows: pa.Table) -> None:
         """Takes a batch of `requests` of encrypted connections, with the API that each seems to be of."""
@@ -81,6 +108,15 @@ class BucketEvents:
     def _write(self, tables: Iterable[pa.Table]) -> None:
         for table in tables:
             write_events(self._writers, table, self._cluster)
+
+
+def _any(n: int, masks: Iterable[NDArray[np.bool_] | None]) -> NDArray[np.bool_]:
+    """Whether any of some masks of that length is set at each place."""
+    found = np.zeros(n, np.bool_)
+    for mask in masks:
+        if mask is not None:
+            found |= mask
+    return found
 
 
 def write_events(writers: WriterSet[str], events: pa.Table, cluster: str) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.contract import CLUSTER
 from kafkascope_analyzer.dataset.flat import flat
@@ -24,7 +25,10 @@ class EventSource:
     partitions, the end; all rows of a connection are in one bucket. Rows have two columns beside the contract's: conn,
     the number of the connection in the bucket, and number, that of the request on its connection (below zero for a
     response without a request). Memory: what its own kinds need, never all rows. A source overrides the methods for the
-    rows that it needs; of others it makes no events."""
+    rows that it needs; of others it makes no events.
+
+    Where captures are appended, requests of earlier runs are not all shown again. So a source that takes requests says
+    which of them it `keeps`, or saves what it has `added_up`."""
 
     KINDS: ClassVar[tuple[type[Event], ...]]
     """The kinds of events that it makes."""
@@ -37,6 +41,28 @@ class EventSource:
         """Events from a batch of finished rows of `requests`; with status_code, the place of the status in
         REQUEST_STATUSES."""
         return iter(())
+
+    def keeps(self, rows: pa.Table) -> "NDArray[np.bool_] | None":
+        """Whether each of the requests that were just taken has to be shown by later runs too, which show no others of
+        a part of the spill that is added up; None for none."""
+        return None
+
+    def needs_all_requests(self) -> "NDArray[np.bool_] | None":
+        """Whether it has to see all requests of each connection once more, also of parts that are added up: something
+        was learned of the connection that earlier runs did not know. None for none."""
+        return None
+
+    def added_up(self) -> Any:
+        """What it has added up of the requests that were taken, to be saved; None where it adds up none."""
+        return None
+
+    def resume(self, added_up: Any) -> None:
+        """Goes on from what an earlier run has added up; comes before the first request."""
+
+    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Events from finished rows of `requests` of parts that are added up: those that some source keeps, and all of
+        connections of which one needs all."""
+        return self.take_requests(rows)
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of rows of `requests` of encrypted connections, with status_code, and with the API that

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from kafkascope_parsers.errors import UsageError
 
 _OURS = ("kafkascope_parsers.", "kafkascope_analyzer.scan.", "kafkascope_analyzer.read.")
@@ -53,6 +55,20 @@ def save_state(file: Path, state: object) -> None:
     file.touch(mode=0o600)
     with file.open("wb") as out:
         pickle.dump(state, out, protocol=5)
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table as a part of a state, whatever its types."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(unify_dictionaries=True)) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_of(data: bytes) -> pa.Table:
+    """The table of `table_bytes`."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
 
 
 def load_state(file: Path) -> Any:

@@ -1,7 +1,7 @@
 """Captures that are appended one after the other give the dataset that one ingest of all of them gives."""
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest import run as run_module
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.resolve.tables.request_sums import RequestSums
 from kafkascope_analyzer.scan.saved_state import load_state, save_state
 from kafkascope_parsers.errors import UsageError
 
@@ -141,6 +142,33 @@ def test_files_whose_rows_stay_are_not_written_again(pieces: list[Path], tmp_pat
     assert append(out, later).exit_code == 0
     assert kept_files(joined, Dataset.open(out), "partitions")
     assert contents(out) == contents(at_once([*pieces, later], tmp_path))
+
+
+@pytest.mark.slow
+def test_requests_are_added_up_once(pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append adds up the requests of its own captures, and shows the sources of events few of the earlier ones."""
+    out, added_up, shown = tmp_path / "grown.kscope", [], []
+    take, once_more = RequestSums.take, RequestSums.once_more
+
+    def counted_take(self: RequestSums, batch: Any, rows: Any) -> None:
+        added_up.append(rows.num_rows)
+        take(self, batch, rows)
+
+    def counted(self: RequestSums) -> Iterator[Any]:
+        for rows in once_more(self):
+            shown.append(rows.num_rows)
+            yield rows
+
+    monkeypatch.setattr(RequestSums, "take", counted_take)
+    monkeypatch.setattr(RequestSums, "once_more", counted)
+    for piece in pieces:
+        added_up.clear()
+        shown.clear()
+        assert append(out, piece).exit_code == 0
+    n_requests = Dataset.open(out).rows("requests")
+    assert sum(added_up) < n_requests / 2
+    assert sum(added_up) + sum(shown) < n_requests
+    assert contents(out) == contents(at_once(pieces, tmp_path))
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Samples of the correlation ids of each connection: of its first requests, of one a second, and later one a minute."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ SAMPLES = 64
 """Requests of a connection whose correlation ids are all kept; after them one a second, and after FINE_NS one a
 minute."""
 FINE_NS = 600 * SECOND
+_NO_SAMPLES = np.empty((0, 5), np.int64)
 _RESERVED_AT_START = 8
 """More requests that are looked at one by one, as some of the first may have SASL's reserved ids."""
 
@@ -31,6 +33,14 @@ class TextCodes:
         coded = flat(texts).dictionary_encode(null_encoding="encode")
         mine = [self._codes.setdefault(text, len(self._codes)) for text in coded.dictionary.to_pylist()]
         return np.asarray(np.array(mine, np.int64)[coded.indices.to_numpy()], np.int64)
+
+    def state(self) -> list[str | None]:
+        """The texts in the order of their numbers, to be saved."""
+        return list(self._codes)
+
+    def resume(self, state: list[str | None]) -> None:
+        """Goes on with these numbers."""
+        self._codes = {text: number for number, text in enumerate(state)}
 
 
 class CorrelationSamples:
@@ -52,10 +62,20 @@ class CorrelationSamples:
         if out.any():
             self._kept.append(rows[out])
 
+    def state(self) -> dict[str, Any]:
+        """What was gathered, to be saved."""
+        self._kept = [np.concatenate([_NO_SAMPLES, *self._kept])]
+        return {"connections": self._state, "kept": self._kept[0]}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Goes on from there. The connections of that time are the first ones."""
+        self._state[: len(state["connections"])] = state["connections"]
+        self._kept = [state["kept"]]
+
     def lists(self) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
         """The connections, and lists of times and of correlation ids side by side, in order of time; one row per
         connection and client id on it."""
-        kept = np.concatenate([np.empty((0, 5), np.int64), *self._kept])
+        kept = np.concatenate([_NO_SAMPLES, *self._kept])
         kept = _one_a_second(kept)
         kept = kept[np.lexsort((kept[:, 3], kept[:, 2], kept[:, 1], kept[:, 0]))]
         kept = kept[_is_worth(kept)]

@@ -5,6 +5,7 @@ the percentiles are exact.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,19 @@ class LoopEvents(EventSource):
         chosen = np.flatnonzero((loop >= 0) & is_request)
         if len(chosen):
             self._count_gaps(rows, chosen, conn[chosen], loop[chosen])
+        yield from ()
+
+    def added_up(self) -> dict[str, Any]:
+        """The times of the last requests, and the counts."""
+        return {"last": self._last, "counts": self._counts.state()}
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Goes on from what an earlier run has added up."""
+        self._last[: len(added_up["last"])] = added_up["last"]
+        self._counts.resume(added_up["counts"])
+
+    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Nothing: they were counted."""
         yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:
@@ -135,6 +149,15 @@ class _Counts:
         self._keys = keys[starts]
         self._n = np.add.reduceat(counts, starts) if len(starts) else counts
         self._waiting, self._n_waiting = [], 0
+
+    def state(self) -> list[NDArray[np.int64]]:
+        """The counts, to be saved."""
+        self._add_up()
+        return [self._keys, self._n]
+
+    def resume(self, state: list[NDArray[np.int64]]) -> None:
+        """Goes on from these counts."""
+        self._keys, self._n = state
 
     def percentiles(self) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]:
         """Connection and cadence of each distribution, and n, p50, p99 and max of it. A percentile lies between the

@@ -1,10 +1,12 @@
 """Events of the kind silence: unusually long times in which a client sent nothing on a connection."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
@@ -17,6 +19,8 @@ from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
 from kafkascope_analyzer.scan.service_kernels import MILLISECOND
 from kafkascope_parsers.api_keys import PRODUCE
 
+_ENDS = {"before": ("request_last_ns", "first_ns"), "after": ("ts_ns", "last_ns")}
+"""Of the request before a silence and of that after it the time that is an end of the silence."""
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 _SOON = 4
 """Records that are sent after a silence are counted for a quarter of the silence's length."""
@@ -45,7 +49,10 @@ class SilenceEvents(EventSource):
             side: {end: k for k, end in enumerate(zip(conn_list, times, strict=True))} for side, times in ends.items()
         }
         self._found: dict[str, list[pa.Table]] = {"before": [], "after": []}
-        first_ns, last_ns = (self._rows[name].fill_null(0).to_numpy() for name in ("first_ns", "last_ns"))
+        self._end_ns = {name: self._rows[name].fill_null(0).to_numpy() for name in ("first_ns", "last_ns")}
+        first_ns, last_ns = self._end_ns["first_ns"], self._end_ns["last_ns"]
+        self._known = set[tuple[int, int]]()
+        self._last_ns, self._resumed_ns = np.full((2, context.connections.num_rows), -1)
         length = np.maximum(last_ns - first_ns, 0)
         self._sent_before = SentRecords(self._conn, first_ns - length, first_ns)
         self._sent_after = SentRecords(self._conn, last_ns, last_ns + length // _SOON)
@@ -53,14 +60,52 @@ class SilenceEvents(EventSource):
         self._clock_ns = np.full(context.connections.num_rows, _NO_CLOCK)
         self._clock_ns[self._conn] = self._rows["clock_ns"].fill_null(_NO_CLOCK).to_numpy()
 
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those at the ends of silences, and the last of each connection, after which it may be silent."""
+        conn, number = int_column(rows, "conn", 0), int_column(rows, "number", -1)
+        order = np.lexsort((number, conn))
+        kept = np.zeros(len(conn), np.bool_)
+        kept[order[np.append(np.diff(conn[order]) != 0, True)[: len(order)]]] = True
+        for column, end in _ENDS.values():
+            kept |= self._is_silent[conn] & np.isin(int_column(rows, column, 0), self._end_ns[end])
+        kept &= number >= 0
+        for column, _ in _ENDS.values():
+            self._known.update(zip(conn[kept].tolist(), int_column(rows, column, 0)[kept].tolist(), strict=True))
+            np.maximum.at(self._last_ns, conn, int_column(rows, column, 0))
+        return kept
+
+    def needs_all_requests(self) -> NDArray[np.bool_]:
+        """Those of connections with an end of a silence that earlier runs had not looked for."""
+        needed = np.zeros(len(self._is_silent), np.bool_)
+        needed[[conn for conn, _ in self._missed()]] = True
+        return needed
+
+    def _missed(self) -> set[tuple[int, int]]:
+        """The ends of silences, as connection and time, that lie in what earlier runs have added up and that these had
+        not looked for."""
+        ends = {end for places in self._places.values() for end in places if end[1] is not None}
+        return {(conn, at_ns) for conn, at_ns in ends - self._known if at_ns <= self._resumed_ns[conn]}
+
+    def added_up(self) -> dict[str, Any]:
+        """The ends of silences that were looked for, and the times of the requests that are kept."""
+        looked_for = {end for places in self._places.values() for end in places if end[1] is not None}
+        known = np.array(sorted((self._known | looked_for) - self._missed()), np.int64).reshape(-1, 2)
+        return {"known": known, "last_ns": self._last_ns}
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Takes what earlier runs looked for and kept."""
+        self._known = set(map(tuple, added_up["known"].tolist()))
+        for last_ns in (self._last_ns, self._resumed_ns):
+            last_ns[: len(added_up["last_ns"])] = added_up["last_ns"]
+
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Keeps the requests at the ends of silences."""
         if len(self._conn):
             conn = int_column(rows, "conn", 0)
             is_mine = self._is_silent[conn] & (int_column(rows, "number", -1) >= 0)
-            for side, column, end in (("before", "request_last_ns", "first_ns"), ("after", "ts_ns", "last_ns")):
+            for side, (column, end) in _ENDS.items():
                 at_ns = int_column(rows, column, 0)
-                near = np.flatnonzero(is_mine & np.isin(at_ns, self._rows[end].fill_null(0).to_numpy()))
+                near = np.flatnonzero(is_mine & np.isin(at_ns, self._end_ns[end]))
                 self._keep(
                     side, rows.take(pa.array(near)), list(zip(conn[near].tolist(), at_ns[near].tolist(), strict=True))
                 )

@@ -1,6 +1,7 @@
 """Events of the kinds usage and samples: how each connection was used."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,26 @@ class UsageEvents(EventSource):
         if rows.num_rows:
             self._usage.add(rows, has_failed(rows, int_column(rows, "status_code", 0)))
             self._requests.add(rows, number, self._clients.of(rows["client_id"]))
+        yield from ()
+
+    def added_up(self) -> dict[str, Any]:
+        """The usage and the samples of all connections."""
+        return {
+            "usage": self._usage.state(),
+            "clients": self._clients.state(),
+            "requests": self._requests.state(),
+            "responses": self._responses.state(),
+        }
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Goes on from what an earlier run has added up."""
+        self._usage.resume(added_up["usage"])
+        self._clients.resume(added_up["clients"])
+        self._requests.resume(added_up["requests"])
+        self._responses.resume(added_up["responses"])
+
+    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Nothing: they were added up."""
         yield from ()
 
     def take_claimed(self, rows: pa.Table) -> Iterator[pa.Table]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.distinct_rows import group_codes
 from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.saved_state import table_bytes, table_of
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID, GROUP_HEARTBEATS, LEAVE_GROUP
 
 _KEYS = (
@@ -73,6 +74,16 @@ class UsageTable:
         self._n_rows += self._parts[-1].num_rows
         if self._n_rows > 2 * self._n_added + _MOST_ROWS:
             self._add_up()
+
+    def state(self) -> bytes | None:
+        """What was added up, to be saved; None without a request."""
+        self._add_up()
+        return table_bytes(self._parts[0]) if self._parts else None
+
+    def resume(self, state: bytes | None) -> None:
+        """Goes on from there; comes before the first request."""
+        self._parts = [] if state is None else [table_of(state)]
+        self._n_rows = self._n_added = sum(part.num_rows for part in self._parts)
 
     def _add_up(self) -> None:
         if len(self._parts) > 1:

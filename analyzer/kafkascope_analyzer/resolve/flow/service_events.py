@@ -5,10 +5,12 @@ written, and the first batches that were accepted after a failure, on each conne
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
@@ -36,14 +38,35 @@ class ServiceEvents(EventSource):
         self._failures = context.shared.partition_failures.partitions
         self._clients = self._failures.clients(context.connections["client_ip"])
         self._counter = FollowCounter(len(self._failures.starts), 1)
-        first = [self._mine(self._runs, "first_ns")[name].to_numpy() for name in ("conn", "number")]
-        self._asked, self._held_until = TimesOfRequests(*first), TimesOfRequests(*first)
+        self._first = [self._mine(self._runs, "first_ns")[name].to_numpy() for name in ("conn", "number")]
+        self._asked, self._held_until = TimesOfRequests(*self._first), TimesOfRequests(*self._first)
+        self._highest = np.full(len(self._conn_ids), -1)
+        """The highest number of a request that was seen on each connection."""
+
+    def needs_all_requests(self) -> NDArray[np.bool_]:
+        """Those of connections with a run that was not known when its first request was added up."""
+        conn, number = self._first
+        is_missed = np.asarray(self._asked.times().is_null()) & (number <= self._highest[conn])
+        needed = np.zeros(len(self._conn_ids), np.bool_)
+        needed[conn[is_missed]] = True
+        return needed
+
+    def added_up(self) -> dict[str, Any]:
+        """What was found of the first requests of runs."""
+        return {"asked": self._asked.state(), "held": self._held_until.state(), "highest": self._highest}
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Goes on from what an earlier run has found."""
+        self._asked.resume(added_up["asked"])
+        self._held_until.resume(added_up["held"])
+        self._highest[: len(added_up["highest"])] = added_up["highest"]
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Keeps when the first request of each run was sent, and how long the broker might wait for more records."""
         conn, number, ts_ns, wait_ms = (
             int_column(rows, name, -1) for name in ("conn", "number", "ts_ns", "max_wait_ms")
         )
+        np.maximum.at(self._highest, conn, number)
         self._asked.take(conn, number, ts_ns)
         patient = np.flatnonzero((int_column(rows, "min_bytes", 0) > 1) & (wait_ms > 0))
         until_ns = ts_ns[patient] + wait_ms[patient] * MILLISECOND

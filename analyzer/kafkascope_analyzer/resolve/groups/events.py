@@ -6,8 +6,10 @@ only.
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
@@ -23,7 +25,13 @@ from kafkascope_analyzer.resolve.groups.messages import (
     request_bodies,
     response_bodies,
 )
-from kafkascope_analyzer.resolve.groups.requests import API_KEYS, MemberRollup, forming_requests, requests_of_groups
+from kafkascope_analyzer.resolve.groups.requests import (
+    API_KEYS,
+    MemberRollup,
+    forming_requests,
+    may_form,
+    requests_of_groups,
+)
 
 
 class GroupEvents(EventSource):
@@ -44,11 +52,33 @@ class GroupEvents(EventSource):
         """None yet: members are rolled up, and requests are completed at the end."""
         mine = requests_of_groups(rows)
         if mine.num_rows:
-            forming = forming_requests(mine, self._heartbeat_ids)
-            if forming.num_rows:
-                self._forming.append(forming)
+            self._keep_forming(mine)
             self._members.add(mine)
         yield from ()
+
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those that may form or change a group; others that do have failed, and are kept as such."""
+        return may_form(rows)
+
+    def added_up(self) -> bytes | None:
+        """What members did to keep their place."""
+        return self._members.state()
+
+    def resume(self, added_up: bytes) -> None:
+        """Goes on from what an earlier run has added up."""
+        self._members.resume(added_up)
+
+    def take_relevant_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """None yet, as of others; members were rolled up."""
+        mine = requests_of_groups(rows)
+        if mine.num_rows:
+            self._keep_forming(mine)
+        yield from ()
+
+    def _keep_forming(self, mine: pa.Table) -> None:
+        forming = forming_requests(mine, self._heartbeat_ids)
+        if forming.num_rows:
+            self._forming.append(forming)
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """All events of groups."""

@@ -4,11 +4,15 @@ All functions take a batch of finished rows of `requests` and stay columnar. Mem
 heartbeats and commits that went well are rolled up as they come.
 """
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.event_kinds.groups import COMMIT_REFUSALS
 from kafkascope_analyzer.resolve.groups.messages import HEARTBEAT_APIS, MEMBERSHIP_APIS
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.saved_state import table_bytes, table_of
 from kafkascope_parsers.schema import api_keys, api_name
 
 API_KEYS = {api_name(key): key for key in api_keys()}
@@ -24,6 +28,7 @@ _OF_GROUPS = _keys(*MEMBERSHIP_APIS, *HEARTBEAT_APIS, *COMMIT_APIS, "Heartbeat",
 _MEMBERSHIP = _keys(*MEMBERSHIP_APIS)
 _WHOLE_PROTOCOL = _keys(*HEARTBEAT_APIS)
 _COMMITS = _keys(*COMMIT_APIS)
+_MAY_FORM = _keys(*MEMBERSHIP_APIS, *HEARTBEAT_APIS, "FindCoordinator").to_numpy()
 _KEEPING_PLACE = _keys(*HEARTBEAT_APIS, "Heartbeat", "OffsetCommit")
 
 _KEPT = (
@@ -70,6 +75,11 @@ def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
     return named.filter(pc.and_(_true(chosen), group.is_valid()))
 
 
+def may_form(rows: pa.Table) -> NDArray[np.bool_]:
+    """Whether each row of `requests` may be among forming_requests although it did not fail."""
+    return np.asarray(np.isin(int_column(rows, "api_key", -1), _MAY_FORM), np.bool_)
+
+
 def _true(flags: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(flags, False)
 
@@ -97,6 +107,15 @@ class MemberRollup:
         if self._n_rows > MERGED_ROWS:
             self._parts = [_rolled_up(pa.concat_tables(self._parts))]
             self._n_rows = 0  # what is left are distinct members: they are merged when as many have come again
+
+    def state(self) -> bytes | None:
+        """What was rolled up, to be saved; None where there is nothing."""
+        total = self.total()
+        return None if total is None else table_bytes(total)
+
+    def resume(self, state: bytes | None) -> None:
+        """Goes on from there."""
+        self._parts = [] if state is None else [table_of(state)]
 
     def total(self) -> pa.Table | None:
         """The rolled-up rows; None where there are none."""

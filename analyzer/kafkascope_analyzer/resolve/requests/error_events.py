@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
@@ -18,6 +19,7 @@ from kafkascope_analyzer.resolve.requests.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.requests.events import request_events
 from kafkascope_analyzer.resolve.requests.run_hints import RunHints
 from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed
 from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, is_one_of, request_numbers
 
 _OWN = ("request_id", "api_key", "error_name", "topic", "partition", "group_id", "transactional_id", "resource")
@@ -50,6 +52,10 @@ class ErrorEvents(EventSource):
         if len(self._runs):
             self._requests.append(self._first_ones(rows))
         yield from ()
+
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those that failed: each may be the first of a run's middle, once the run is long enough."""
+        return has_failed(rows, int_column(rows, "status_code", 0))
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
         """All answers, where there are runs."""

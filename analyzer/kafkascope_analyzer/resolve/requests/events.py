@@ -6,16 +6,18 @@ failure of the same call on the same group or transactional id, and of what a st
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import Request
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
 from kafkascope_analyzer.resolve.event_source import EventSource, event_table
-from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FollowCounter
+from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FollowCounter, KnownFailures
 from kafkascope_analyzer.resolve.requests.late import is_late, is_slow
 from kafkascope_analyzer.scan.apis import EARLY_APIS, ApiSet, int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
@@ -35,26 +37,45 @@ class RequestEvents(EventSource):
         self._runs = context.runs
         self._failures = context.shared.request_failures
         self._clients = self._failures.clients(context.connections["client_ip"])
+        self._client_ips = np.asarray(flat(context.connections["client_ip"]).fill_null("").to_pylist(), object)
+        self._known, self._taken = KnownFailures(), np.empty(0, np.int64)
         n = len(self._failures.starts)
         self._after, self._from = FollowCounter(n, 1), FollowCounter(n, 1)
         """Two counters, because it is unknown which was first when a success was sent at the very time of a failure."""
 
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those that decide a story."""
+        kept = np.zeros(rows.num_rows, np.bool_)
+        kept[self._taken] = True
+        return kept
+
+    def needs_all_requests(self) -> NDArray[np.bool_]:
+        """Those of clients of which an earlier failure is known now that was not known when their requests were added
+        up: others are the first successes after it."""
+        return np.asarray(np.isin(self._client_ips, self._known.newly_failed(self._failures)), np.bool_)
+
+    def added_up(self) -> dict[str, Any]:
+        """The failures that were known when requests were added up."""
+        return self._known.state(self._failures)
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Takes the failures that earlier runs knew."""
+        self._known.resume(added_up)
+
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """The requests that decide a story."""
-        chosen = self._chosen(rows)
+        chosen = self._taken = self._chosen(rows)
+        self._known.note(int_column(rows, "ts_ns", 0))
         if len(chosen):
             rows = self._runs.without_middles(rows.take(pa.array(chosen)))
             if rows.num_rows:
                 yield request_events(rows)
 
     def _chosen(self, rows: pa.Table) -> NDArray[np.int64]:
-        api_key, number = int_column(rows, "api_key", -1), int_column(rows, "number", 0)
-        is_hot = _HOT.has(api_key)
-        failed = has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows)
-        early = (number < EARLY) & _EARLY.has(api_key)
-        chosen = ~is_hot | failed | early | is_late(rows, api_key) | is_slow(rows, api_key)
+        number, chosen = int_column(rows, "number", 0), _decide_alone(rows)
         if len(self._failures):
-            succeeded = np.flatnonzero(is_hot & ~failed & (number >= 0))
+            is_hot = _HOT.has(int_column(rows, "api_key", -1))
+            succeeded = np.flatnonzero(is_hot & ~_went_wrong(rows) & (number >= 0))
             chosen[self._firsts(rows, succeeded)] = True
         return np.flatnonzero(chosen & (number >= 0))
 
@@ -75,6 +96,19 @@ class RequestEvents(EventSource):
             after = np.flatnonzero(failures != NO_SUBJECT)
             follows[after] |= counter.take(conn[after], subjects[after], failures[after])
         return succeeded[follows]
+
+
+def _decide_alone(rows: pa.Table) -> NDArray[np.bool_]:
+    """Whether each of some finished rows of `requests`, with status_code, is an event whatever else the capture
+    shows."""
+    api_key, number = int_column(rows, "api_key", -1), int_column(rows, "number", 0)
+    early = (number < EARLY) & _EARLY.has(api_key)
+    chosen = ~_HOT.has(api_key) | _went_wrong(rows) | early | is_late(rows, api_key) | is_slow(rows, api_key)
+    return np.asarray(chosen, np.bool_)
+
+
+def _went_wrong(rows: pa.Table) -> NDArray[np.bool_]:
+    return has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows)
 
 
 def request_events(rows: pa.Table) -> pa.Table:

@@ -39,15 +39,32 @@ class FailedAnswers:
     def add_requests(self, requests: pa.Table) -> None:
         """Takes rows of `requests`, after all errors: notes when the request after each of those that failed was
         sent."""
-        if self._parts:
-            self._sort()
+        self._sort()
         if len(self._numbers):
             before = request_numbers(requests) - 1
             hit = np.flatnonzero(is_one_of(before, self._numbers))
             at = np.searchsorted(self._numbers, before[hit])
             self._next_ns[at] = int_column(requests, "ts_ns", 0)[hit]
 
+    def state(self) -> list[NDArray[np.int64]]:
+        """The requests that failed, and when the next ones were sent, to be saved."""
+        return [self._numbers, self._next_ns]
+
+    def resume(self, state: list[NDArray[np.int64]]) -> None:
+        """Takes what an earlier run has noted, after all errors."""
+        self._sort()
+        numbers, next_ns = state
+        at = np.flatnonzero(is_one_of(self._numbers, numbers))
+        self._next_ns[at] = next_ns[np.searchsorted(numbers, self._numbers[at])]
+
+    def without_next(self) -> NDArray[np.int64]:
+        """The requests that failed (request_numbers) of which it is not noted when the next one was sent."""
+        self._sort()
+        return np.asarray(self._numbers[self._next_ns == _NEVER], np.int64)
+
     def _sort(self) -> None:
+        if not self._parts:
+            return
         rows = np.concatenate(self._parts)
         self._parts = []
         self._numbers = np.unique(rows[:, 0])

@@ -6,6 +6,7 @@ all buckets, 8 bytes each, and every second pass looks its rows up in them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,10 @@ from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
 
 NO_SUBJECT = -1
 """Number of what has never failed; also the index of a failure that is not there."""
+
+
+_BETWEEN, _NO_TEXT = "\0", "\1"
+_NEVER = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,56 @@ class FailureTimes:
             low = np.where(is_before, middle + 1, low)
             high = np.where(is_before, high, np.minimum(middle, high))
         return np.where(low > first, low - 1, NO_SUBJECT)
+
+    def by_subject(self) -> dict[str, NDArray[np.int64]]:
+        """The times of each subject's failures, by a text of all that names it, which begins with the client's address
+        and a zero character."""
+        number, texts = np.arange(len(self.starts) - 1), list[pa.Array]()
+        for level in reversed(self.levels):
+            before, code = np.divmod(level.combinations[number], max(len(level.values), 1))
+            values = level.values.dictionary if pa.types.is_dictionary(level.values.type) else level.values
+            texts.append(pc.coalesce(values.cast(pa.string()).take(pa.array(code)), _NO_TEXT))
+            number = before
+        named = pc.binary_join_element_wise(*reversed(texts), _BETWEEN).to_pylist() if len(number) else []
+        return dict(zip(named, np.split(self.times, self.starts[1:-1]), strict=True))
+
+
+class KnownFailures:
+    """The failures up to the last request that was added up which were known when that was done. A failure of that time
+    may be found out later, as the response comes in a later capture."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, NDArray[np.int64]] = {}
+        self._until_ns = self._last_ns = 0
+
+    def note(self, ts_ns: NDArray[np.int64]) -> None:
+        """Takes the times of requests."""
+        self._last_ns = max(self._last_ns, int(ts_ns.max(initial=0)))
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Takes what earlier runs knew."""
+        self._times, self._until_ns = state["times"], state["until_ns"]
+        self._last_ns = self._until_ns
+
+    def newly_failed(self, failures: FailureTimes) -> list[str]:
+        """The addresses of clients with a failure that earlier runs should have known and did not."""
+        if not self._until_ns:
+            return []
+        found = set[str]()
+        for subject, times in failures.by_subject().items():
+            earlier = times[: np.searchsorted(times, self._until_ns, side="right")]
+            if not np.isin(earlier, self._times.get(subject, _NEVER)).all():
+                found.add(subject.partition(_BETWEEN)[0])
+        return sorted(found)
+
+    def state(self, failures: FailureTimes) -> dict[str, Any]:
+        """What is known now, to be saved: of the time that earlier runs have added up what these knew."""
+        times = dict(self._times)
+        for subject, each in failures.by_subject().items():
+            first, last = np.searchsorted(each, [self._until_ns, self._last_ns], side="right")
+            if last > first:
+                times[subject] = np.concatenate([times.get(subject, _NEVER), each[first:last]])
+        return {"times": times, "until_ns": self._last_ns}
 
 
 def with_codes(rows: pa.Table) -> pa.Table:

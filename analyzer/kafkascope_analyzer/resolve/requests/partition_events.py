@@ -7,6 +7,7 @@ whose own answer fails next is left out: the error stands for both. Of a topic t
 are followed."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.sorted_rows import rank_in_group
+from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.dataset.tables.event_kinds.requests import PartitionAccess
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import client_place
@@ -24,6 +26,7 @@ from kafkascope_analyzer.resolve.requests.failed_answers import FailedAnswers
 from kafkascope_analyzer.resolve.requests.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
 from kafkascope_analyzer.scan.apis import PARTITION_APIS, RECORD_APIS, int_column
 from kafkascope_analyzer.scan.unanswered import (
+    MOST_NUMBER,
     UNANSWERED_COLUMNS,
     is_one_of,
     of_failed_connections,
@@ -34,6 +37,7 @@ from kafkascope_analyzer.scan.unanswered import (
 AFTER_ERROR = 16
 """Mentions of a topic-partition that are kept after each failure, of each message on each connection: those in flight,
 and the first success. A client may ask for Metadata hundreds of times before it gets on."""
+_OK = REQUEST_STATUSES.index("ok")
 _MESSAGE_SEQ = 1 << 22
 """More partitions than a frame can name."""
 _NO_UNANSWERED = pa.schema(
@@ -57,6 +61,8 @@ class PartitionEvents(EventSource):
         self._waiting: list[pa.Table] = [_NO_UNANSWERED]
         self._unanswered: NDArray[np.int64] | None = None
         self._answers = FailedAnswers(self._partitions, self._clients[id(self._partitions)])
+        self._highest = np.full(context.connections.num_rows, -1)
+        """The highest number of a request that was seen on each connection."""
         self._message: tuple[int, str] | None = None
         self._counters: list[FollowCounter] = []
 
@@ -66,8 +72,31 @@ class PartitionEvents(EventSource):
             self._answers.add_errors(self._runs.without_middles(rows))
         yield from ()
 
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those that were not answered well."""
+        return np.asarray(int_column(rows, "status_code", _OK) != _OK, np.bool_)
+
+    def needs_all_requests(self) -> NDArray[np.bool_] | None:
+        """Those of connections with a failed request whose next one came before the failure was known."""
+        if not self._is_needed:
+            return None
+        conn, number = np.divmod(self._answers.without_next(), MOST_NUMBER + 1)
+        needed = np.zeros(len(self._highest), np.bool_)
+        needed[conn[number < self._highest[conn]]] = True
+        return needed
+
+    def added_up(self) -> dict[str, Any]:
+        """What was noted of the requests that follow failures."""
+        return {"answers": self._answers.state(), "highest": self._highest}
+
+    def resume(self, added_up: dict[str, Any]) -> None:
+        """Goes on from what an earlier run has noted."""
+        self._answers.resume(added_up["answers"])
+        self._highest[: len(added_up["highest"])] = added_up["highest"]
+
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Notes requests that were never answered, and what was sent after those that failed."""
+        np.maximum.at(self._highest, int_column(rows, "conn", 0), int_column(rows, "number", -1))
         if not self._is_needed:
             return
         self._answers.add_requests(rows)

@@ -26,6 +26,18 @@ class TimesOfRequests:
         found = np.flatnonzero((self._keys[at] == keys) & (number >= 0))
         self._times[at[found]] = ts_ns[found]
 
+    def state(self) -> list[Ints]:
+        """Which requests are looked for, and their times, to be saved."""
+        return [self._keys, self._times]
+
+    def resume(self, state: list[Ints]) -> None:
+        """Takes what an earlier run has found."""
+        keys, times = state
+        if len(keys):
+            at = np.minimum(np.searchsorted(keys, self._keys), len(keys) - 1)
+            found = np.flatnonzero(keys[at] == self._keys)
+            self._times[found] = times[at[found]]
+
     def times(self) -> pa.Array:
         """The time of each; null where it did not come."""
         times = self._times[self._place]

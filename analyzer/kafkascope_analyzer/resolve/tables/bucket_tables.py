@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
-from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
+from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.parquet_files import DatasetFile
 from kafkascope_analyzer.dataset.tables import (
@@ -41,11 +41,12 @@ from kafkascope_analyzer.resolve.tables.bucket import Bucket
 from kafkascope_analyzer.resolve.tables.contract_rows import Names
 from kafkascope_analyzer.resolve.tables.finished_files import Finished
 from kafkascope_analyzer.resolve.tables.parted_table import PartedTable, RowFacts
+from kafkascope_analyzer.resolve.tables.request_sums import RequestSums
 from kafkascope_analyzer.resolve.tables.undecoded_ranges import OpenStretches
 from kafkascope_analyzer.scan.exchanges import BY_LENGTHS
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import RECORD_SETS, read_record_sets
-from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
+from kafkascope_analyzer.scan.spill import END, is_spilled, read_spill, spilled_tables
 
 _LONG_LISTS = ("api_versions_offered", "api_versions_used")
 """Columns of `connections` that no event needs."""
@@ -62,7 +63,7 @@ class BucketTables:
     def __init__(self, bucket: Bucket, facts: ClusterFacts, events: WriterSet[str]) -> None:
         self._bucket = bucket
         cluster, shared, name = facts.cluster, facts.shared, facts.named.name
-        self._cluster = cluster
+        self._cluster, self._uncovered = cluster, shared.uncovered
         raw = without_unknown_idle(pa.concat_tables(read_spill(bucket.spill, "connections")), shared.uncovered)
         self._facts = ConnectionFacts(raw, cluster, shared.claims, shared.network_times)
         self._jobs = job_codes(shared.claims, raw["conn_id"])
@@ -123,15 +124,15 @@ class BucketTables:
     def _requests(self) -> None:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
+        sums = RequestSums(self._bucket, self._uncovered, self._events, self._facts)
         with self._parted(REQUESTS, [REQUESTS.name, BY_LENGTHS]) as parted:
-            for part, spilled in parted.batches(REQUESTS.name):
-                batch = self._row_facts.with_answers(spilled)
-                rows = contract_rows.request_rows(batch, self._names)
-                parted.write(part, rows)
-                rows = rows.append_column("status_code", batch["status"])
-                self._events.take_requests(_with_numbers(rows, batch))
-                self._facts.note_requests(batch)
-                self._roles.add(request_roles(batch))
+            added_up = sums.resume(parted)
+            for spilled in sums.once_more():
+                self._events.take_relevant_requests(self._finished_requests(self._row_facts.with_answers(spilled)))
+            self._add_up(sums, parted, [part for part in parted.parts if part not in added_up and part != END])
+            sums.save(parted)
+            self._add_up(sums, parted, [part for part in parted.parts if part == END])
+            self._roles.add([sums.roles.total()])
             for part, spilled in parted.batches(BY_LENGTHS):
                 batch = self._row_facts.with_answers(spilled.filter(self._facts.by_lengths.take(spilled["conn"])))
                 batch = with_claimed_apis(batch, self._jobs)
@@ -139,10 +140,24 @@ class BucketTables:
                 self._claimed(only_claimed(batch))
         self._note(REQUESTS, parted)
 
+    def _add_up(self, sums: RequestSums, parted: PartedTable, parts: Sequence[int]) -> None:
+        """Writes the requests of some parts and adds them up."""
+        for part, spilled in parted.batches_of(REQUESTS.name, parts):
+            batch = self._row_facts.with_answers(spilled)
+            rows = self._finished_requests(batch)
+            parted.write(part, rows.select(REQUESTS.schema.names))
+            sums.take(batch, rows)
+            if part != END:
+                sums.keep(spilled, rows)
+
+    def _finished_requests(self, batch: pa.Table) -> pa.Table:
+        """Rows of `requests` as sources of events take them."""
+        rows = contract_rows.request_rows(batch, self._names).append_column("status_code", batch["status"])
+        return _with_numbers(rows, batch)
+
     def _claimed(self, batch: pa.Table) -> None:
         """Shows requests of encrypted connections to the events, with the APIs that they seem to be of."""
-        rows = contract_rows.request_rows(batch, self._names).append_column("status_code", batch["status"])
-        self._events.take_claimed(_with_numbers(rows, batch))
+        self._events.take_claimed(self._finished_requests(batch))
 
     def _partitions(self) -> None:
         found = ((name, message_of_spill(name)) for name in spilled_tables(self._bucket.spill))

@@ -7,7 +7,7 @@ the end of the scan has spilled is spilled anew by the next run: it has a file o
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import TracebackType
@@ -56,15 +56,16 @@ class PartedTable:
     def __init__(self, bucket: Bucket, table: Table, spilled: Sequence[str], facts: RowFacts) -> None:
         self._bucket = bucket
         self.parts = spilled_parts(bucket.spill, spilled)
-        keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
+        self.keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
+        """Of each part that no later run changes a text that stands for its rows."""
         if bucket.earlier is not None:
             settled = (part for part in self.parts if part != END)
-            keys = {part: _key(bucket, part, _digest(bucket, table, spilled, part, facts)) for part in settled}
-            self.kept = bucket.earlier.kept(table.name, keys.values())
+            self.keys = {part: _key(bucket, part, _digest(bucket, table, spilled, part, facts)) for part in settled}
+            self.kept = bucket.earlier.kept(table.name, self.keys.values())
         made = {key for file in self.kept for key in file.made_of}
-        self.is_kept = frozenset(part for part, key in keys.items() if key in made)
+        self.is_kept = frozenset(part for part, key in self.keys.items() if key in made)
         """The parts whose rows stay as they are."""
-        new = [key for key in keys.values() if key not in made]
+        new = [key for key in self.keys.values() if key not in made]
         self._settled, self._open = (
             bucket.writer(table, bucket.part, new),
             bucket.writer(table, open_part(bucket.part)),
@@ -84,6 +85,13 @@ class PartedTable:
                     for batch in joined_batches(self._read(name, together)):
                         yield together[-1], batch
                         stay_below(self._bucket.limits.kept_bytes)
+
+    def batches_of(self, name: str, parts: Iterable[int]) -> Iterator[tuple[int, pa.Table]]:
+        """The part and the rows of each batch of a spilled table, of these parts, one after the other."""
+        for part in parts:
+            for batch in joined_batches(self._read(name, [part])):
+                yield part, batch
+                stay_below(self._bucket.limits.kept_bytes)
 
     def _read(self, name: str, parts: Sequence[int]) -> Iterator[pa.Table]:
         for part in parts:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.tables.event_kinds.event import Event
@@ -52,6 +53,10 @@ class TransactionEvents(EventSource):
         if rows["transactional_id"].null_count < rows.num_rows:
             yield from _in_slices(TransactionRequest, [self._requests.take_requests(rows)], None)
             self._written.take_requests(rows)
+
+    def keeps(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Those of transactions."""
+        return np.asarray(pc.is_valid(rows["transactional_id"]), np.bool_)
 
     def wants_partitions(self, api_key: int, direction: str) -> bool:
         """What transactional producers write."""
