@@ -33,6 +33,7 @@ from kafkascope_spark.stories.incidents.dead_members import give_dead
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
 from kafkascope_spark.stories.incidents.ended_sasl_sessions import ended_sasl_sessions
+from kafkascope_spark.stories.incidents.error_brackets import give_error_brackets
 from kafkascope_spark.stories.incidents.error_messages import give_messages
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.families import with_families
@@ -272,6 +273,7 @@ class Incidents:
         self._do("long polls", lambda: give_held(found, self._packets, self._clients))
         self._do("joins that were given up", lambda: give_given_up(found, self._packets))
         self._do("courses", lambda: give_courses(found, lambda: self._leadership, self._packets))
+        self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))

@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.course.losses import Loss
 from kafkascope_spark.stories.incidents.course.replicas import Replicas
 from kafkascope_spark.stories.incidents.latencies import Asked, Latencies, latencies
 from kafkascope_spark.stories.incidents.long_polls import HeldRequest, held_requests
+from kafkascope_spark.stories.incidents.successes import Before, last_successes
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest, unanswered_requests
 
 How = Literal["followed", "named", "served"]
@@ -158,6 +159,11 @@ class Packets:
     def latencies(self, questions: Sequence[Asked]) -> list[Latencies]:
         """How long responses took, for each question. Raises UsageError where a table cannot be read."""
         return latencies(self._dataset, questions)
+
+    def last_successes(self, questions: Sequence[Before]) -> list[int | None]:
+        """When what clients wanted last succeeded, for each question. Raises UsageError where a table cannot be
+        read."""
+        return last_successes(self._dataset, questions)
 
     def unanswered(self, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
         """The requests of some APIs that clients sent by a time and that were never answered. Raises UsageError where a

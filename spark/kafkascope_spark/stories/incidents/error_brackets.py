@@ -1,0 +1,49 @@
+"""Between which packets a fault began and ended that errors show: topic settings, permissions, quotas, log directories.
+
+It had not begun when the same clients last got without an error what they were refused later; it was over when one of
+them got it again after the last error; of a broker that has lost replicas, whoever got it elsewhere shows no end."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from kafkascope_spark.stories.incidents.failure import Failure
+from kafkascope_spark.stories.incidents.fault import Fault
+from kafkascope_spark.stories.incidents.successes import Before, Wanted
+from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
+
+MOST_ASKED = 100
+"""Of so many recoveries of one failure, those that began first, it is looked at what went well before."""
+_NAMED = frozenset({"partition", "group", "transaction"})
+"""Kinds of resources whose requests name them."""
+
+
+def give_error_brackets(failures: Iterable[Failure], ask: Callable[[Sequence[Before]], list[int | None]]) -> None:
+    """Gives each failure that only errors show the times of its fault. ask: when what was wanted last succeeded."""
+    shown = [failure for failure in failures if _is_shown_by_errors(failure)]
+    questions = [_before(failure) for failure in shown]
+    for failure, question, success_ns in zip(shown, questions, ask(questions), strict=True):
+        last_ns = max(row.last_failed_ns for row in failure.recoveries)
+        again = (row.recovered_ns for row in failure.recoveries if row.recovered_ns is not None)
+        over_ns = min((at_ns for at_ns in again if at_ns >= last_ns and not failure.kind.holds_replicas), default=None)
+        failure.fault = Fault(success_ns, question.at_ns, last_ns, over_ns)
+
+
+def _is_shown_by_errors(failure: Failure) -> bool:
+    is_otherwise = failure.fault or failure.states or failure.silences or failure.misuse or failure.lookups
+    kind = failure.kind
+    by_reports = kind.is_move or (kind.serves_on and not kind.holds_replicas)
+    return bool(kind.errors and failure.error_names and failure.recoveries and not (is_otherwise or by_reports))
+
+
+def _before(failure: Failure) -> Before:
+    mine = [row for row in failure.recoveries if row.first_error_name in failure.error_names]
+    first = sorted(mine, key=lambda row: (row.start_ns, row.recovery_id))
+    wanted = (each for row in islice(first, MOST_ASKED) if (each := _wanted(row)) is not None)
+    return Before(first[0].start_ns, frozenset(wanted))
+
+
+def _wanted(recovery: ClientRecovery) -> Wanted | None:
+    if recovery.first_api_key is None or recovery.client_ip is None:
+        return None
+    resource = recovery.resource if recovery.resource_kind in _NAMED else ""
+    return Wanted(recovery.client_ip, recovery.client_id, recovery.first_api_key, resource)
