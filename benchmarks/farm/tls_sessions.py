@@ -27,7 +27,7 @@ from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp.reader import TcpStreams
 from kafkascope_parsers.tls import KeyLog, ResumedSessions, session_messages
 
-CAPTURES = ("handshakes", "openssl", "others", "kafka_tls12", "kafka_tls13", "tls_frozen", "tls_paused")
+CAPTURES = ("handshakes", "openssl", "others", "kafka_tls12", "kafka_tls13", "tls_frozen", "tls_late", "tls_paused")
 CONNECTIONS, SOURCES, BLOCKS = 200, 12, 3
 """Of a round. SOURCES: how many connections of the fixtures the mutated ones are made of."""
 MOST_BYTES = 8_000

@@ -40,12 +40,18 @@ def without_keys(name, tmp_path_factory):
     return read([TLS / f"{name}.pcap.zst"], tmp_path_factory.mktemp("lengths") / "out.kscope")
 
 
+@pytest.mark.parametrize("name", [*NAMES, "tls_frozen", "tls_killed"])
 def test_exchanges_are_those_that_the_keys_show(name):
     verdict = judge(TLS / f"{name}.pcap.zst", (TLS / f"{name}.keys",))
     assert verdict.n_keys > 60
     assert verdict.holds, verdict
     assert verdict.n_apis >= 30
     assert verdict.n_apis_right >= 0.95 * verdict.n_apis
+
+
+def test_jobs_are_those_that_the_keys_show():
+    verdict = judge(TLS / "tls_frozen.pcap.zst", (TLS / "tls_frozen.keys",))
+    assert (verdict.n_jobs, verdict.n_jobs_right, verdict.n_jobs_wrong) == (5, 5, 0)
 
 
 def test_sizes_are_those_that_the_keys_show_where_the_cipher_keeps_them():

@@ -1,8 +1,9 @@
 """Incidents and stalls of clients whose requests are known by the lengths of TLS records alone, against those that the
 same captures have with the keys of their sessions.
 
-tls_paused: a consumer whose process is stopped for 12 s. tls_frozen: a producer, some of whose brokers were slow to
-accept records for 12 s while one of them was stopped; of the consumer beside it only its beginning.
+tls_paused: a consumer whose process is stopped for 12 s. tls_late: a producer, some of whose brokers were slow to
+accept records for 12 s while one of them was stopped; of the consumer beside it only its beginning. tls_frozen: a
+broker that was stopped for 12 s; tls_killed: one that was killed; tls12_cut: a path on which packets were dropped.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ Row = dict[str, Any]
 Rows = Callable[[str], list[Row]]
 
 
-@pytest.fixture(scope="module", params=["tls_paused", "tls_frozen"])
+@pytest.fixture(scope="module", params=["tls_paused", "tls_late"])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -72,6 +73,29 @@ def test_a_paused_client_is_an_incident_of_the_same_place_and_time(with_keys: Ro
     assert "seems to have been paused" in claimed["sentence"]
     assert "as the lengths of its encrypted requests claim" in claimed["sentence"]
     assert "seem" not in shown["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place", "seconds"),
+    [
+        ("tls_frozen", "broker_frozen", "broker", 12),
+        ("tls_killed", "broker_down", "broker", None),
+        ("tls12_cut", "path", "path", 12),
+    ],
+    indirect=["name"],
+)
+def test_what_packets_show_is_the_same_incident_without_keys(
+    with_keys: Rows, without_keys: Rows, kind: str, place: str, seconds: int | None
+) -> None:
+    (shown,) = (row for row in with_keys("incidents") if row["kind"] == kind)
+    (claimed,) = without_keys("incidents")
+    brackets = [name for name in shown if name.startswith("fault_") and name.endswith("_ns")]
+    for column in ("kind", "place", "hosts", *brackets):
+        assert claimed[column] == shown[column]
+    assert (shown["kind"], shown["place"]) == (kind, place)
+    if seconds is not None:
+        assert abs(shown["fault_end_ns"] - shown["fault_start_ns"] - seconds * 1_000_000_000) <= 3_000_000_000
+        assert claimed["severity"] == shown["severity"] == "error"
 
 
 def test_encrypted_clients_are_said_to_be_shared_and_their_starts_are_claimed(without_keys: Rows) -> None:
