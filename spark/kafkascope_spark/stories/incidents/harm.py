@@ -45,7 +45,7 @@ def harm_of(failure: Failure) -> tuple[Harm, ...]:
     for row in failure.recoveries:
         topic = topic_of(row)
         if topic is not None and _is_for_good(row):
-            topics[topic].writers[row.client_instance_id, row.resource].n_refused += row.n_errors
+            topics[topic].writers[row.client_instance_id, row.resource].n_refused += _batches(row, failure)
     for again in failure.fetched_again:
         topics[again.topic].n_again += again.n_records
     return tuple(_harm(topics))
@@ -57,6 +57,14 @@ def _harm(topics: Mapping[str, _Topic]) -> Iterable[Harm]:
         n_late, n_failed = sum(c.n_late for c in counts), sum(max(c.n_failed, c.n_refused) for c in counts)
         if n_late or n_failed or of_topic.n_again:
             yield Harm(topic, n_late, n_failed, of_topic.n_again)
+
+
+def _batches(recovery: ClientRecovery, failure: Failure) -> int:
+    """The batches of a recovery that came to nothing, at least: what a writer sends again and again with new
+    connections, while it waits, is the same batch."""
+    waiting = ((s.client_instance_id, f"{s.topic}-{s.partition}") for s in failure.stalls if s.kind == "produce")
+    sent_again = is_of_lost_records(recovery) and (recovery.client_instance_id, recovery.resource) in waiting
+    return 1 if sent_again else recovery.n_errors
 
 
 def _is_for_good(recovery: ClientRecovery) -> bool:

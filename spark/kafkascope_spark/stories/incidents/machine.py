@@ -67,6 +67,7 @@ from kafkascope_spark.stories.incidents.stall_candidates import KnownFailures
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.incidents.turned_away import turned_away_hosts
 from kafkascope_spark.stories.incidents.unanswered import unanswered_failures
+from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
 from kafkascope_spark.stories.incidents.zookeeper_session import (
     ended_sessions,
     give_roots,
@@ -261,6 +262,7 @@ class Incidents:
         left = _without(left, late)
         unexplained = self._found("unexplained", lambda: self._of_unexplained(left)) if self._is_complete else []
         self._do("roots", lambda: give_roots(errors, of_brokers))
+        self._do("unreleased instances", lambda: give_unreleased(errors, of_members))
         self._do("paths", lambda: give_paths(of_members, of_brokers, self._clients))
         others = [*of_brokers, *of_clients, *unanswered, *of_members, *late, *unexplained, *errors, *lost]
         died = self._found(

@@ -31,6 +31,7 @@ AUTHENTICATION: frozenset[Cause] = frozenset(
         "refused_at_times",
         "no_longer",
         "authenticates_again",
+        "session_refused",
     }
 )
 _OF_ERROR: dict[str, Cause] = {
@@ -178,6 +179,8 @@ def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
     if _lost_session(use):
         return "authenticates_again"
     cause = _OF_ERROR.get(error_name)
+    if cause == "credentials" and use.outcome.had_session and use.logs_in_later:
+        return "session_refused"
     if cause == "credentials" and use.logs_in_later:
         return "refused_at_times"
     return "no_longer" if cause == "credentials" and use.accepted_ns is not None else cause

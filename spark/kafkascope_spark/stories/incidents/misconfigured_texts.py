@@ -27,6 +27,8 @@ _DID: dict[Cause, str] = {
     "refused_at_times": "{place} refused some logins of {who}, and later took the same (SASL_AUTHENTICATION_FAILED)",
     "no_longer": "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), which it had let in "
     "by the same client id from the same address before",
+    "session_refused": "{place} let {who} in, refused it when it authenticated again on the same connection "
+    "(SASL_AUTHENTICATION_FAILED), and let it in on the next one",
     "authenticates_again": "{who} authenticated again at {place} in a way that it does not take (ILLEGAL_SASL_STATE)",
 }
 
@@ -43,7 +45,8 @@ def misuse_sentence(misuse: Misuse) -> str:
     mechanisms = _mechanisms(misuse)
     how = f", mechanism {listed(mechanisms)}" if mechanisms else ""
     did = f"P{did[1:]}" if did.startswith("port ") else did
-    return f"{did}{how}: {counted(misuse.n_connections, 'connection')} came to nothing"
+    ended = "ended by that" if misuse.cause == "session_refused" else "came to nothing"
+    return f"{did}{how}: {counted(misuse.n_connections, 'connection')} {ended}"
 
 
 def misuse_impact(misuse: Misuse) -> str:
@@ -54,6 +57,8 @@ def misuse_impact(misuse: Misuse) -> str:
     if misuse.cause == "tls":
         tried = f", after trying for up to {duration(misuse.kept_out_ns)}" if misuse.kept_out_ns >= SECOND else ""
         return f"Later connections of the same hosts to it worked{tried}."
+    if misuse.cause == "session_refused":
+        return "All of them were served again on new connections."
     if misuse.cause == "refused_at_times":
         return f"All of them were let in later, after trying for up to {duration(misuse.refused_ns)}."
     return "All of them were served in another way."
@@ -216,6 +221,20 @@ def _authenticates_again(_misuse: Misuse, _observed: Observed) -> Iterable[Actio
     )
 
 
+def _session_refused(misuse: Misuse, _observed: Observed) -> Iterable[Action]:
+    yield clients(
+        "User names and passwords are right, and nothing is to be corrected about them. On a connection that it has "
+        "let in a broker takes the same user again only: a client whose user changes (accounts that a vault makes "
+        "anew, a token for another subject) has to close its connections before the session ends, or to keep the user "
+        "and change the password or token alone. For OAUTHBEARER: a token has to be fetched anew before it expires "
+        "(sasl.login.refresh.window.factor). Requests in flight fail each time, and have to be sent again."
+    )
+    yield brokers(
+        f'The log of {place_of(misuse)} says why ("Cannot change principals during re-authentication"). Sessions '
+        "last for connections.max.reauth.ms; longer ones only make it rarer."
+    )
+
+
 _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "http": _http,
     **dict.fromkeys(("needless_tls", "without_tls", "without_sasl", "needless_sasl"), _protocol),
@@ -225,5 +244,6 @@ _ADVICE: dict[Cause, Callable[[Misuse, Observed], Iterable[Action]]] = {
     "refused_at_times": _refused_at_times,
     "no_longer": _no_longer,
     "authenticates_again": _authenticates_again,
+    "session_refused": _session_refused,
     "tls": _tls,
 }

@@ -23,6 +23,7 @@ Cause = Literal[
     "refused_at_times",
     "no_longer",
     "authenticates_again",
+    "session_refused",
     "tls",
 ]
 """What does not fit."""
@@ -66,7 +67,8 @@ class Misuse:
     @cached_property
     def unserved(self) -> set[str]:
         """The clients that were served nowhere afterwards: their ids, else their addresses."""
-        return {use.client_instance_id or use.client_ip for use in self.uses if not use.works_on}
+        works_on = (use.works_on or self.cause == "session_refused" for use in self.uses)
+        return {use.client_instance_id or use.client_ip for use, on in zip(self.uses, works_on, strict=True) if not on}
 
     @cached_property
     def client_instance_ids(self) -> set[str]:

@@ -338,8 +338,12 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "one address for two": (denied("NOT_LEADER_OR_FOLLOWER", **BEHIND), {"shared_vip"}),
     "an address each": (denied("NOT_LEADER_OR_FOLLOWER"), set()),
     "address of another": (
-        {"clients": [ONE], "connections": [{"conn_id": "c1", "node_id": None, "node_id_why": "x, but answers for 3"}]},
+        {**denied("NOT_LEADER_OR_FOLLOWER", node_id=None, node_id_why="x, but answers for 3"), "clients": [ONE]},
         {"advertised_mismatch"},
+    ),
+    "address of another that refuses nothing": (
+        {"clients": [ONE], "connections": [{"conn_id": "c1", "node_id": None, "node_id_why": "x, but answers for 3"}]},
+        set(),
     ),
     "advertised and refused": (
         {

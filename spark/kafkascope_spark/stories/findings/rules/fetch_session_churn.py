@@ -20,7 +20,8 @@ _SESSION_BEGINNERS = Groups(
     having=total("n_new_fetch_sessions") >= limit.SESSIONS_BEGUN,
 )
 # One finding per broker. A client wastes sessions if it gets one, and its next Fetch, without an error between the two,
-# asks for another one.
+# asks for another one. One that had used its session until then, and no error took it away, begins anew by its own
+# choice, as after a rebalance: that counts for nothing.
 _QUERY = f"""
 with fetches as (
     select *, lag(struct(fetch_session_id, fetch_session_epoch, error_code))
@@ -31,7 +32,9 @@ with fetches as (
     select conn_id, node_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence,
         count_if(before.fetch_session_epoch = 0 and before.fetch_session_id <> 0 and before.error_code = 0)
             >= {limit.SESSIONS_BEGUN} as is_wasteful
-    from fetches where fetch_session_epoch = 0 group by conn_id, node_id
+    from fetches where fetch_session_epoch = 0
+        and not (before.fetch_session_epoch > 0 and before.fetch_session_id <> 0 and before.error_code = 0) is true
+    group by conn_id, node_id having count(*) >= {limit.SESSIONS_BEGUN}
 )
 select node_id, sum(n) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
     {joined_lists("evidence", "first_ns, conn_id")} as evidence, collect_set(conn_id) as conn_ids,
@@ -92,7 +95,8 @@ RULE = Rule(
     looks_at=f"Fetch with session epoch 0, which asks for a new session, {limit.SESSIONS_BEGUN} times or more on one "
     f"connection. A healthy consumer asks once on each; one that gets {FORGOTTEN} asks again. Brokers' own fetches, "
     "and clients that use no sessions (epoch -1, as librdkafka) are left out. A client that got a session, and asks "
-    "for another one in its next Fetch without an error in between, is named as the one that wastes them.",
+    "for another one in its next Fetch without an error in between, is named as the one that wastes them; one that "
+    "used its session, lost it by no error and begins anew, as after a rebalance, is left out.",
     advice=f"{_MORE_ROOM} {_UPGRADE}",
     sources=("KIP-227", "org.apache.kafka.server.FetchSession", "org.apache.kafka.clients.FetchSessionHandler"),
     detectors=(DETECTOR,),

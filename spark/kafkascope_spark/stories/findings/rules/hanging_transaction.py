@@ -5,29 +5,50 @@ from collections.abc import Collection
 from kafkascope_spark.stories.findings.conditions import any_of
 from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, Detector, Facts, Follows, Rule, fact
+from kafkascope_spark.stories.findings.sql import joined_lists
 from kafkascope_spark.stories.findings.wording import client, counted
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import TRANSACTIONS
 
-# One finding per transaction that hung, or that the coordinator had to abort.
-_QUERY = """
-select t.client_instance_id, t.transactional_id, t.evidence, null as conn_ids, 1 as n, t.left_ns, t.begin_ns,
-    t.begin_ns as since_ns,
-    t.end_ns, t.transaction_timeout_ms, t.end_kind <=> 'coordinator' as was_aborted,
-    if(t.end_kind <=> 'coordinator', 'warning', 'error') as severity,
-    size(array_distinct(transform(coalesce(t.held_back, array()), each -> each.client_instance_id))) as n_readers,
-    coalesce(t.left_ns, t.begin_ns, :capture_first_ns) as first_ns, coalesce(t.end_ns, :capture_last_ns) as last_ns,
+# One finding per transaction that hung, or that its producer left for the coordinator to abort; those of one producer
+# that was there, and slower than its timeout again and again, are one finding.
+_QUERY = f"""
+with told as (
+    select *, coalesce(left_ns, begin_ns, :capture_first_ns) as first_ns, coalesce(end_ns, :capture_last_ns) as last_ns,
+        end_kind <=> 'coordinator' as was_aborted,
+        size(array_distinct(transform(coalesce(held_back, array()), each -> each.client_instance_id))) as n_behind,
+        if(left_ns is null and end_kind <=> 'coordinator', null, struct(begin_ns, left_ns, end_ns)) as alone
+    from hanging
+), grouped as (
+    select client_instance_id, transactional_id, was_aborted, alone, count(*) as n, min(begin_ns) as begin_ns,
+        min(left_ns) as left_ns, max(end_ns) as end_ns, max(transaction_timeout_ms) as transaction_timeout_ms,
+        max(n_behind) as n_readers, min(first_ns) as first_ns, max(last_ns) as last_ns,
+        {joined_lists("coalesce(evidence, array())", "first_ns, last_ns")} as evidence
+    from told group by client_instance_id, transactional_id, was_aborted, alone
+)
+select t.* except (alone), null as conn_ids, t.begin_ns as since_ns,
+    if(was_aborted, 'warning', 'error') as severity,
     c.client_instance_id is not null as has_client, c.client_id, c.client_ip
-from hanging t left join clients c on t.client_instance_id = c.client_instance_id"""
+from grouped t left join (select client_instance_id, client_id, client_ip from clients) c
+    on t.client_instance_id = c.client_instance_id"""
 
 
 def _sentence(f: Facts) -> str:
     name = client(f.client_id, f.client_ip) if f.has_client else "A producer"
+    waiting = f"; {counted(f.n_readers, 'read_committed consumer')} waited behind {_which(f)}" if f.n_readers else ""
+    if f.n > 1:
+        return (
+            f"{name} kept {f.n} transactions of {f.transactional_id} open for longer than their timeout from "
+            f"{f.begin(f.first_ns)} on: the coordinator aborted each, the last at {f.at(f.end_ns)}{waiting}"
+        )
     begun_at = f.begin if f.left_ns is None else f.at
     begun = "" if f.begin_ns is None else f", begun at {begun_at(f.begin_ns)}"
     end = f"the coordinator aborted it at {f.at(f.end_ns)}" if f.was_aborted else "the capture shows no end of it"
-    waiting = f"; {counted(f.n_readers, 'read_committed consumer')} waited behind it" if f.n_readers else ""
     return f"{name}{_left_open(f)} {f.transactional_id}{begun}: {end}{waiting}"
+
+
+def _which(f: Facts) -> str:
+    return "one of them" if f.n > 1 else "it"
 
 
 def _left_open(f: Facts) -> str:
@@ -54,7 +75,7 @@ def _too_slow(libraries: Collection[str], now: str = "") -> str:
     longer = setting("transaction_timeout", libraries) or "the transaction's timeout"
     return (
         f"The producer was there, and slower than its timeout: let it commit more often (less work in a transaction), "
-        f"or raise {longer}{now}, at most to transaction.max.timeout.ms of the brokers. What it wrote in this "
+        f"or raise {longer}{now}, at most to transaction.max.timeout.ms of the brokers. What it wrote in such a "
         "transaction is aborted, and it is refused until it begins anew (InitProducerId): write it again."
     )
 

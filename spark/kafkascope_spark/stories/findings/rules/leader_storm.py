@@ -30,6 +30,8 @@ NO_MOVES = frozenset(
     }
 )
 """Incidents in which clients ask again and again although nothing moved."""
+_OLD_EPOCH = frozenset({"FENCED_LEADER_EPOCH"})
+"""What a client gets that asks the right broker with the leader epoch of an earlier election."""
 _LEADER_MOVED = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
 """Errors beside which brokers name the new leader (KIP-951)."""
 # One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
@@ -63,6 +65,8 @@ _IS_LOOKUP = all_of(column("n_wasted_requests") > column("n_errors"), resource_k
 
 def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) -> str:
     """What to change. Brokers name the new leader from Kafka 3.7 on; nobody names a new coordinator."""
+    if _OLD_EPOCH.issuperset(error_names):
+        return _ASK_METADATA
     backoff = f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}"
     why = "see why it moved (auto.leader.rebalance.enable of the brokers, a broker that was lost)"
     if _LEADER_MOVED.isdisjoint(error_names):
@@ -73,6 +77,12 @@ def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) ->
     )
 
 
+_ASK_METADATA = (
+    "The leader has a later epoch than the client knows, and need not have moved. After this error a client asks for "
+    "Metadata, and then with the epoch that Metadata names: restart one that does not, and update its library. Where "
+    "Metadata goes on naming the old epoch, look at the broker that answers it. A longer pause between its tries "
+    "changes nothing."
+)
 DETECTOR = Detector(
     reads={"storms": Where(RECOVERIES, any_of(_IS_LOOKUP, first_error_name=MOVED), storm=True)},
     query=_QUERY,
@@ -92,7 +102,7 @@ RULE = Rule(
     "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50; or of a lost coordinator with more than "
     "50 answers to FindCoordinator that did not help. A move of leadership that clients follow within a few errors is "
     "none.",
-    advice=_advice(()),
+    advice=f"{_advice(())} After FENCED_LEADER_EPOCH alone: {_ASK_METADATA}",
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=BROKER_FAILURES | MOVES | NO_MOVES),

@@ -39,7 +39,9 @@ with generations as (
     from sequences s left join clients c on s.group_id = c.group_id
     group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids, node_ids
 )
-select *, null as client_instance_id from counts
+select counts.*, null as client_instance_id, a.assignor from counts left join (
+    select group_id, max_by(assignor, start_ns) as assignor from rebalances group by group_id
+) a on a.group_id = counts.group_id
 where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
     or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {_NEAR})"""
 
@@ -48,6 +50,22 @@ def _sentence(f: Facts) -> str:
     return (
         f"Group {f.group_id} rebalanced {times(f.n)} in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, "
         f"while {counted(f.n_started, 'member')} started and {f.n_ended} ended, of {f.n_members} in all"
+    )
+
+
+def _is_of_assignor(f: Facts) -> bool:
+    """Whether the same members begin one round after the other: none of them ended, and few started."""
+    return bool(f.n_ended == 0 and f.n_members > 0 and f.n >= limit.STORM_MANY > limit.REBALANCES_EACH * f.n_started)
+
+
+def _own_advice(f: Facts) -> str:
+    if not _is_of_assignor(f):
+        return _advice(f.libraries)
+    name = "" if f.assignor is None else f" ({f.assignor})"
+    return (
+        f"The same members begin one round after the other, and nobody is thrown out: no timeout is to be raised. "
+        f"Upgrade their library: an assignor{name} that is not content with its own result asks for the next round at "
+        "once, or members join again with each poll. Until then use another assignor in all members (range)."
     )
 
 
@@ -77,7 +95,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
-    advice=lambda f: _advice(f.libraries),
+    advice=_own_advice,
 )
 RULE = Rule(
     name="rebalance_storm",

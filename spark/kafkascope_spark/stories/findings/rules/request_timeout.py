@@ -7,20 +7,28 @@ from kafkascope_spark.stories.findings.read import Where
 from kafkascope_spark.stories.findings.rule import BROKER_FAILURES, MOVES, Detector, Facts, Follows, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import ANSWERING_SERVERS
 from kafkascope_spark.stories.findings.sql import joined_lists, sorted_set
-from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS
+from kafkascope_spark.stories.findings.thresholds import IDLE_LEAST_MS, THROTTLED_MS
 from kafkascope_spark.stories.findings.wording import client, duration, listed, node, times
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import RECOVERIES
 
-# One finding per client and server.
+# One finding per client and server. A broker reads nothing from a connection that it mutes for a quota: what waits there
+# is left to the rule throttled.
 _QUERY = f"""
+with muted as (
+    select client_instance_id, server, response_ns as from_ns, response_ns + throttle_ms * 1000000L as to_ns
+    from requests join (select conn_id as own_id, client_instance_id, server from owned_connections)
+        on conn_id = own_id
+    where throttle_ms >= {THROTTLED_MS} and exists (select 1 from unanswered)
+)
 select client_instance_id, client_id, client_ip, server, count(*) as n, max(old_node_id) as node_id,
     {sorted_set("old_node_id")} as node_ids,
     {sorted_set("failing_api")} as apis, max(start_ns - failing_ns) as waited_ns,
     count_if(outcome = 'still_open') as n_open, min(failing_ns) as first_ns,
     max(coalesce(recovered_ns, start_ns)) as last_ns, null as conn_ids,
     {joined_lists("evidence", "failing_ns, recovery_id")} as evidence
-from isolated_failures
+from isolated_failures f left anti join muted m on m.client_instance_id = f.client_instance_id
+    and m.server = f.server and f.start_ns between m.from_ns and m.to_ns
 where first_error_name = 'REQUEST_UNANSWERED' and kind <> 'broker' and coalesce(idle_ms, 0) < {IDLE_LEAST_MS}
 group by client_instance_id, client_id, client_ip, server"""
 
@@ -70,7 +78,8 @@ RULE = Rule(
     "producer is idempotent.",
     looks_at="Requests without a response on a connection of which both directions were captured: the wait is the "
     "request's own (max_wait_ms of Fetch) and five seconds more; JoinGroup and SyncGroup may take longer. Where "
-    "the whole broker was lost, broker_lost says so instead; where the connection had been idle, idle_reset.",
+    "the whole broker was lost, broker_lost says so instead; where the connection had been idle, idle_reset; where the "
+    "broker had muted the client for a quota, throttled.",
     advice=_advice(()),
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19"),
     detectors=(DETECTOR,),

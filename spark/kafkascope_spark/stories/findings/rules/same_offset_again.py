@@ -14,6 +14,8 @@ from kafkascope_spark.stories.findings.sql import first_ids, joined_lists
 from kafkascope_spark.stories.findings.wording import client, duration, listed, times
 from kafkascope_spark.stories.settings import settings
 
+WHOLE_BATCHES = 3
+"""From this version of Fetch on an answer has one whole batch at least, whatever its size (KIP-74)."""
 _ASKS = all_of(api_key=api_keys.FETCH, direction="request")
 _ANSWERS = all_of(api_key=api_keys.FETCH, direction="response", error_code=0)
 _PLACE = ("conn_id", "topic", "partition")
@@ -32,7 +34,8 @@ _READS = {
 _BY_PLACE = ", ".join(_PLACE)
 _ON_PLACE = f"using ({_BY_PLACE})"
 # One finding per client. Who reads committed records gets nothing from the last stable offset on: that is no fault of
-# its own. Compressed batches are those of the rule unreadable_batches. Idle consumers too ask for one offset again and
+# its own. Compressed batches are those of the rule unreadable_batches, and answers that name another replica to read
+# from those of preferred_replica_loop. Idle consumers too ask for one offset again and
 # again, the end of the log: their partitions are left out before requests are joined with their answers.
 _QUERY = f"""
 with behind as (
@@ -45,7 +48,8 @@ with behind as (
     where {_ASKS} and partition_offset is not null
 ), answered as (
     select request_id, topic, partition, high_watermark, n_batches, codec, first_offset, last_offset
-    from partitions left semi join behind {_ON_PLACE} where {_ANSWERS} and high_watermark > 0
+    from partitions left semi join behind {_ON_PLACE}
+    where {_ANSWERS} and high_watermark > 0 and coalesce(preferred_read_replica, -1) < 0
 ), by_offset as (
     select {_BY_PLACE}, partition_offset, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
         max(high_watermark) as high_watermark, max(n_batches) as n_batches, max(last_offset) as last_offset,
@@ -64,13 +68,14 @@ with behind as (
     from partitions left semi join behind {_ON_PLACE}
     where {_ANSWERS} and last_stable_offset >= 0 group by request_id, topic, partition
 ), unheld as (
-    select s.* from stuck s left join stable l
+    select s.*, r.api_version, r.max_wait_ms from stuck s left join stable l
         on l.request_id = element_at(s.evidence, -1) and l.topic = s.topic and l.partition = s.partition
+        left join requests r on r.request_id = element_at(s.evidence, -1)
     where coalesce(l.last_stable_offset > s.partition_offset, true)
 )
 select {CLIENT}, array_sort(collect_set(concat(s.topic, '-', s.partition))) as places, sum(n) as n, max(n) as most,
     min_by(struct(concat(s.topic, '-', s.partition) as place, partition_offset, high_watermark, n_batches, last_offset,
-        is_control), struct(-n, s.topic, s.partition)) as worst,
+        is_control, api_version, max_wait_ms), struct(-n, s.topic, s.partition)) as worst,
     min(first_ns) as first_ns, max(last_ns) as last_ns,
     {joined_lists("evidence", "first_ns, conn_id, s.topic, s.partition")} as evidence,
     array_sort(collect_set(conn_id)) as conn_ids
@@ -85,9 +90,14 @@ def _may_be_stuck(tables: Tables) -> bool:
     return bool(pc.any(pc.less(rows["partition_offset"], rows[str(_END)])).as_py())
 
 
-def _is_too_small(f: Facts) -> bool:
+def _is_empty(f: Facts) -> bool:
     """Whether no answer had a whole batch."""
     return not f.worst["n_batches"]
+
+
+def _is_too_small(f: Facts) -> bool:
+    """Whether that is as in versions of Fetch whose answers have nothing where the first batch is too large."""
+    return _is_empty(f) and (f.worst["api_version"] or 0) < WHOLE_BATCHES
 
 
 def _sentence(f: Facts) -> str:
@@ -99,12 +109,19 @@ def _sentence(f: Facts) -> str:
     )
     if _is_too_small(f):
         brought = "no answer had room for a whole batch"
+    elif _is_empty(f):
+        brought = f"no answer brought a record{_after_wait(f)}"
     elif worst["is_control"]:
         brought = "each answer brought a transaction's marker alone, which it does not get past"
     else:
         brought = f"each answer brought records up to offset {worst['last_offset']}, which it does not get past"
     more = f"; so on {listed(f.places)}" if len(f.places) > 1 else ""
     return f"{asked}: {brought}{more}"
+
+
+def _after_wait(f: Facts) -> str:
+    wait_ms = f.worst["max_wait_ms"]
+    return "" if not wait_ms else f", each after at most {wait_ms} ms, as long as the consumer lets the broker wait"
 
 
 def _advice(f: Facts) -> str:
@@ -116,6 +133,8 @@ def _advice(f: Facts) -> str:
             "fetch.message.max.bytes (librdkafka)): brokers cut what is larger to a request older than Fetch v3. Or "
             "upgrade it to a library that uses a newer Fetch, which brings at least one whole batch."
         )
+    if _is_empty(f):
+        return _nothing_came(f, name)
     if f.worst["is_control"]:
         return (
             f"Upgrade the library of {name}: it has to go on after what it does not hand to the application, as "
@@ -127,19 +146,33 @@ def _advice(f: Facts) -> str:
     )
 
 
+def _nothing_came(f: Facts, name: str) -> str:
+    """What to look at where a broker gives nothing at an offset that is in its log."""
+    wait, now = settings(("fetch_wait",), f.libraries) or "the longest wait of its Fetch", f.worst["max_wait_ms"]
+    return (
+        f"The broker does not come to give {name} these records. Where the topic has tiered storage "
+        f"(remote.storage.enable), reading them from there takes longer than the consumer lets it wait: raise {wait}"
+        f"{'' if now is None else f' (now {now})'} to some seconds, and from Kafka 3.8 on remote.fetch.max.wait.ms of "
+        "the brokers. Else see the log of the broker for errors about this topic-partition: a segment that it cannot "
+        "read. Another position skips these records."
+    )
+
+
 RULE = Rule(
     name="same_offset_again",
     title="A consumer asks for the same offset again and again, though records are there",
     severity="error",
     meaning="Each of its requests succeeds, and it does not get on: what it asks for does not fit into the size that "
-    "it allows, so that brokers send a part of a batch or nothing (before Fetch v3), or it does not get past what it "
-    "is sent, as a transaction's marker or a batch that it cannot process.",
+    "it allows, so that brokers send a part of a batch or nothing (before Fetch v3); or brokers give nothing, though "
+    "the offset is in the log, as where a read from tiered storage takes longer than the consumer waits; or it does "
+    "not get past what it is sent, as a transaction's marker or a batch that it cannot process.",
     looks_at=f"Fetch requests on one connection for one offset of a topic-partition, {limit.ASKED_AGAIN} times or more "
     f"for {limit.SAME_OFFSET_MS // 1000} s or longer, with no other offset asked for after that, while answers say "
     "that the log goes on. Who waits at the last stable offset is left out, and so are compressed batches "
     "(unreadable_batches).",
-    advice="Raise the fetch size of the consumer above the largest record, or upgrade its library.",
-    sources=("KIP-74", "KIP-98", "org.apache.kafka.clients.consumer.internals.CompletedFetch"),
+    advice="Raise the fetch size of the consumer above the largest record, or upgrade its library; where answers are "
+    "empty, let it wait for longer (fetch.max.wait.ms), and see the broker's log.",
+    sources=("KIP-74", "KIP-98", "KIP-405", "KIP-1018", "org.apache.kafka.clients.consumer.internals.CompletedFetch"),
     detectors=(
         Detector(
             reads=_READS,

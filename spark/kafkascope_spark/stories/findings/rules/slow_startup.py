@@ -114,6 +114,9 @@ RULE = Rule(
     advice=_advice(()),
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),
-    follows=Follows(kinds=BROKER_FAILURES | MOVES | {"replication", "listener", "quota", "client"}, half_of_time=True),
+    follows=Follows(
+        kinds=BROKER_FAILURES | MOVES | {"replication", "listener", "quota", "client", "member", "member_fenced"},
+        half_of_time=True,
+    ),
     unless=("access_denied", "auth_failed", "missing_topic", "not_enough_replicas"),
 )

@@ -61,12 +61,16 @@ def _advice(libraries: Collection[str]) -> str:
     )
 
 
+_RELEASE = (
+    "Where this process takes the place of another: let the old one leave when it stops (close()), or start the new "
+    "one when the session of the old one is over. Where it was killed, the id is free after the session timeout."
+)
 DETECTOR = Detector(
     reads={"refusals": Where(ERRORS, error_name=CONFLICTS)},
     query=_QUERY,
     subject=_subject,
     sentence=_sentence,
-    advice=lambda f: _advice(f.libraries),
+    advice=lambda f: _RELEASE if f.severity == "warning" else _advice(f.libraries),
 )
 RULE = Rule(
     name="static_member_conflict",
@@ -77,7 +81,7 @@ RULE = Rule(
     "groups); or it refuses the second until the first has left (KIP-848).",
     looks_at="FENCED_INSTANCE_ID and UNRELEASED_INSTANCE_ID; the other consumer is the one that used the same "
     "static member id in the group at that time.",
-    advice=_advice(()),
+    advice=f"{_advice(())} {_RELEASE}",
     sources=("KIP-345", "KIP-848", "org.apache.kafka.common.errors.FencedInstanceIdException"),
     detectors=(DETECTOR,),
     follows=Follows(kinds=frozenset({"member", "member_fenced"}), same=frozenset({"member_fenced"})),

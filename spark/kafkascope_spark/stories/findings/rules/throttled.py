@@ -12,7 +12,7 @@ from kafkascope_spark.stories.findings.shared_queries import NO_BROKER
 from kafkascope_spark.stories.findings.sql import SEEN
 from kafkascope_spark.stories.findings.wording import client, duration, times
 from kafkascope_spark.stories.incidents.observed import address
-from kafkascope_spark.stories.settings import settings
+from kafkascope_spark.stories.settings import setting, settings
 
 QUOTAS = {
     "Produce": "producer_byte_rate",
@@ -27,6 +27,8 @@ WINDOW_MS = 10_500
 LONGEST_FOR_TIME_MS = 1000
 """A quota of the time that requests take (request_percentage) never mutes for longer than one such second: what is
 muted for longer exceeded a byte rate."""
+LONG_MS = 10_000
+"""The shortest of the usual timeouts of requests."""
 # What brokers counted when they muted a producer: all that its client id sent them in the time over which they measure.
 _MEASURED = f"""
 select *, sum(if(api_name = 'Produce', request_bytes, null)) over (
@@ -77,7 +79,19 @@ def _advice(f: Facts) -> str:
     return (
         f"Raise the quota {quota} of {'user' if user else 'client id'} {name}{_who_applies(quota)}: "
         f"kafka-configs.sh {tool} --alter {entity} --add-config {quota}={value}; or "
-        f"make the client ask for less{_less(f.api_name, f.libraries)}."
+        f"make the client ask for less{_less(f.api_name, f.libraries)}.{_outlasts(f)}"
+    )
+
+
+def _outlasts(f: Facts) -> str:
+    """What happens where clients do not wait for as long as brokers mute them."""
+    if f.longest_ms < LONG_MS:
+        return ""
+    limit_name = setting("request_timeout", f.libraries, defaults=True)
+    return (
+        " A broker reads nothing from a client that it mutes: requests that were sent already wait meanwhile, and "
+        f"where {limit_name} is shorter, the client gives them up, connects anew and sends them again (KAFKA-16083). "
+        "The broker and the network are well."
     )
 
 

@@ -41,7 +41,18 @@ REQUEST_REFUSED = refusal_kind(
                 brokers("Or raise max.message.bytes of __consumer_offsets."),
             ),
         ),
-        "INVALID_TXN_STATE": Refusal("the transaction is not in a state in which that can be asked", advise(_LIBRARY)),
+        "INVALID_TXN_STATE": Refusal(
+            "for the coordinator the transaction is over, or was never begun: it may have ended it by itself when its "
+            "timeout was over",
+            advise(
+                clients(
+                    "Close this producer and make a new one (InitProducerId): the coordinator goes on refusing the "
+                    "same call. What the transaction wrote is aborted; write it again. Where transactions take longer "
+                    "than transaction.timeout.ms, raise that. A library that sends the same again has a bug: upgrade "
+                    "it, or report it there with these packets."
+                )
+            ),
+        ),
         "INVALID_REQUEST": Refusal("the broker finds the request malformed", advise(_LIBRARY)),
         "INVALID_FETCH_SIZE": Refusal("the fetch sizes of the request are none", advise(_LIBRARY)),
         "UNSUPPORTED_VERSION": Refusal(
