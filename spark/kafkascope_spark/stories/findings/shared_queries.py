@@ -22,6 +22,15 @@ MESSAGES = {
         "Metadata/response",
         "request_id string, conn_id string, ts_ns bigint, brokers array<struct<host: string, port: int>>",
     ),
+    "metadata_requests": Messages(
+        "Metadata/request",
+        "request_id string, conn_id string, ts_ns bigint, topics array<struct<name: string>>, "
+        "allow_auto_topic_creation boolean",
+    ),
+    "delete_topics_responses": Messages(
+        "DeleteTopics/response",
+        "request_id string, conn_id string, ts_ns bigint, responses array<struct<name: string, error_code: int>>",
+    ),
     "join_group_requests": Messages(
         "JoinGroup/request", f"{WHOSE}, session_timeout_ms bigint, rebalance_timeout_ms bigint"
     ),

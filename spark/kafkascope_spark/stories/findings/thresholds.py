@@ -136,3 +136,16 @@ SHORT_LIVED, SHORT_LIFE_MS = 20, 10_000
 """Clients of one name that each end so soon: tools and jobs are started a few times by hand, not so often."""
 SHORT_LIVED_APART_MS = 5_000
 """A probe or job that runs every ten seconds or less often is cheap enough."""
+HELD_MS = 2_000
+"""fetch.max.wait.ms is 500 ms by default (kafkajs: 5 s, with one byte): who waits for longer, and for many bytes, has
+set that."""
+HELD = 3
+"""Fetch that waited for their bytes: one or two follow each pause of a producer."""
+BACK_S = 60
+"""Clients that know a topic ask for Metadata within some seconds of an error, exporters of metrics once a minute."""
+COMMITTED_BACK = 2
+"""A consumer that rewinds sets its offset back once."""
+CUT_AFTER_MS = 5_000
+"""Timeouts of idle connections are longer; clients' Fetch waits for half a second by default."""
+CUT_SPREAD_MS = 500
+"""Timers of load balancers and proxies are as exact."""

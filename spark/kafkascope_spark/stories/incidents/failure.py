@@ -121,6 +121,8 @@ class Kind:
     """Whether hosts could not connect, or had no address to connect to: they waited for as long as they tried."""
     serves_on: bool = False
     """Whether a broker served all the same what it leads: nobody waits for it."""
+    has_other_addresses: bool = False
+    """Whether clients go on to another address of the same name: a start that got no further than this one is none."""
     loses_records: bool = False
     """Whether records were lost: their producers do not send them again."""
 

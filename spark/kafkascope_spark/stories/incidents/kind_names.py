@@ -25,6 +25,7 @@ INCIDENT_KINDS = (
     "dead_flow",
     "replication",
     "listener",
+    "dead_address",
     "not_accepting",
     "connection_limit",
     "dns",

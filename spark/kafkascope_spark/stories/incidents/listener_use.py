@@ -56,7 +56,8 @@ class ListenerUse(StageRow):
     first_ns, last_ns: of these, the first packet and the last; is_over: no further one was to be expected by the end of
     the capture; works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence:
     conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there;
-    logs_in_later: it did so with the same mechanism on a later one. accepted_ns: when the server last let in, with the
+    logs_in_later: it did so with the same mechanism on a later one, or, where it had a session on this one, a client of
+    its name and address did. accepted_ns: when the server last let in, with the
     same mechanism, a connection of this address and client id before these; None where it did not, or did so later.
     tls_before_ns, tls_after_ns: where TLS was given up, when the last connection with TLS of this address began that
     the server served before these, and the first after them; tls_meanwhile: whether one began in between.
@@ -127,8 +128,9 @@ def listener_uses(
                 begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
                 logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
                 last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
-                name = outcome.server, instance.client_id, connection.sasl_mechanism
-                accepted_ns[name] = max(accepted_ns.get(name, 0), begin_ns)
+        if instance is not None and (outcome.served or outcome.had_session):
+            name = outcome.server, instance.client_id, connection.sasl_mechanism
+            accepted_ns[name] = max(accepted_ns.get(name, 0), connection.begin_ns)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         client_id = None if identity is None else instances[mine[0].conn_id].client_id
@@ -145,7 +147,8 @@ def listener_uses(
             works_on=_works_on(outcome, served_until.get(identity or "", 0), tls_until[outcome.server], mine[-1]),
             evidence=() if outcome.served else tuple(c.conn_id for c in mine[:MOST_EVIDENCE]),
             logged_in=logged_in_ns.get(identity or "", mine[0].begin_ns) < mine[0].begin_ns,
-            logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns,
+            logs_in_later=last_login_ns.get((identity or "", outcome.mechanism or ""), 0) > mine[-1].begin_ns
+            or (outcome.had_session and (last_ns or 0) > mine[-1].begin_ns),
             accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
         yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)

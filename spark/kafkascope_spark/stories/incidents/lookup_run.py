@@ -5,6 +5,7 @@ five (resolv.conf, `timeout`). Kafka's clients look names up when they start and
 theirs is seen in a capture while nobody responds, but the questions.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +15,8 @@ from kafkascope_spark.stories.stage_rows import StageRow
 
 PROMPT_NS = 1_000_000_000
 MOST_NAMES = 5
+MOST_ADDRESSES = 64
+"""A name of more addresses is no list of brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class LookupRun(StageRow):
     n: how many; n_late: those of them that were answered after all, not promptly; names: the first of those asked for,
     sorted; first_ns, last_ns: the first question and the last; before_ns: the last prompt answer before them, after_ns:
     the first packet after them that shows that the server responds again, None where there is none: a prompt answer, or
-    a late one, unless further questions had to wait after an earlier late one.
+    a late one, unless further questions had to wait after an earlier late one. several: those of the names for which
+    the client address was told more than one address, each with these.
     """
 
     client_ip: str
@@ -40,6 +44,7 @@ class LookupRun(StageRow):
     last_ns: int
     before_ns: int | None
     after_ns: int | None
+    several: tuple[tuple[str, ...], ...] = ()
 
 
 def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Iterator[LookupRun]:
@@ -51,24 +56,36 @@ def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Itera
     )
     if not any(lookup.answer_ns is not None for lookup in asked):
         return
+    several = _several(asked)
     for server_ip, of_server in groupby(asked, key=lambda lookup: lookup.server_ip):
         runs = list(_alike(of_server))
         for at, run in enumerate(runs):
             before = max(filter(None, (each.answer_ns for each in runs[at - 1])), default=None) if at else None
             following = runs[at + 1] if at + 1 < len(runs) else []
             alike = [each for each in run if _is_prompt(each) is _is_prompt(run[0])]
+            names = tuple(sorted({lookup.name for lookup in run}))[:MOST_NAMES]
             yield LookupRun(
                 client_ip=client_ip,
                 server_ip=server_ip,
                 answered=_is_prompt(run[0]),
                 n=len(alike),
                 n_late=sum(each.answer_ns is not None and not _is_prompt(each) for each in run),
-                names=tuple(sorted({lookup.name for lookup in run}))[:MOST_NAMES],
+                names=names,
                 first_ns=run[0].ts_ns,
                 last_ns=run[-1].ts_ns,
                 before_ns=before,
                 after_ns=_after_ns(run, following),
+                several=tuple((name, *sorted(several[name])) for name in names if len(several[name]) > 1),
             )
+
+
+def _several(lookups: Iterable[Lookup]) -> dict[str, set[str]]:
+    """The addresses of each name, by all answers: those for IPv4 and IPv6 come apart."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for lookup in lookups:
+        if len(found[lookup.name]) < MOST_ADDRESSES:
+            found[lookup.name].update(lookup.addresses)
+    return found
 
 
 def _alike(lookups: Iterable[Lookup]) -> Iterator[list[Lookup]]:

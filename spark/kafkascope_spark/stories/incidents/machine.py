@@ -29,6 +29,7 @@ from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controll
 from kafkascope_spark.stories.incidents.controllers import give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
+from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
 from kafkascope_spark.stories.incidents.dead_members import give_dead
 from kafkascope_spark.stories.incidents.died_clients import died_clients
 from kafkascope_spark.stories.incidents.encrypted_hosts import give_encrypted_hosts
@@ -278,6 +279,7 @@ class Incidents:
         self._do("times of errors", lambda: give_error_brackets(found, self._packets.last_successes))
         found += self._found("cluster", lambda: cluster_failures(of_brokers, self._states))
         self._do("encrypted hosts", lambda: give_encrypted_hosts(found, self._packets.encrypted))
+        self._do("addresses of names", lambda: mark_dead_addresses(found, self._lookups, self._states))
         self._do("places", lambda: localize(found, self._states, self._packets.contrasts))
         return with_repeated(found)
 

@@ -179,7 +179,7 @@ def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
     if _lost_session(use):
         return "authenticates_again"
     cause = _OF_ERROR.get(error_name)
-    if cause == "credentials" and use.outcome.had_session and use.logs_in_later:
+    if cause == "credentials" and use.outcome.had_session:
         return "session_refused"
     if cause == "credentials" and use.logs_in_later:
         return "refused_at_times"
@@ -206,7 +206,7 @@ def _failure(misuse: Misuse) -> Failure:
     failure = Failure(
         TLS_FAILED if misuse.cause == "tls" else CLIENT,
         f"{clients_of(misuse)} at {place_of(misuse)}",
-        min(use.first_ns for use in uses),
+        min(use.last_ns if misuse.cause == "session_refused" else use.first_ns for use in uses),
         max(use.last_ns for use in uses) if is_over else None,
         hosts=frozenset(use.client_ip for use in uses),
         misuse=misuse,

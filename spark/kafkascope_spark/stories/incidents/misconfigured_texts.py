@@ -28,7 +28,7 @@ _DID: dict[Cause, str] = {
     "no_longer": "{place} no longer accepts the credentials of {who} (SASL_AUTHENTICATION_FAILED), which it had let in "
     "by the same client id from the same address before",
     "session_refused": "{place} let {who} in, refused it when it authenticated again on the same connection "
-    "(SASL_AUTHENTICATION_FAILED), and let it in on the next one",
+    "(SASL_AUTHENTICATION_FAILED)",
     "authenticates_again": "{who} authenticated again at {place} in a way that it does not take (ILLEGAL_SASL_STATE)",
 }
 
@@ -57,8 +57,6 @@ def misuse_impact(misuse: Misuse) -> str:
     if misuse.cause == "tls":
         tried = f", after trying for up to {duration(misuse.kept_out_ns)}" if misuse.kept_out_ns >= SECOND else ""
         return f"Later connections of the same hosts to it worked{tried}."
-    if misuse.cause == "session_refused":
-        return "All of them were served again on new connections."
     if misuse.cause == "refused_at_times":
         return f"All of them were let in later, after trying for up to {duration(misuse.refused_ns)}."
     return "All of them were served in another way."

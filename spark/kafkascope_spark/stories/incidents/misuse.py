@@ -67,8 +67,7 @@ class Misuse:
     @cached_property
     def unserved(self) -> set[str]:
         """The clients that were served nowhere afterwards: their ids, else their addresses."""
-        works_on = (use.works_on or self.cause == "session_refused" for use in self.uses)
-        return {use.client_instance_id or use.client_ip for use, on in zip(self.uses, works_on, strict=True) if not on}
+        return {use.client_instance_id or use.client_ip for use in self.uses if not _works_on(use)}
 
     @cached_property
     def client_instance_ids(self) -> set[str]:
@@ -90,6 +89,11 @@ class Misuse:
     def n_connections(self) -> int:
         """The connections that came to nothing."""
         return sum(use.n for use in self.uses)
+
+
+def _works_on(use: ListenerUse) -> bool:
+    """Whether a client was served afterwards: also under another user, which makes it another client."""
+    return use.works_on or (use.outcome.had_session and use.logs_in_later)
 
 
 def was_accepted_before(use: ListenerUse) -> bool:

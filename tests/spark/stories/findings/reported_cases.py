@@ -9,9 +9,10 @@ FETCH = {"api_key": 1, "api_name": "Fetch", "conn_id": "c1", "status": "ok"}
 ANSWER = {"api_key": 1, "direction": "response", "topic": "t", "partition": 0, "error_code": 0}
 
 
-def sent_away(n: int, *, every_s: int = 4, reads: bool = True) -> dict[str, Any]:
+def sent_away(n: int, *, every_s: int = 4, reads: bool = True, refused: bool = False) -> dict[str, Any]:
     """A consumer that asks the leader, node 1, which names node 3 as its preferred replica, again and again
-    (https://github.com/IBM/sarama/issues/2071). reads: whether it fetches from node 3 in between."""
+    (https://github.com/IBM/sarama/issues/2071). reads: whether it fetches from node 3 in between;
+    refused: whether that does not have the offset."""
     rows = []
     for i in range(n):
         begin = (2 + i * every_s) * S
@@ -19,10 +20,24 @@ def sent_away(n: int, *, every_s: int = 4, reads: bool = True) -> dict[str, Any]
         rows.append({**ANSWER, **away})
         if reads:
             read = {"conn_id": "c3", "request_id": f"c3-{i}", "ts_ns": begin + 2 * S, "preferred_read_replica": -1}
-            rows.append({**ANSWER, **read, "n_records": 4})
+            got = {"error_code": 1, "n_records": 0} if refused else {"n_records": 4}
+            rows.append({**ANSWER, **read, **got})
     connections = [{"conn_id": "c1", "node_id": 1}, {"conn_id": "c3", "node_id": 3}]
     who = {**ONE, "conn_ids": ["c1", "c3"]}
     return {"clients": [who], "connections": connections, "partitions": rows}
+
+
+def gets_nothing(n: int, **answer: Any) -> dict[str, Any]:
+    """A consumer whose Fetch brings nothing of an offset that is in the log
+    (https://github.com/Aiven-Open/tiered-storage-for-apache-kafka/issues/483)."""
+    requests, rows = [], []
+    for i in range(n):
+        at = {"request_id": f"c1-{i}", "ts_ns": 2 * S + i * 510 * MS}
+        requests.append({**FETCH, **at, "api_version": 13, "max_wait_ms": 500})
+        asked = {"conn_id": "c1", "api_key": 1, "topic": "t", "partition": 0, "partition_offset": 7}
+        rows.append({**asked, **at, "direction": "request"})
+        rows.append({**ANSWER, **at, "conn_id": "c1", "high_watermark": 21, "n_batches": 0, **answer})
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": requests, "partitions": rows}
 
 
 def paced(n: int, *, pause_ms: int = 1_000, produced: int = 100) -> dict[str, Any]:
@@ -39,13 +54,15 @@ def paced(n: int, *, pause_ms: int = 1_000, produced: int = 100) -> dict[str, An
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": requests, "partitions": partitions}
 
 
-def begins_sessions(n: int, node_id: int, *, given: int = 0, error_code: int = 0) -> dict[str, Any]:
+def begins_sessions(n: int, node_id: int, *, given: int = 0, error_code: int = 0, uses: int = 0) -> dict[str, Any]:
     """A consumer that asks for a new fetch session with each Fetch
     (https://github.com/platformatic/kafka/issues/315). given: the first session that its broker gives, each time
-    another one; 0: none. error_code: of each response."""
+    another one; 0: none. error_code: of each response. uses: how often it goes on with a session before it begins
+    another."""
     rows = []
     for i in range(n):
-        own = {"request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "fetch_session_epoch": 0, "error_code": error_code}
+        epoch = i % (1 + uses)
+        own = {"request_id": f"c1-{i}", "ts_ns": (2 + i) * S, "fetch_session_epoch": epoch, "error_code": error_code}
         rows.append({**FETCH, **own, "fetch_session_id": given + i if given else 0, "node_id": node_id})
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
 
@@ -259,6 +276,94 @@ def between_handshakes(n: int, *, after: str = "SaslHandshake") -> dict[str, Any
     return {"clients": [who], "connections": connections, "requests": requests}
 
 
+def holds(n: int, *, wait_ms: int = 10_000, min_bytes: int = 1_000_000) -> dict[str, Any]:
+    """Fetch that a broker answers with few bytes when their time is over
+    (https://github.com/segmentio/kafka-go/issues/505)."""
+    rows = []
+    for i in range(n):
+        asked = 2 * S + i * 11 * S
+        own = {
+            "request_id": f"c1-{i}",
+            "ts_ns": asked,
+            "response_ns": asked + wait_ms * MS,
+            "broker_us": wait_ms * 1_000,
+        }
+        rows.append(
+            {**FETCH, **own, "max_wait_ms": wait_ms, "min_bytes": min_bytes, "n_records": 3, "record_bytes": 300}
+        )
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "requests": rows}
+
+
+def commits_by_turns(n: int, *, step: int = 0, generation: int = -1) -> dict[str, Any]:
+    """Two consumers that commit for one group by turns, at 500 and at 90
+    (https://github.com/confluentinc/librdkafka/issues/2999). step: how far both go on each time."""
+    requests, rows = [], []
+    for i in range(n):
+        own = {"request_id": f"c{1 + i % 2}-{i}", "conn_id": f"c{1 + i % 2}", "ts_ns": (2 + i) * S}
+        commit = {"api_key": 8, "api_name": "OffsetCommit", "group_id": "by-turns", "generation_or_epoch": generation}
+        requests.append({**own, **commit})
+        offset = (500, 90)[i % 2] if not step else 100 + i * step
+        place = {"api_key": 8, "direction": "request", "topic": "t", "partition": 0}
+        rows.append({**own, **place, "partition_offset": offset})
+    clients = [{**ONE, "client_instance_id": f"ci-{j}", "client_id": f"app-{j}", "conn_ids": [f"c{j}"]} for j in (1, 2)]
+    connections = [{"conn_id": "c1"}, {"conn_id": "c2"}]
+    return {"clients": clients, "connections": connections, "requests": requests, "partitions": rows}
+
+
+def says_hello(n: int, *, others: int | None = 3) -> dict[str, Any]:
+    """Connections on which nothing comes after ApiVersions v4, while another client is answered
+    (https://github.com/kroxylicious/kroxylicious/issues/1611). others: the version that was answered; None: nobody."""
+    connections, requests = [], []
+    hello = {"api_key": 18, "api_name": "ApiVersions"}
+    for i in range(n):
+        begin, conn = (2 + 11 * i) * S, f"c{10 + i}"
+        ends = {"first_ns": begin, "close_ns": begin + 10 * S, "last_ns": begin + 10 * S}
+        connections.append({"conn_id": conn, **ends, "n_responses": 0, "server_bytes": 0})
+        requests.append({**hello, "request_id": f"{conn}-0", "conn_id": conn, "ts_ns": begin, "api_version": 4})
+        requests[-1] |= {"status": "unanswered"}
+    mine = {**ONE, "conn_ids": [row["conn_id"] for row in connections]}
+    connections.append({"conn_id": "c2"})
+    if others is not None:
+        own = {"conn_id": "c2", "status": "ok", "server_ip": "10.0.0.1", "server_port": 9092}
+        requests.append({**hello, **own, "request_id": "c2-0", "ts_ns": S, "api_version": others})
+        requests.append({**own, "request_id": "c2-1", "ts_ns": 5 * S})
+    return {"clients": [mine], "connections": connections, "requests": requests}
+
+
+def partitions_of(name: str, assigned: int, *, complete: bool = True, fetched: bool = False) -> dict[str, Any]:
+    """A group that has so many partitions of a topic, of which the last gets records for 40 s
+    (https://github.com/kafka4beam/brod/issues/349). name: of group and topic; fetched: whether a client of the
+    group reads it."""
+    member = {"client_instance_id": "ci-1", "assigned": [f"{name}-{p}" for p in range(assigned)]}
+    settled = {"rebalance_id": "r-1", "group_id": name, "start_ns": S, "end_ns": 2 * S, "members": [member]}
+    settled |= {"n_members": 1, "members_complete": complete}
+    last = {"topic": name, "partition": 2}
+    rows = [
+        {**ANSWER, **last, "api_key": 0, "conn_id": "c9", "request_id": f"c9-{i}", "ts_ns": (5 + 2 * i) * S}
+        for i in range(21)
+    ]
+    if fetched:
+        rows.append({**ANSWER, **last, "conn_id": "c1", "request_id": "c1-1", "ts_ns": 6 * S})
+    who = {**ONE, "group_id": name}
+    return {"clients": [who], "connections": [{"conn_id": "c1"}], "rebalances": [settled], "partitions": rows}
+
+
+def cut_off_while_it_waits(n: int, *, spread_ms: int = 0, wait_ms: int = 60_000) -> dict[str, Any]:
+    """Connections that end 50 s after their only Fetch
+    (https://github.com/confluentinc/confluent-kafka-python/issues/12). spread_ms: how much later each ends than the one
+    before."""
+    connections, requests = [], []
+    for i in range(n):
+        begin = (2 + 60 * i) * S
+        end = begin + 50 * S + i * spread_ms * MS
+        ends = {"first_ns": begin, "close_ns": end, "last_ns": end, "close_kind": "fin_server"}
+        connections.append({"conn_id": f"c{1 + i}", **ends})
+        own = {"conn_id": f"c{1 + i}", "request_id": f"c{1 + i}-1", "ts_ns": begin, "status": "unanswered"}
+        requests.append({**FETCH, **own, "max_wait_ms": wait_ms})
+    who = {**ONE, "conn_ids": [row["conn_id"] for row in connections]}
+    return {"clients": [who], "connections": connections, "requests": requests}
+
+
 REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
     "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
@@ -270,6 +375,26 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "uses no fetch session that it gets": (begins_sessions(12, 71, given=7), {"fetch_session_churn"}),
     "gets no fetch session": (begins_sessions(12, 72), {"fetch_session_churn"}),
     "loses each fetch session": (begins_sessions(12, 73, given=7, error_code=70), {"fetch_session_churn"}),
+    "is held for a megabyte": (holds(4), {"held_for_min_bytes"}),
+    "is held for a byte": (holds(4, min_bytes=1), set()),
+    "is held for half a second": (holds(4, wait_ms=500), set()),
+    "commits by turns with another": (commits_by_turns(6), {"competing_commits"}),
+    "commits after another": (commits_by_turns(6, step=5), set()),
+    "commits by turns as a member": (commits_by_turns(6, generation=4), set()),
+    "cut off while it waits": (cut_off_while_it_waits(4), {"cut_while_waiting"}),
+    "cut off at any time": (cut_off_while_it_waits(4, spread_ms=2_000), set()),
+    "cut off when it need not wait any more": (cut_off_while_it_waits(4, wait_ms=40_000), set()),
+    "no answer to its hello": (says_hello(4), {"hello_not_answered"}),
+    "no answer to its hello, others are": (says_hello(4, others=4), set()),
+    "no answer to its hello, nor to others": (says_hello(4, others=None), set()),
+    "a partition that nobody has": (partitions_of("grown0", 2), {"unassigned_partitions"}),
+    "all partitions have a member": (partitions_of("grown1", 3, fetched=True), set()),
+    "a partition that a member not seen may have": (partitions_of("grown2", 2, complete=False), set()),
+    "a partition that a client of the group reads": (partitions_of("grown3", 2, fetched=True), set()),
+    "begins anew after it used its fetch session": (begins_sessions(40, 74, given=7, uses=3), set()),
+    "sent to a replica that is behind": (sent_away(6, refused=True), {"preferred_replica_loop"}),
+    "gets nothing of what is in the log": (gets_nothing(25), {"same_offset_again"}),
+    "is sent to another replica each time": (gets_nothing(25, preferred_read_replica=3), {"preferred_replica_loop"}),
     "begins at the latest offset after an error": (begins_anew(-1, 60, "p1", committed=20), {"unknown_position"}),
     "begins there, and nobody committed": (begins_anew(-1, 60, "p2", written=12), {"unknown_position"}),
     "begins at the earliest offset after an error": (begins_anew(-2, 0, "p3", committed=20), {"unknown_position"}),
@@ -301,6 +426,11 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "asks again after an error": (begins_anew(-1, 60, "p4", committed=20, asks_again=True), set()),
 }
 REPORTED_SENTENCES = {
+    "is held for a megabyte": "it asks for 1000000 bytes at least, and there were 300 at most",
+    "commits by turns with another": "one of them set the offset back from that of the other, by up to 410 records",
+    "cut off while it waits": "each 50.0 s after a Fetch that may wait for 60000 ms",
+    "no answer to its hello": "never answered ApiVersions v4 on them, 4 times",
+    "a partition that nobody has": "grown0-2 is assigned to none of the 1 member of group grown0",
     "goes on with a fetch session that is over": "12 times within 22.0 s from 00:01.000",
     "asks a broker that is not the controller": "only the controller does that, and Metadata names node 93 as the",
     "cut off at a version that the broker has not": "it takes Produce v0 to v5, as it says in ApiVersions",
@@ -308,6 +438,8 @@ REPORTED_SENTENCES = {
     "acknowledges after its lock": "it had them for 40.0 s (median), and its lock on them, which lasts 30.0 s, was",
     "sends Fetch while it authenticates": "between its SaslHandshake and the end of its authentication while it",
     "sent to its preferred replica again and again": "t-0 at its leader, node 1, 6 times from ",
+    "sent to a replica that is behind": "There it got OFFSET_OUT_OF_RANGE 5 times",
+    "gets nothing of what is in the log": "no answer brought a record, each after at most 500 ms",
     "sent there, and never goes": "It got no records from node 3 meanwhile",
     "one Fetch a second, and falls behind": "It asks for more 1.00 s after each response (median, all equally long)",
     "uses no fetch session that it gets": "12 times within 11.0 s from 00:01.000 (00:00:02.000 UTC): it got one, did",

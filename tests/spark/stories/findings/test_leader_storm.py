@@ -11,8 +11,14 @@ def advice(*error_names: str) -> str:
 
 
 def test_a_client_that_takes_the_leader_from_the_answer_needs_brokers_that_name_it() -> None:
-    assert "with brokers of Kafka 3.7 or newer" in advice("FENCED_LEADER_EPOCH")
+    assert "with brokers of Kafka 3.7 or newer" in advice("NOT_LEADER_OR_FOLLOWER")
     assert "KIP-951" in advice("NOT_COORDINATOR", "NOT_LEADER_OR_FOLLOWER")
+
+
+def test_a_leader_that_has_a_later_epoch_need_not_have_moved() -> None:
+    text = advice("FENCED_LEADER_EPOCH")
+    assert "asks for Metadata" in text
+    assert not any(word in text for word in ("KIP-951", "Raise", "auto.leader.rebalance.enable"))
 
 
 def test_no_answer_names_a_coordinator() -> None:

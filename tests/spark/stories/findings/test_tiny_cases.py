@@ -185,6 +185,20 @@ def silent(idle_s: int, **changes: Any) -> dict[str, Any]:
     return {"clients": [ONE], "connections": [connection], "recoveries": [episode]}
 
 
+def muted() -> dict[str, Any]:
+    """The same while the broker mutes the client for a quota (KAFKA-16083)."""
+    told = {"request_id": "c1-1", "conn_id": "c1", "api_name": "Produce", "api_key": 0, "ts_ns": 100 * S}
+    told |= {
+        "server_ip": "10.0.0.1",
+        "server_port": 9092,
+        "response_ns": 101 * S,
+        "throttle_ms": 35_000,
+        "client_id": "app",
+        "request_bytes": 900,
+    }
+    return {**silent(idle_s=5), "requests": [told]}
+
+
 def denied(error: str, **connection: Any) -> dict[str, Any]:
     error_row = {"error_name": error, "request_id": "c1-1", "conn_id": "c1", "ts_ns": 3 * S, "api_name": "Metadata"}
     error_row |= {"client_ip": "10.0.0.9", "client_id": "app", "resource": "orders"}
@@ -325,6 +339,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"capture_untrustworthy"},
     ),
     "no answer": (silent(idle_s=5), {"request_timeout"}),
+    "no answer while it is muted": (muted(), {"throttled"}),
     "no answer after silence": (silent(idle_s=90), {"idle_reset"}),
     "reset after silence": (silent(idle_s=90, first_error_name="CONNECTION_RESET"), {"idle_reset"}),
     "reset while busy": (silent(idle_s=5, first_error_name="CONNECTION_RESET"), set()),

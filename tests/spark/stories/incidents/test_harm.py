@@ -35,6 +35,16 @@ def test_what_a_stall_and_a_recovery_show_of_one_writer_may_be_the_same_records(
     assert harm_of(failure) == (Harm("orders", 0, 9, 0),)
 
 
+def test_a_batch_that_is_sent_again_and_again_is_one(failure: Failure, stall: MakeStall, recovery: MakeRow) -> None:
+    """Each of its connections is closed before the answer (https://github.com/tulios/kafkajs/issues/1656)."""
+    lost = {"first_api_key": 0, "outcome": "gave_up", "n_errors": 36}
+    failure.stalls.append(stall("produce", 21, 2, 5, None, topic="orders", partition=0))
+    failure.take_recovery(recovery("CONNECTION_CLOSED", 21, 2, 5, None, resource="orders-0", **lost))
+    assert harm_of(failure) == (Harm("orders", 0, 1, 0),)
+    failure.stalls.clear()
+    assert harm_of(failure) == (Harm("orders", 0, 36, 0),)
+
+
 def test_reads_that_are_refused_harm_no_records(failure: Failure, recovery: MakeRow) -> None:
     failure.take_recovery(recovery("TOPIC_AUTHORIZATION_FAILED", 21, 2, 5, None, n_errors=3, first_api_key=FETCH))
     assert harm_of(failure) == ()

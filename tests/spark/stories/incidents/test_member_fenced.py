@@ -1,11 +1,18 @@
 """Static members that were fenced, from the errors of their coordinator."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.incident_rows import actions_of, severity_of
+from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.observed import Observed
 from kafkascope_spark.stories.incidents.other_failures import of_errors
 from kafkascope_spark.stories.incidents.sentences import sentence_of
+from kafkascope_spark.stories.incidents.unreleased_instances import give_unreleased
+
+from .conftest import NS
 
 
 @pytest.mark.parametrize("error", ["FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"])
@@ -30,6 +37,18 @@ def test_a_fenced_member_costs_what_its_group_waited(recovery, stall, waited, se
     if waited is not None:
         failure.stalls.append(stall("consume", 21, 1, 5, 5 + waited, group_id="orders-app"))
     assert severity_of(failure) == severity
+
+
+@pytest.mark.parametrize(
+    ("gone_from", "group", "follows"), [(3, "orders-app", True), (3, "x", False), (60, "orders-app", False)]
+)
+def test_who_waits_for_the_session_of_a_member_that_went_follows_from_that(recovery, gone_from, group, follows):
+    refused = {"resource_kind": "group", "resource": "orders-app"}
+    errors = list(of_errors([recovery("UNRELEASED_INSTANCE_ID", 21, 1, 5, 40, **refused)]))
+    gone = Failure(MEMBER, group, gone_from * NS, (gone_from + 45) * NS)
+    gone.rebalances.append(SimpleNamespace(group_id=group, lost=["member"]))
+    give_unreleased(errors, [gone])
+    assert (errors[0].root is gone) is follows
 
 
 def test_a_member_that_was_removed_is_not_fenced(recovery):

@@ -295,6 +295,16 @@ def test_credentials_that_are_taken_a_moment_later_are_right(use: MakeRow, clien
     assert "user name" not in advised(incident)
 
 
+def test_who_authenticates_again_as_another_user_has_the_right_password(use: MakeRow, client: MakeRow) -> None:
+    """Cannot change principals during re-authentication (KIP-368)."""
+    how = {"mechanism": "PLAIN", "error_name": "SASL_AUTHENTICATION_FAILED", "had_session": True}
+    (incident,), _ = tell(uses=[use(21, "SASL_PLAINTEXT", **how, logs_in_later=True)], clients=[client(21)])
+    assert "when it authenticated again on the same connection" in incident["sentence"]
+    assert "could not work" not in incident["sentence"]
+    assert "Correct user name" not in advised(incident)
+    assert incident["start_ns"] == 20 * NS
+
+
 def test_credentials_that_were_taken_before_have_expired(use: MakeRow, client: MakeRow) -> None:
     """A delegation token that is over (https://github.com/apache/spark/pull/23906)."""
     how = {"mechanism": "SCRAM-SHA-512", "error_name": "SASL_AUTHENTICATION_FAILED"}

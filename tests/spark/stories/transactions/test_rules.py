@@ -42,6 +42,10 @@ CASES = [
     transaction("lost", "fenced", n_records=0, end_ns=NOON + SECOND),
     transaction("dead", "hanging", left_ns=NOON + SECOND, held_back=[held("reader", 8), held("other", 8)]),
     transaction("slow", "aborted", end_kind="coordinator", end_ns=NOON + 10 * SECOND),
+    *(
+        transaction("slower", "aborted", end_kind="coordinator", begin_ns=NOON + at, end_ns=NOON + at + 10 * SECOND)
+        for at in (0, 20 * SECOND, 40 * SECOND)
+    ),
     transaction("flink", "committed", duration_ms=90_000, held_back=[held("patient", 90)]),
     transaction("", "cut", transactional_id=None, client_instance_id=None, held_back=[held("waiting", 20)]),
     transaction("", "cut", transactional_id=None, client_instance_id=None, held_back=[held("stuck", 61)]),
@@ -75,7 +79,7 @@ def about(found: list[Row], rule: str, client: str) -> Row:
 
 def test_what_ends_by_itself_is_no_finding(found: list[Row]) -> None:
     assert not [row for row in found if "well" in row["sentence"]]
-    assert len(found) == 4 + 2 + 5
+    assert len(found) == 4 + 3 + 5
 
 
 def test_fenced_by_whom_and_when(found: list[Row]) -> None:
@@ -106,6 +110,12 @@ def test_hanging_is_an_error_until_the_coordinator_ends_it(found: list[Row]) -> 
     assert "2 read_committed consumers waited" in dead["sentence"]
     assert "the coordinator aborted it at 00:11.000" in slow["sentence"]
     assert "(now 9000)" in slow["advice"]
+
+
+def test_a_producer_that_is_too_slow_again_and_again_is_one_finding(found: list[Row]) -> None:
+    row = about(found, "hanging_transaction", "slower")
+    assert "kept 3 transactions of slower-tx open for longer than their timeout" in row["sentence"]
+    assert row["severity"] == "warning"
 
 
 @pytest.mark.parametrize(

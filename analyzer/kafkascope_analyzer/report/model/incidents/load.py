@@ -14,6 +14,7 @@ from kafkascope_analyzer.report.model.incidents.visibility import why_in_doubt
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.findings.table import FindingRow
+from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
 from kafkascope_spark.stories.startups.table import NOT_READY, StartupRow
@@ -78,7 +79,7 @@ def load_facts(dataset: Dataset) -> Facts:
         stalls=stalls,
         findings=findings,
         clients=clients,
-        failed_starts=_failed_starts(dataset, clients),
+        failed_starts=_failed_starts(dataset, clients, every_incident),
         proofs=load_proofs(
             dataset.unrestricted, [*(row.evidence for row in incidents), *(row.evidence for row in findings)]
         ),
@@ -106,10 +107,20 @@ def _outside(
     return {row.incident_id: frozenset(others.intersection(row.clients)) for row in incidents}
 
 
-def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[StartupRow]:
-    """Starts of clients, without the brokers' own, that did not become ready, by time."""
+_WITH_OTHER_ADDRESSES = names_of(lambda kind: kind.has_other_addresses)
+"""Kinds of incidents at an address beside which the same name has others."""
+
+
+def _failed_starts(
+    dataset: Dataset, clients: dict[str, NamedClient], incidents: Iterable[IncidentRow]
+) -> list[StartupRow]:
+    """Starts of clients, without the brokers' own, that did not become ready, by time. An attempt to connect to one of
+    several addresses of a name is no start: the host went on to another one."""
+    passed = {row.incident_id for row in incidents if row.kind in _WITH_OTHER_ADDRESSES}
     found = read(dataset, StartupRow, one_of("outcome", sorted(NOT_READY)))
-    kept = [row for row in found if not _is_broker(clients.get(row.client_instance_id))]
+    kept = [
+        row for row in found if not _is_broker(clients.get(row.client_instance_id)) and row.incident_id not in passed
+    ]
     return sorted(kept, key=lambda row: (row.start_ns, row.startup_id))
 
 

@@ -4,13 +4,20 @@ from kafkascope_spark.stories.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.stories.findings.shared_queries import ADVISED, LOST_BROKERS
 from kafkascope_spark.stories.findings.wording import counted, first_sentence
 
-# One finding per incident.
+# One finding per incident, but for brokers that came back with another address while clients went on trying the one
+# before: nothing is lost but that address (old_address).
 _QUERY = f"""
+with moved as (
+    select node_id, server_ip, min(first_ns) as from_ns from connections
+    where n_responses > 0 and node_id in (select node_id from lost_brokers) group by node_id, server_ip
+)
 select if(size(clients) = 1, clients[0], null) as client_instance_id, incident_id, subject, sentence,
     {ADVISED}, 1 as n,
     size(clients) as n_clients, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns,
     evidence, null as conn_ids
-from lost_brokers"""
+from lost_brokers left anti join moved
+    on moved.node_id = lost_brokers.node_id and not contains(lost_brokers.subject, moved.server_ip)
+        and moved.from_ns between lost_brokers.start_ns and coalesce(lost_brokers.end_ns, :capture_last_ns)"""
 
 
 def _sentence(f: Facts) -> str:

@@ -12,8 +12,8 @@ from kafkascope_spark.stories.findings.wording import client, duration, listed, 
 from kafkascope_spark.stories.settings import setting
 from kafkascope_spark.stories.tables import RECOVERIES
 
-# One finding per client and server. A broker reads nothing from a connection that it mutes for a quota: what waits there
-# is left to the rule throttled.
+# One finding per client and server. A broker reads nothing from a connection that it mutes for a quota: what waits
+# there is left to the rule throttled.
 _QUERY = f"""
 with muted as (
     select client_instance_id, server, response_ns as from_ns, response_ns + throttle_ms * 1000000L as to_ns

@@ -1,0 +1,56 @@
+"""Addresses at which nobody was ever served, and that DNS gives for a name beside others that serve: clients that try
+such an address first go on to the next one of the name."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kafkascope_spark.stories.incidents.failure import SECOND, Failure
+from kafkascope_spark.stories.incidents.kinds.dead_address import DEAD_ADDRESS
+from kafkascope_spark.stories.incidents.lookup_run import LookupRun
+from kafkascope_spark.stories.servers.table import BrokerState
+
+
+def mark_dead_addresses(failures: Iterable[Failure], runs: Iterable[LookupRun], states: Iterable[BrokerState]) -> None:
+    """Makes failures of listeners what they are where each of their addresses has such a name. runs: how name servers
+    answered; states: rows of broker_states."""
+    of_listeners = [failure for failure in failures if failure.kind.of_listener]
+    if not of_listeners:
+        return
+    addresses = _addresses_of(runs)
+    serving = {(row.server_ip, str(row.server_port)) for row in states if row.state == "serving"}
+    for failure in of_listeners:
+        names = [_name_of(server, addresses, serving) for server in sorted(failure.servers)]
+        if names and None not in names:
+            which = ", ".join(f"{server} ({name})" for server, name in zip(sorted(failure.servers), names, strict=True))
+            failure.kind, failure.subject, failure.waited_ms = DEAD_ADDRESS, which, _waited_ms(failure)
+
+
+def _addresses_of(runs: Iterable[LookupRun]) -> dict[str, set[str]]:
+    """The addresses of each name that has several."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        for name, *addresses in run.several:
+            found[name].update(addresses)
+    return found
+
+
+def _name_of(server: str, addresses: dict[str, set[str]], serving: set[tuple[str, str]]) -> str | None:
+    """The first name of an address of which another address served at the same port."""
+    ip, _, port = server.rpartition(":")
+    names = (name for name, mine in sorted(addresses.items()) if ip in mine and _serves(mine - {ip}, port, serving))
+    return next(names, None)
+
+
+def _serves(addresses: set[str], port: str, serving: set[tuple[str, str]]) -> bool:
+    return any((address, port) in serving for address in addresses)
+
+
+def _waited_ms(failure: Failure) -> int:
+    """The longest time that a client lost at the address, where it went on to another one after a second or more."""
+    waited = (
+        row.reconnected_ns - row.failing_since_ns
+        for row in failure.recoveries
+        if row.resource_kind == "connection" and row.reconnected_ns is not None
+    )
+    longest_ns = max(waited, default=0)
+    return longest_ns // 1_000_000 if longest_ns >= SECOND else 0
