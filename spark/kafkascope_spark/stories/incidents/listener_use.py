@@ -22,6 +22,8 @@ MOST_EVIDENCE = 20
 PATIENCE_NS = 3_000_000_000
 """A client that tries again does so within seconds, or within some times its longest pause until then."""
 _PAUSES = 3
+_Name = tuple[str, str | None, str | None]
+"""The address of a server, a client id and a SASL mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def listener_uses(
     tls_begins: dict[str, list[int]] = defaultdict(list)
     logged_in_ns: dict[str, int] = {}
     last_login_ns: dict[tuple[str, str], int] = {}
-    accepted_ns: dict[tuple[str, str | None, str | None], int] = {}
+    accepted_ns: dict[_Name, int] = {}
     for connection in connections:
         outcome = _outcome(connection, refused.get(connection.conn_id))
         if outcome is None:
@@ -128,9 +130,7 @@ def listener_uses(
                 begin_ns, login = connection.begin_ns, (identity, connection.sasl_mechanism)
                 logged_in_ns[identity] = min(logged_in_ns.get(identity, begin_ns), begin_ns)
                 last_login_ns[login] = max(last_login_ns.get(login, 0), begin_ns)
-        if instance is not None and (outcome.served or outcome.had_session):
-            name = outcome.server, instance.client_id, connection.sasl_mechanism
-            accepted_ns[name] = max(accepted_ns.get(name, 0), connection.begin_ns)
+        _note_accepted(accepted_ns, connection, outcome, instance)
     for (outcome, identity), mine in alike.items():
         mine.sort(key=lambda c: (c.begin_ns, c.conn_id))
         client_id = None if identity is None else instances[mine[0].conn_id].client_id
@@ -152,6 +152,15 @@ def listener_uses(
             accepted_ns=last_ns if last_ns is not None and last_ns < mine[0].begin_ns else None,
         )
         yield _with_tls(use, sorted(tls_begins[outcome.server]), mine[-1].begin_ns)
+
+
+def _note_accepted(
+    accepted_ns: dict[_Name, int], connection: Connection, outcome: Outcome, instance: Instance | None
+) -> None:
+    """Notes when a server let in a connection of a client, also where it ended because of a later login on it."""
+    if instance is not None and (outcome.served or outcome.had_session):
+        name = outcome.server, instance.client_id, connection.sasl_mechanism
+        accepted_ns[name] = max(accepted_ns.get(name, 0), connection.begin_ns)
 
 
 def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:

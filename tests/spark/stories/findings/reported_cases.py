@@ -300,7 +300,8 @@ def commits_by_turns(n: int, *, step: int = 0, generation: int = -1) -> dict[str
     requests, rows = [], []
     for i in range(n):
         own = {"request_id": f"c{1 + i % 2}-{i}", "conn_id": f"c{1 + i % 2}", "ts_ns": (2 + i) * S}
-        commit = {"api_key": 8, "api_name": "OffsetCommit", "group_id": "by-turns", "generation_or_epoch": generation}
+        commit = {"api_key": 8, "api_name": "OffsetCommit", "group_id": f"turns{step}{generation}"}
+        commit["generation_or_epoch"] = generation
         requests.append({**own, **commit})
         offset = (500, 90)[i % 2] if not step else 100 + i * step
         place = {"api_key": 8, "direction": "request", "topic": "t", "partition": 0}
