@@ -10,6 +10,10 @@ Ingest runs in this process, in one bucket, so that nothing hides in another one
 interrupts it every millisecond; the time since the last interrupt belongs to the innermost function of kafkascope that
 is running. Kernels and Arrow are not interrupted inside: what they take is counted when they return, for their caller.
 The captures are tiled from real traffic (tiling.py). The kernels were compiled before.
+
+Of each kind of traffic a capture of the size asked for is ingested, and one of a quarter of it: what the larger one
+takes more, divided by the packets that it has more, is the cost of a packet; the rest does not grow with the capture.
+A capture of one's own has one size alone, so that what does not grow is in the cost of its packets.
 """
 
 import argparse
@@ -19,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -35,6 +39,9 @@ from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
 TICK_S = 0.001
+SMALLER = 4
+"""So many times smaller is the capture that shows what does not grow. It is ingested as many times, and counts on
+average: then both have about as many interrupts."""
 MOST_COLUMNS = 25
 """Columns of a capture that the page lists, those with the most bytes."""
 OTHER = "start, and what is in none of these"
@@ -139,32 +146,57 @@ class ColumnBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A capture that was ingested."""
+class Run:
+    """What it took to ingest a capture. times: how often it was ingested; cpu_s and profile are of all times."""
 
-    kind: str
     capture_bytes: int
     n_packets: int
     cpu_s: float
     profile: Profile
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A kind of traffic. whole: the capture of the size that was asked for; smaller: a part of it, None where there is
+    none; columns: of the tables of the whole one."""
+
+    kind: str
+    whole: Run
+    smaller: Run | None
     columns: Sequence[ColumnBytes]
 
-    def ns_per_packet(self, seconds: float) -> float:
-        """Nanoseconds a packet."""
-        return seconds * 1e9 / self.n_packets
+    def ns_per_packet(self, seconds_of: Callable[[Run], float]) -> float:
+        """Nanoseconds that each further packet takes; those of all packets where there is no smaller capture."""
+        spent_s, n_packets = seconds_of(self.whole) / self.whole.times, self.whole.n_packets
+        if self.smaller is not None:
+            spent_s -= seconds_of(self.smaller) / self.smaller.times
+            n_packets -= self.smaller.n_packets
+        return spent_s * 1e9 / n_packets
+
+    def fixed_ms(self, seconds_of: Callable[[Run], float]) -> float:
+        """Milliseconds that do not grow with the capture: what the packets of the whole one do not explain."""
+        of_packets_s = self.ns_per_packet(seconds_of) * self.whole.n_packets / 1e9
+        return (seconds_of(self.whole) / self.whole.times - of_packets_s) * 1e3
 
 
-def measure(kind: str, capture: Path, work: Path) -> Measured:
-    """Ingests a capture and counts."""
+def measure(kind: str, capture: Path, smaller: Path | None, work: Path) -> Measured:
+    """Ingests a capture, and a smaller one of the same kind, and counts."""
+    ingest([smaller or capture], work / "warm.kscope", IngestOptions(jobs=1))
+    of_smaller = None if smaller is None else _run(smaller, work / f"{kind}-smaller.kscope", SMALLER)
     out = work / f"{kind}.kscope"
-    ingest([capture], work / "warm.kscope", IngestOptions(jobs=1))
+    return Measured(kind, _run(capture, out, 1), of_smaller, list(_columns(Dataset.open(str(out)), out)))
+
+
+def _run(capture: Path, out: Path, times: int) -> Run:
+    """Ingests a capture so many times."""
     begun_s = time.process_time()
     with Profile() as profile:
-        ingest([capture], out, IngestOptions(jobs=1))
+        for _ in range(times):
+            ingest([capture], out, IngestOptions(jobs=1))
     cpu_s = time.process_time() - begun_s
-    dataset = Dataset.open(str(out))
-    n_packets = sum(dataset.read("captures")["n_packets"].to_pylist())
-    return Measured(kind, capture.stat().st_size, n_packets, cpu_s, profile, list(_columns(dataset, out)))
+    n_packets = sum(Dataset.open(str(out)).read("captures")["n_packets"].to_pylist())
+    return Run(capture.stat().st_size, n_packets, cpu_s, profile, times)
 
 
 def _columns(dataset: Dataset, folder: Path) -> Iterator[ColumnBytes]:
@@ -193,6 +225,12 @@ def page(results: Sequence[Measured]) -> Iterator[str]:
     yield "packets a second and core leave to each stage. Shares hold elsewhere, times do not."
     yield ""
     yield from _stages(results)
+    split = [one for one in results if one.smaller is not None]
+    if split:
+        yield ""
+        yield "What does not grow with the capture, in milliseconds. (The process was warm: starting it comes on top.)"
+        yield ""
+        yield from _fixed(split)
     for one in results:
         yield from ("", f"## {one.kind}", "")
         yield from _tables(one)
@@ -204,28 +242,51 @@ COMMAND = "python -m benchmarks.stages --page FILE"
 HOW = (
     "Ingest runs in one process and one bucket. A timer of the process's own time interrupts it every millisecond; the "
     "time since the last interrupt belongs to the innermost function of kafkascope that is running. Kernels and Arrow "
-    "are not interrupted inside: what they take is counted when they return, for their caller."
+    "are not interrupted inside: what they take is counted when they return, for their caller. Each kind of traffic is "
+    f"ingested in two sizes, of which one is {SMALLER} times the other: what the larger one takes more is the cost of "
+    "its further packets."
 )
+
+
+def _seconds_of(stage: str) -> Callable[[Run], float]:
+    return lambda run: run.profile.stages[stage]
+
+
+def _all_seconds(run: Run) -> float:
+    return run.cpu_s
 
 
 def _stages(results: Sequence[Measured]) -> Iterator[str]:
     yield from _row("stage", "budget", *(one.kind for one in results))
     yield from _row("---", "---:", *("---:" for _ in results))
     for name, budget in [*((stage.name, stage.budget_ns) for stage in STAGES), (OTHER, None)]:
-        costs = (one.ns_per_packet(one.profile.stages[name]) for one in results)
+        costs = (one.ns_per_packet(_seconds_of(name)) for one in results)
         yield from _row(name, "" if budget is None else f"{budget}", *(f"{cost:,.0f}" for cost in costs))
-    budgets = sum(stage.budget_ns or 0 for stage in STAGES)
-    yield from _row("**all**", f"{budgets}", *(f"{one.ns_per_packet(one.cpu_s):,.0f}" for one in results))
-    rates = (f"{one.n_packets / one.cpu_s / 1e6:.2f}" for one in results)
-    yield from _row("million packets a second and core", f"{1000 / budgets:.2f}", *rates)
-    rates = (f"{one.capture_bytes / one.cpu_s / 1e9:.2f}" for one in results)
+    budgets, costs_ns = (
+        sum(stage.budget_ns or 0 for stage in STAGES),
+        [one.ns_per_packet(_all_seconds) for one in results],
+    )
+    yield from _row("**all**", f"{budgets}", *(f"{cost:,.0f}" for cost in costs_ns))
+    yield from _row(
+        "million packets a second and core", f"{1000 / budgets:.2f}", *(f"{1000 / cost:.2f}" for cost in costs_ns)
+    )
+    sizes = [one.whole.capture_bytes / one.whole.n_packets for one in results]
+    rates = (f"{size / cost:.2f}" for size, cost in zip(sizes, costs_ns, strict=True))
     yield from _row("GB a second and core", "", *rates)
-    yield from _row("packets", "", *(f"{one.n_packets:,}" for one in results))
-    yield from _row("bytes a packet", "", *(f"{one.capture_bytes / one.n_packets:,.0f}" for one in results))
+    yield from _row("packets", "", *(f"{one.whole.n_packets:,}" for one in results))
+    yield from _row("bytes a packet", "", *(f"{size:,.0f}" for size in sizes))
+
+
+def _fixed(results: Sequence[Measured]) -> Iterator[str]:
+    yield from _row("stage", *(one.kind for one in results))
+    yield from _row("---", *("---:" for _ in results))
+    for name in [*(stage.name for stage in STAGES), OTHER]:
+        yield from _row(name, *(f"{one.fixed_ms(_seconds_of(name)):,.0f}" for one in results))
+    yield from _row("**all**", *(f"{one.fixed_ms(_all_seconds):,.0f}" for one in results))
 
 
 def _tables(one: Measured) -> Iterator[str]:
-    """Rows, bytes and the time of writing, by table."""
+    """Rows, bytes and the time of writing, by table: all of the larger capture, divided by its packets."""
     yield from _row("table", "rows", "rows a packet", "bytes", "bytes a packet", "writing, ns a packet")
     yield from _row("---", "---:", "---:", "---:", "---:", "---:")
     sizes = Counter[str]()
@@ -234,8 +295,9 @@ def _tables(one: Measured) -> Iterator[str]:
         sizes[column.table] += column.bytes
         rows[column.table] = max(rows.get(column.table, 0), column.rows)
     for table, n_bytes in sizes.most_common():
-        n, cost = rows[table], one.ns_per_packet(one.profile.tables[table])
-        shown = f"{n:,}", f"{n / one.n_packets:.3f}", f"{n_bytes:,}", f"{n_bytes / one.n_packets:.2f}", f"{cost:,.1f}"
+        n, n_packets = rows[table], one.whole.n_packets
+        cost = one.whole.profile.tables[table] * 1e9 / n_packets
+        shown = f"{n:,}", f"{n / n_packets:.3f}", f"{n_bytes:,}", f"{n_bytes / n_packets:.2f}", f"{cost:,.1f}"
         yield from _row(f"`{table}`", *shown)
 
 
@@ -245,7 +307,7 @@ def _largest(one: Measured) -> Iterator[str]:
     yield from _row("---", "---:", "---:")
     for column in sorted(one.columns, key=lambda c: -c.bytes)[:MOST_COLUMNS]:
         a_row = f"{column.bytes / column.rows:.2f}" if column.rows else ""
-        yield from _row(f"`{column.table}.{column.column}`", a_row, f"{column.bytes / one.n_packets:.2f}")
+        yield from _row(f"`{column.table}.{column.column}`", a_row, f"{column.bytes / one.whole.n_packets:.2f}")
 
 
 def _row(*cells: str) -> Iterator[str]:
@@ -254,9 +316,23 @@ def _row(*cells: str) -> Iterator[str]:
 
 def details(one: Measured) -> Iterator[str]:
     """The modules of each stage that take a hundredth of the time or more, for who looks for what to change."""
-    for (stage, module), seconds in one.profile.modules.most_common():
-        if seconds >= one.cpu_s / 100:
-            yield f"{one.ns_per_packet(seconds):8,.0f} ns  {stage}: {module}"
+    whole = one.whole
+    for (stage, module), seconds in whole.profile.modules.most_common():
+        if seconds >= whole.cpu_s / 100:
+            yield f"{seconds * 1e9 / whole.n_packets:8,.0f} ns  {stage}: {module}"
+
+
+def _tiled(kind: str, megabytes: float, work: Path) -> Path:
+    """A capture of that kind and size."""
+    path = work / f"{kind}-{megabytes:g}.pcap"
+    source = load_source(piece(kind))
+    write_tiles(source, path, tiles_for(source, megabytes))
+    return path
+
+
+def _measure_kind(kind: str, megabytes: float, work: Path) -> Measured:
+    """Measures a kind of traffic."""
+    return measure(kind, _tiled(kind, megabytes, work), _tiled(kind, megabytes / SMALLER, work), work)
 
 
 def main() -> int:
@@ -267,16 +343,14 @@ def main() -> int:
     parser.add_argument("--page", type=Path, help="where the page goes; without it, it is printed")
     parser.add_argument("--work", type=Path, help="folder for captures and datasets, which are removed")
     args = parser.parse_args()
-    results = []
     with tempfile.TemporaryDirectory(prefix="kafkascope-stages-", dir=args.work) as scratch:
         work = Path(scratch)
-        for capture in args.capture or args.kinds.split(","):
-            kind, path = (capture.stem, capture) if isinstance(capture, Path) else (capture, work / f"{capture}.pcap")
-            if not isinstance(capture, Path):
-                source = load_source(piece(capture))
-                write_tiles(source, path, tiles_for(source, args.megabytes))
-            results.append(measure(kind, path, work))
-            print(*details(results[-1]), sep=os.linesep, file=sys.stderr)
+        if args.capture:
+            results = [measure(capture.stem, capture, None, work) for capture in args.capture]
+        else:
+            results = [_measure_kind(kind, args.megabytes, work) for kind in args.kinds.split(",")]
+        for one in results:
+            print(*details(one), sep=os.linesep, file=sys.stderr)
     text = "\n".join(page(results)) + "\n"
     if args.page is None:
         print(text, end="")

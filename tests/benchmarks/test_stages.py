@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.stages import OTHER, STAGES, ColumnBytes, Measured, Profile, page, stage_of
+from benchmarks.stages import OTHER, STAGES, ColumnBytes, Measured, Profile, Run, page, stage_of
 
 import kafkascope_analyzer
 import kafkascope_parsers
@@ -53,15 +53,18 @@ def test_the_time_of_writing_belongs_to_tables_of_the_dataset(tmp_path: Path) ->
     assert any(table.startswith("messages/") for table in written)
 
 
-@pytest.fixture
-def measured() -> Measured:
-    profile = Profile(Counter({"decoding": 0.5, "Parquet": 1.5}), tables=Counter({"requests": 1.0}))
-    columns = [ColumnBytes("requests", "ts_ns", 500, 4000), ColumnBytes("requests", "api_key", 500, 1000)]
-    return Measured("small", 4_000_000_000, 1_000_000, 2.0, profile, columns)
+def run(n_packets: int, parquet_s: float, times: int = 1) -> Run:
+    """Half a second of decoding for a million packets, and Parquet."""
+    decoding_s = n_packets / 2e6 * times
+    profile = Profile(Counter({"decoding": decoding_s, "Parquet": parquet_s}), tables=Counter({"requests": 1.0}))
+    return Run(n_packets * 4000, n_packets, decoding_s + parquet_s, profile, times)
 
 
-def test_the_page_has_costs_a_packet(measured: Measured) -> None:
-    lines = list(page([measured]))
+COLUMNS = [ColumnBytes("requests", "ts_ns", 500, 4000), ColumnBytes("requests", "api_key", 500, 1000)]
+
+
+def test_the_page_has_costs_a_packet() -> None:
+    lines = list(page([Measured("small", run(1_000_000, 1.5), None, COLUMNS)]))
     assert "| decoding | 200 | 500 |" in lines
     assert "| Parquet | 200 | 1,500 |" in lines
     assert "| **all** | 1000 | 2,000 |" in lines
@@ -69,3 +72,15 @@ def test_the_page_has_costs_a_packet(measured: Measured) -> None:
     assert "| GB a second and core |  | 2.00 |" in lines
     assert "| `requests` | 500 | 0.001 | 5,000 | 0.01 | 1,000.0 |" in lines
     assert "| `requests.ts_ns` | 8.00 | 0.00 |" in lines
+    assert not any("does not grow" in line for line in lines)
+
+
+def test_two_sizes_tell_the_cost_of_a_packet_from_what_does_not_grow() -> None:
+    """Parquet takes 100 ms for any capture and 1,400 ns a packet; the smaller capture was ingested twice."""
+    smaller = run(250_000, 2 * (0.1 + 0.35), times=2)
+    lines = list(page([Measured("small", run(1_000_000, 1.5), smaller, COLUMNS)]))
+    assert "| decoding | 200 | 500 |" in lines
+    assert "| Parquet | 200 | 1,400 |" in lines
+    assert "| **all** | 1000 | 1,900 |" in lines
+    assert "| Parquet | 100 |" in lines
+    assert "| **all** | 100 |" in lines
