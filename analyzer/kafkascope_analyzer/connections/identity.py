@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.alike_rows import distinct_rows
 from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.machine.gather import read_only
 
 _TCP = 6
 _V4_MAPPED = 0xFFFF
 _COMMUNITY_VERSION = b"1:"
 _SHA1_BYTES, _SHA1_BASE64 = 20, 28
-_MOST_DIGITS = 19
 _ID_HEX_DIGITS = 16
 CONNECTION_ID = np.dtype(f"S{_ID_HEX_DIGITS}")
 """64 bits: a billion connections collide with a chance of 3 %, a million with one of 3 in 100 million."""
@@ -132,13 +132,16 @@ def request_ids(conn_ids: pa.Array, conn: NDArray[np.int64], numbers: NDArray[np
 
     conn_ids: by connection number; conn, numbers: one each per request.
     """
-    first = conn_ids.offset * _ID_HEX_DIGITS  # all ids have one length, so that the text buffer is a matrix
-    raw = np.frombuffer(conn_ids.buffers()[2], np.uint8) if len(conn) else np.zeros(0, np.uint8)
-    ids = raw[first : first + len(conn_ids) * _ID_HEX_DIGITS].reshape(-1, _ID_HEX_DIGITS)
+    if not len(conn):
+        return pa.array([], pa.string())
+    first = conn_ids.offset * _ID_HEX_DIGITS  # all ids have one length
+    raw = read_only(np.frombuffer(conn_ids.buffers()[2], np.uint8))
+    ids = raw[first : first + len(conn_ids) * _ID_HEX_DIGITS]
     ends = np.zeros(len(conn) + 1, np.int32)
-    out = np.empty(len(conn) * (_ID_HEX_DIGITS + 2 + _MOST_DIGITS), np.uint8)
+    most_digits = len(str(max(int(numbers.max()), -1 - int(numbers.min()))))
+    out = np.empty(len(conn) * (_ID_HEX_DIGITS + 2 + most_digits), np.uint8)
     n = _write_request_ids(ids, conn, numbers, ends, out)
-    return pa.StringArray.from_buffers(len(conn), pa.py_buffer(ends), pa.py_buffer(out[:n].copy()))
+    return pa.StringArray.from_buffers(len(conn), pa.py_buffer(ends), pa.py_buffer(out[:n]))
 
 
 @kernel
@@ -149,12 +152,21 @@ def _write_request_ids(
     ends: NDArray[np.int32],
     out: NDArray[np.uint8],
 ) -> int:
-    """Writes the texts one after the other and where each ends; returns the length of all."""
+    """Writes the texts one after the other and where each ends; returns the length of all. ids: those of all
+    connections, one after the other. A request often has several rows, which follow each other: its digits are found
+    for the first."""
     at = 0
     for i in range(len(conn)):
-        for k in range(ids.shape[1]):
-            out[at + k] = ids[conn[i], k]
-        at += ids.shape[1]
+        for k in range(_ID_HEX_DIGITS):
+            out[at + k] = ids[conn[i] * _ID_HEX_DIGITS + k]
+        if i > 0 and conn[i] == conn[i - 1] and numbers[i] == numbers[i - 1]:
+            n_bytes = at - ends[i - 1]
+            for k in range(_ID_HEX_DIGITS, n_bytes):
+                out[at + k] = out[at + k - n_bytes]
+            at += n_bytes
+            ends[i + 1] = at
+            continue
+        at += _ID_HEX_DIGITS
         out[at] = 45  # "-"
         at += 1
         value = numbers[i]

@@ -3,8 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_NO_NAME = -1
+"""Stands for the code of a topic whose name is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +30,32 @@ class TopicNames:
 
     def complete(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
         """The names of topics, looked up by id where there is no name (or an empty one)."""
-        named = pc.if_else(pc.equal(names, ""), None, names)
+        named = _without_empty(names)
         if not len(self.ids) or named.null_count == 0:
             return named
         return pc.coalesce(named, self.by_id(ids))
 
     def complete_coded(self, names: pa.DictionaryArray, ids: pa.DictionaryArray) -> pa.DictionaryArray:
-        """`complete` for names and ids with dictionaries, which are all that is looked at where that suffices."""
+        """`complete` for names and ids with dictionaries: texts are looked at once for each entry of a dictionary, rows
+        by their codes alone."""
         if names.null_count == 0 and pc.index(names.dictionary, "").as_py() < 0:
             return names
-        if names.null_count == len(names) and len(self.ids) and (by_id := self.by_id(ids.dictionary)).null_count == 0:
-            return pa.DictionaryArray.from_arrays(ids.indices, by_id)
-        texts = self.complete(
-            pa.chunked_array([names.dictionary_decode()]), pa.chunked_array([ids.dictionary_decode()])
-        )
-        return texts.combine_chunks().dictionary_encode()
+        entries = pa.concat_arrays([_without_empty(names.dictionary), self.by_id(ids.dictionary)]).dictionary_encode()
+        codes = entries.indices.fill_null(_NO_NAME).to_numpy()
+        of_name, of_id = np.split(codes, [len(names.dictionary)])
+        completed = _codes_of(names, of_name)
+        unnamed = np.flatnonzero(completed == _NO_NAME)
+        completed[unnamed] = _codes_of(ids.take(pa.array(unnamed)), of_id)
+        codes_or_null = pa.array(completed, mask=completed == _NO_NAME)
+        return pa.DictionaryArray.from_arrays(codes_or_null, entries.dictionary)
+
+
+def _without_empty(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The names, null instead of empty ones."""
+    return pc.if_else(pc.equal(names, ""), None, names)
+
+
+def _codes_of(rows: pa.DictionaryArray, code_of_entry: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The code of each row, by that of its entry in the rows' dictionary; _NO_NAME where the row is null."""
+    entries = rows.indices.fill_null(len(code_of_entry)).to_numpy()
+    return np.asarray(np.append(code_of_entry, np.int32(_NO_NAME))[entries])

@@ -8,6 +8,5 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP
 
 def microseconds(ns: pa.Array) -> pa.Array:
     """Nanoseconds since the epoch as timestamp[us, UTC], rounded down."""
-    values = ns.to_numpy(zero_copy_only=False) if ns.null_count == 0 else ns.fill_null(0).to_numpy(zero_copy_only=False)
     mask = None if ns.null_count == 0 else np.asarray(ns.is_null())
-    return pa.array(values.astype(np.int64) // 1000, pa.int64(), mask=mask).cast(TIMESTAMP)
+    return pa.array(ns.fill_null(0).to_numpy() // 1000, pa.int64(), mask=mask).cast(TIMESTAMP)

@@ -1,6 +1,7 @@
 """Writes the tables of a dataset as Parquet, checked against the contract."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ MOST_DAYS = 4096
 _STATISTICS = frozenset({"cluster", "client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
 """Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
 _FEW_VALUES = ("n_batches", "n_records")
+_RISING = re.compile(r"(?:^|_)packet_no$|_timestamp_ms$|^record_bytes$")
+"""Columns that are stored as the differences between one row and the next: that takes less room than what zstd makes
+of the values (of packet numbers a half, of times of records two thirds), and half the time. Of times of packets it
+takes more room in some captures, and more time."""
 _BATCH_ROWS = 65_536
 """Rows encoded at a time: what pyarrow does for each batch and column costs more than a twentieth with a quarter of
 them."""
@@ -177,6 +182,7 @@ class _DayFile:
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=_repeating(schema),
             write_statistics=[name for name in schema.names if name in _STATISTICS],
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if _RISING.search(name)},
             write_batch_size=_BATCH_ROWS,
             **WRITE_OPTIONS,
             **_LONG_PAGES,

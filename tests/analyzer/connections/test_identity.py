@@ -52,3 +52,14 @@ def test_request_ids_tell_requests_from_responses_alone():
         "0123456789abcdef-1234567890123",
     ]
     assert request_ids(ids, np.zeros(0, np.int64), np.zeros(0, np.int64)).to_pylist() == []
+
+
+def test_rows_of_one_request_have_the_same_id():
+    """Ids of the connections are those of a slice, as of some rows of a table."""
+    texts = ["f" * 16, "0123456789abcdef", "fedcba9876543210"]
+    conn = np.array([0, 0, 0, 1, 1, 0, 1, 1, 1])
+    numbers = np.array([7, 7, 12345, 12345, 12345, -1, -1, -1, 0])
+    result = request_ids(pa.array(texts).slice(1), conn, numbers)
+    named = [f"-{number}" if number >= 0 else f"-r{-1 - number}" for number in numbers.tolist()]
+    assert result.to_pylist() == [texts[1 + at] + name for at, name in zip(conn.tolist(), named, strict=True)]
+    result.validate(full=True)
