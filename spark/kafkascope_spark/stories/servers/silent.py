@@ -14,29 +14,82 @@ ACKNOWLEDGED = frozenset({"ack", "data"})
 _LEAST_NS = SECOND_NS
 _AT_ONCE_NS = 500_000_000
 """A packet for which the host waits when the server falls silent was sent at most so long before."""
+_FOLLOWED_NS = 5 * SECOND_NS
+"""A server that gets what a host sends responds again in that time: members send heartbeats every three seconds."""
+_NOT_OPENED = frozenset({"unanswered", "open"})
+"""Kinds of connections whose SYNs were not answered."""
 _RETRY_NS = 100_000_000
 """A host that waits sends again, 200 ms later at the earliest."""
+
+
+class _Arrivals:
+    """When what a host sent reached a server again that had sent nothing to it."""
+
+    def __init__(self, server: ServerRecord) -> None:
+        self._server = server
+        self._not_opened = {lost.conn_id for lost in server.lost if lost.kind in _NOT_OPENED}
+        self._known: dict[tuple[str, Moment], Moment | None] = {}
+
+    def since(self, host: str, answered: Moment) -> Moment | None:
+        """The moment of the server's first packet, unless what the host sent was not acknowledged then either, for a
+        second or longer: something that lets handshakes pass, and no data, is over when data is acknowledged. None
+        where the capture ends before that."""
+        if (host, answered) not in self._known:
+            self._known[host, answered] = self._found(host, answered)
+        return self._known[host, answered]
+
+    def _found(self, host: str, answered: Moment) -> Moment | None:
+        server = self._server
+        of_data = [wait for wait in server.waits_of(host) if self._is_of_data(wait, answered)]
+        arrived = [wait.until for wait in of_data if wait.until is not None and wait.ended_by in ACKNOWLEDGED]
+        payload = _goes_on_from(server, host, answered)
+        first = min([*arrived, payload] if payload is not None else arrived, default=None)
+        pending = [wait.last_asked for wait in of_data if wait.asked.ts_ns < server.end_ns(first)]
+        last = max(pending, default=answered)
+        if min(server.end_ns(first), last.ts_ns) - answered.ts_ns < SECOND_NS:
+            return answered
+        is_given_up = server.end_ns(first) - last.ts_ns > patience_ns(answered.ts_ns, last.ts_ns)
+        return last if is_given_up else first
+
+    def _is_of_data(self, wait: Wait, answered: Moment) -> bool:
+        is_to_open = wait.ended_by == "syn_ack" or wait.conn_id in self._not_opened
+        goes_on = self._server.end_ns(wait.until) > answered.ts_ns
+        return wait.layer == "packet" and not is_to_open and goes_on
+
+
+def _goes_on_from(server: ServerRecord, host: str, since: Moment) -> Moment | None:
+    """The first payload of the server to a host from a moment on that more follows soon: one that comes alone may be a
+    response to what had arrived before, which the server held back."""
+    runs = [run for run in server.runs("host", "payload", host) if run.last >= since]
+    for run, following in zip(runs, [*runs[1:], None], strict=True):
+        is_followed = following is not None and following.first.ts_ns - run.last.ts_ns <= _FOLLOWED_NS
+        if is_followed or run.last.ts_ns - run.first.ts_ns >= _AT_ONCE_NS:
+            return max(run.first, since)
+    return None
 
 
 def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was silent, by host. down: those in which it was down, which come first."""
     gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
     down_to = stretches_by_host(down)
+    arrivals = _Arrivals(server)
     for wait in server.waits:
         if wait.layer not in SCOPES or down_to[wait.host].cover(wait.asked.ts_ns):
             continue
         gap = server.runs(SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
-        if _is_silent(server, wait, gap):
+        if _is_silent(server, wait, gap, arrivals):
             gaps[wait.host, gap].append(wait)
-    return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items() if _tried_again(waits)]
+    return [_stretch(server, gap, waits, arrivals) for (_, gap), waits in gaps.items() if _tried_again(waits)]
 
 
-def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+def _is_silent(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -> bool:
     """Whether somebody waited long in the gap."""
     since = max(wait.asked.ts_ns, server.start_ns(gap.before))
     until = min(server.end_ns(gap.after), server.end_ns(wait.until))
     was_answered_until = since - wait.asked.ts_ns
-    return until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and not _is_alone(server, wait, gap)
+    return (
+        until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and not _is_alone(server, wait, gap, arrivals)
+    )
 
 
 def _tried_again(waits: list[Wait]) -> bool:
@@ -47,15 +100,16 @@ def _tried_again(waits: list[Wait]) -> bool:
     return max(asked) - min(asked) >= _AT_ONCE_NS
 
 
-def _is_alone(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+def _is_alone(server: ServerRecord, wait: Wait, gap: Gap, arrivals: _Arrivals) -> bool:
     """Whether the connection went on waiting when others were served: then the fault was its own."""
     if gap.after is None or wait.layer == "delivery":
         return False
-    asked_later = wait.last_asked.ts_ns - gap.after.ts_ns
+    arrived = arrivals.since(wait.host, gap.after)
+    asked_later = wait.last_asked.ts_ns - server.end_ns(arrived)
     return asked_later >= _AT_ONCE_NS and server.end_ns(wait.until) - wait.last_asked.ts_ns >= _AT_ONCE_NS
 
 
-def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
+def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait], arrivals: _Arrivals) -> Stretch:
     """The stretch of a gap: from the last packet before, where somebody asked soon after it, to the first after, where
     somebody may have waited for it."""
     host = waits[0].host
@@ -69,6 +123,8 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     if server.end_ns(gap.after) - last.ts_ns > patience_ns(asked.ts_ns, last.ts_ns):
         end = _silent_to_all(server, host, begin, last) or last
     layers = {wait.layer for wait in waits}
+    if end is not None and end == gap.after and "packet" in layers:
+        end = arrivals.since(host, end)
     if end is not None and layers == {"delivery"}:
         end = max(end, _first_delivered(server, waits, end))
         if not server.runs("from_host", "packet", host).has_packets(begin.ts_ns, end.ts_ns):
@@ -92,10 +148,11 @@ def _sent_nothing(server: ServerRecord, asked_ns: int, shown_ns: int) -> bool:
 
 def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
     """When the last packet of a wait was sent that was not answered, at least: the last one of all may be the one that
-    was. TCP doubles the time between its attempts (RFC 6298, 5.5), so the one before came half way or later."""
+    was. TCP doubles the time between its attempts (RFC 6298, 5.5): after a first one of r, these come r, 3 r, 7 r ...
+    after the packet, and the one before the last came half of r before the middle. r is a second where it is long."""
     asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
     was_answered = wait.ended_by in ACKNOWLEDGED or server.end_ns(wait.until) - last_ns < _RETRY_NS
-    return asked_ns + (last_ns - asked_ns) // 2 if was_answered else last_ns
+    return asked_ns + max(last_ns - asked_ns - SECOND_NS, 0) // 2 if was_answered else last_ns
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:

@@ -78,6 +78,16 @@ def test_a_listener_that_takes_no_new_connections_is_told_while_open_ones_go_on(
     assert row["fault_start_after_ns"] <= begin_ns < row["fault_start_ns"] < row["fault_end_after_ns"] < end_ns
 
 
+def test_a_broker_that_data_does_not_reach_fails_until_data_is_acknowledged(dataset_of: Callable[..., Path]) -> None:
+    """New connections are accepted meanwhile, and a response comes to what had arrived before."""
+    _, begin_ns, end_ns = fault("deaf_broker")
+    rows: list[Row] = pq.read_table(dataset_of("deaf_broker") / "stories" / "incidents").to_pylist()
+    (row,) = (row for row in rows if row["kind"] == "broker_silent")
+    assert (row["subject"], row["severity"]) == ("10.88.3.13:29092", "error")
+    assert row["fault_start_after_ns"] - NEAR_NS <= begin_ns <= row["fault_start_ns"] + NEAR_NS
+    assert begin_ns < row["fault_end_after_ns"] < end_ns < row["fault_end_ns"] <= end_ns + NEAR_NS
+
+
 def test_closed_receive_windows_show_a_frozen_broker_to_which_all_send_with_acks_0(
     dataset_of: Callable[..., Path],
 ) -> None:
