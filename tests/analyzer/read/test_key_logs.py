@@ -1,8 +1,12 @@
 """Key logs as files: what cannot be read whole is an error, and nothing of it is left out in silence."""
 
+import bz2
+import gzip
+import lzma
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -50,6 +54,24 @@ def test_lines_that_lie_across_portions_are_whole(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(key_logs, "_CHUNK_BYTES", 100)
     log = read_key_logs(key_log_places([tmp_path / "keys.log"]), unwanted=frozenset({bytes([7]) * 32}))
     assert (len(log), log.n_malformed) == (199, 0)
+
+
+def test_a_key_log_that_grows_is_read_as_far_as_it_is(tmp_path: Path) -> None:
+    """The end of its last line may not be written yet; the next time that it is read it is."""
+    file, lines = tmp_path / "keys.log", [LINE.replace(b"ab", bytes(f"{n:02x}", "ascii")) for n in range(20)]
+    text = b"".join(lines)
+    file.write_bytes(text[: len(LINE) * 7 + 40])
+    log = read_key_logs(key_log_places([file]))
+    assert (len(log), log.n_malformed) == (7, 1)
+    file.write_bytes(text)
+    log = read_key_logs(key_log_places([file]))
+    assert (len(log), log.n_malformed) == (20, 0)
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_a_compressed_key_log_is_unpacked(tmp_path: Path, module: ModuleType) -> None:
+    (tmp_path / "keys.log").write_bytes(module.compress(20 * LINE))
+    assert len(read_key_logs(key_log_places([tmp_path / "keys.log"]))) == 1
 
 
 def test_a_file_without_lines_is_not_held_in_memory(tmp_path: Path) -> None:

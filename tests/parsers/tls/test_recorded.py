@@ -1,5 +1,5 @@
 """What `openssl s_client` and `s_server -rev` said to each other, recorded with tcpdump: the server sends each line
-backwards. Updated keys (K and k of s_client), resumed sessions, a hello that had to be sent again.
+backwards. Updated keys (K and k of s_client), resumed sessions, a hello that had to be sent again, early data.
 """
 
 from pathlib import Path
@@ -67,6 +67,16 @@ def test_a_resumed_session_needs_no_line_of_its_own():
     last = [line for line in lines if line.startswith(b"CLIENT_RANDOM")][-1]
     capture = Capture(FIXTURES / "openssl.pcap.zst", b"".join(line for line in lines if line != last))
     assert capture.texts[6] == b"resumed in 1.2\n"
+
+
+def test_early_data_is_read_before_what_follows_the_handshake():
+    capture = Capture(FIXTURES / "openssl_early.pcap.zst", (FIXTURES / "openssl_early.keys").read_bytes())
+    assert capture.texts == {
+        0: b"first session\n",
+        1: b"server says one\n",
+        2: b"sent early\nsent later\n",
+        3: b"server says two\n",
+    }
 
 
 @pytest.mark.parametrize("cut", [40, 41, 60])
