@@ -25,6 +25,14 @@ TELEMETRY_APIS = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
 HANDSHAKE_APIS = keys_of_families({"connection"})
 BROKER_APIS = frozenset(key for key, api in api_catalogue().items() if api.sender == "broker")
 """What only brokers and controllers send."""
+_DECIDED = ("Create", "Delete", "Alter", "IncrementalAlter", "Update", "Unregister", "Elect")
+_OF_OTHERS = frozenset({"DeleteGroups", "AlterReplicaLogDirs", "AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
+CONTROLLER_APIS = frozenset(
+    key
+    for key, api in api_catalogue().items()
+    if api.family == "admin" and api.name.startswith(_DECIDED) and api.name not in _OF_OTHERS
+)
+"""What the active controller decides: brokers pass such a request of a client on to it."""
 STEADY_APIS = frozenset(key for key, api in api_catalogue().items() if api.is_steady)
 """What healthy clients, brokers and controllers repeat as long as they run: of the successes only those that decide
 something are events."""

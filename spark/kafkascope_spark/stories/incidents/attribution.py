@@ -148,7 +148,7 @@ def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
 def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
     """The latest failure of a broker that was over shortly before, or at that moment: leaders and coordinators move
     back, and groups rebalance."""
-    if stall.kind not in ("membership", "commit", "metadata", "transaction") and not stall.error_names:
+    if stall.kind not in ("membership", "commit", "metadata", "transaction", "admin") and not stall.error_names:
         return None
     last = among.known.over_last(stall.from_ns)
     return last if last is not None and stall.from_ns <= (last.end_ns or 0) + FOLLOWS_NS else None

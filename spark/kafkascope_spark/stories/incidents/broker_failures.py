@@ -58,7 +58,7 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
     failures += _without_ports(_never_served(others), failures)
     explained = _times(failures)
     slow = [failure for rows in by_broker.values() for failure in _slow_broker(rows)]
-    failures += [failure for failure in slow if not _overlaps(explained, failure)]
+    failures += [failure for failure in slow if not _is_explained(failure, explained)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
@@ -112,6 +112,16 @@ def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
     """Whether a failure affected clients while one of those lasted."""
     longest = times.longest(failure.start_ns, failure.affected_to_ns)
     return longest is not None and longest[0] > 0
+
+
+def _is_explained(slow: Failure, explained: Stretches[Failure]) -> bool:
+    """Whether something else that failed at that time explains that a broker was slow: of one that was slow in what it
+    does without others, only what failed at it or on the way to it."""
+    if not slow.is_slow_process:
+        return _overlaps(explained, slow)
+    addresses = {row.server_ip for row in slow.states}
+    beside = explained.meeting(slow.start_ns, slow.affected_to_ns)
+    return any(not addresses.isdisjoint((row.server_ip, row.host)) for each in beside for row in each.states)
 
 
 def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:

@@ -376,5 +376,6 @@ def _without(stalls: Iterable[Stall], failures: Iterable[Failure]) -> list[Stall
 
 def _may_be_by_choice(stall: Stall) -> bool:
     """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
-    put a partition aside (the restore consumer of Kafka Streams does)."""
-    return stall.kind == "consume" and stall.group_id is None
+    put a partition aside (the restore consumer of Kafka Streams does); and a controller takes as long as what it is to
+    decide takes."""
+    return (stall.kind == "consume" and stall.group_id is None) or stall.kind == "admin"

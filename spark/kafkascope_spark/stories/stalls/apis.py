@@ -14,6 +14,7 @@ ANSWERED_AT_ONCE: Mapping[StallKind, frozenset[int]] = {
     "commit": COMMIT,
     "transaction": TRANSACTION,
     "metadata": METADATA,
+    "admin": api_keys.CONTROLLER_APIS,
 }
 """Requests that no broker holds back on purpose. Fetch waits there for records, JoinGroup and SyncGroup for members."""
 ANSWERED_BY_ONE_BROKER: Mapping[StallKind, frozenset[int]] = {

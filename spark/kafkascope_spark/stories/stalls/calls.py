@@ -1,12 +1,12 @@
 """When a client waited for a coordinator or for metadata: its requests failed, were slow or were not answered.
 
-Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
-answer without error and waits from the first request that did not get one. What comes before the first success is the
-client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
-is refused for a moment in the protocol's normal course (error_facts.BRIEFLY_NORMAL). A member keeps its place while it
-waits for the answer to a heartbeat: it waits since the heartbeat only where the late answer is an error, because the
-coordinator had moved or had removed the member meanwhile; and since the answer where that came in time. It also learns
-from a commit that it is out, and waits since then.
+Five services: commit (of offsets), membership (a place in the group), transaction, metadata, admin (what the controller
+decides). Each is served by an answer without error and waits from the first request that did not get one. What comes
+before the first success is the client's start, but for admin. A refusal that is final (a fenced producer) is no wait;
+what a rebalance delays is none either, nor what is refused for a moment in the protocol's normal course
+(error_facts.BRIEFLY_NORMAL). A member keeps its place while it waits for the answer to a heartbeat: it waits since the
+heartbeat only where the late answer is an error, because the coordinator had moved or had removed the member meanwhile;
+and since the answer where that came in time. It also learns from a commit that it is out, and waits since then.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ _RETRIED = (
 an application that does waits until somebody grants it."""
 _OUT = MEMBER_REMOVED | STALE_MEMBER
 """Errors by which a member learns that it has no place in the group."""
-_KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata")
+_KINDS: tuple[StallKind, ...] = ("commit", "membership", "transaction", "metadata", "admin")
 _Service = tuple[StallKind, str | None]
 """Kind, and the group or transactional id."""
 
@@ -85,7 +85,7 @@ class Calls:
         self._instance = instance
         self._limits = limits
         began_before = any(not c.opened_in_capture for c in instance.connections)
-        self._has_worked: set[str] = set(_KINDS) if began_before else set()
+        self._has_worked: set[str] = set(_KINDS) if began_before else {"admin"}
         self._open: dict[_Service, _Open] = {}
         self._served_ns: dict[_Service, int] = {}
         """Service -> time of its last answer without error."""
@@ -223,6 +223,8 @@ def _service_of(request: Request) -> _Service | None:
         return "membership", request.group_id
     if key in TRANSACTION and request.transactional_id:
         return "transaction", request.transactional_id
+    if key in api_keys.CONTROLLER_APIS:
+        return "admin", None
     return ("metadata", None) if key in METADATA else None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from kafkascope_analyzer.dataset.row_types import I32, TIME, StoryRow, declares
 
-StallKind = Literal["produce", "consume", "commit", "membership", "transaction", "metadata"]
+StallKind = Literal["produce", "consume", "commit", "membership", "transaction", "metadata", "admin"]
 STALL_KINDS: tuple[StallKind, ...] = get_args(StallKind)
 SEVERE_MS = 10_000
 """A wait as long as this, or one that did not end, is an error."""
@@ -25,7 +25,8 @@ class Stall(StoryRow):
     kind: Annotated[
         StallKind,
         "the service: produce (records waited to be accepted), consume (accepted records waited to be fetched), "
-        "commit (of offsets), membership (a place in the group), transaction, metadata",
+        "commit (of offsets), membership (a place in the group), transaction, metadata, admin (what the controller "
+        "decides, such as CreateTopics; only where an incident explains the wait)",
     ]
     client_instance_id: Annotated[
         str | None, "client that waited; of a group's partition, the member that read it next or last"

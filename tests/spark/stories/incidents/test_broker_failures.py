@@ -54,6 +54,20 @@ def test_a_broker_is_slow_from_the_first_late_request_to_the_last_late_response(
     assert [summary(f) for f in broker_failures(rows)] == [("broker_slow", 2, [], 4.0, 16.0)]
 
 
+@pytest.mark.parametrize(("node", "times", "told"), [(3, 50, True), (2, 50, False), (3, None, False)])
+def test_a_process_is_slow_also_while_something_fails_elsewhere(
+    state: MakeState, node: int, times: int | None, told: bool
+) -> None:
+    """Recorded of a broker that ran a tenth of the time while a path to another was cut. Late responses alone may be
+    due to that, and what fails at the broker itself explains more."""
+    rows = [state(node, 24, "serving", 0, 10), state(node, 24, "silent", 10, 18), state(node, 24, "serving", 18, 50)]
+    rows.append(state(node, 25, "serving", 0, 50))
+    for host in (21, 22):
+        rows += [state(2, host, "serving", 0, 4), state(2, host, "serving", 16, 50)]
+        rows.append(replace(state(2, host, "slow", 4, 16), times_usual=times))
+    assert ("broker_slow" in {failure.kind.name for failure in broker_failures(rows)}) == told
+
+
 def test_a_lossy_path_is_that_of_its_hosts_and_is_said_once(state: MakeState) -> None:
     """Between two brokers both sides show it. What it is called does not depend on whom else the capture shows."""
     rows = [state(2, 21, "lossy", 5, 15), state(2, 22, "lossy", 6, 14), state(2, 21, "serving", 15, 50)]

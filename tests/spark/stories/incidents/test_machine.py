@@ -341,6 +341,15 @@ def test_batches_that_overtook_those_on_the_way_to_a_failed_broker_are_refused_b
     assert {incident["kind"] for incident in incidents} == kinds
 
 
+def test_what_a_controller_decides_late_is_told_with_what_kept_it(
+    silent_broker: list[BrokerState], stall: MakeStall
+) -> None:
+    """Recorded of CreateTopics, which a broker passed on to a controller that was stopped."""
+    late = stall("admin", 22, 1, 9, 17)
+    assert tell(silent_broker, [late])[1] == {late.stall_id: "broker_silent"}
+    assert tell([], [late])[1] == {}
+
+
 def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
     silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:

@@ -117,6 +117,13 @@ def test_what_comes_before_the_first_success_is_the_start(calls):
     assert calls([(COMMIT, 10, 10.1, "NOT_COORDINATOR"), (COMMIT, 15, 15.1, None)]) == []
 
 
+def test_what_the_controller_decides_is_waited_for_from_the_first_request_on(calls):
+    create_topics, create_partitions, describe_configs = 19, 37, 32
+    assert {create_topics, create_partitions} < api_keys.CONTROLLER_APIS
+    steps = [(create_topics, 10, 20.5, None), (create_partitions, 21, 21.1, None), (describe_configs, 30, 45, None)]
+    assert calls(steps) == [("admin", 10, 20.5, 1)]
+
+
 def test_a_rebalance_is_no_wait(calls):
     assert calls([GOOD, (COMMIT, 10, 10.1, "REBALANCE_IN_PROGRESS"), (COMMIT, 15, 15.1, None)]) == []
     joined = [(SYNC, 1, 1.1, None), (JOIN, 10, 40, None), (SYNC, 40, 41.5, None)]

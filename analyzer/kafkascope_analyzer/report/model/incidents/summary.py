@@ -165,7 +165,7 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         end_ns=family.end_ns,
         over=family.end_ns is not None,
         over_text="no" if family.end_ns is None else "yes",
-        when=when_text(family.start_ns, _until_ns(family), facts.start_ns),
+        when=when_text(family.start_ns, family.end_ns, facts.start_ns),
         fault_start=began,
         fault_end=fault_end(root, facts.start_ns),
         served_after=served_after_text(family, began.by_ns, facts),
@@ -188,12 +188,6 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         wireshark=wireshark_command(root.incident_id, [proof.server_port for proof in proofs]),
         explain=explain_command(root.incident_id, facts.restriction),
     )
-
-
-def _until_ns(family: Family) -> int | None:
-    """When the last of those who stalled was served again, or when the fault was over, if that was later."""
-    over_ns = family.root.fault_end_ns
-    return family.end_ns if family.end_ns is None or over_ns is None else max(family.end_ns, over_ns)
 
 
 def _others_text(n_outside: int) -> str:

@@ -30,6 +30,7 @@ _SERVICES = {
     "membership": "a place in {subject}",
     "transaction": "{subject}",
     "metadata": "metadata",
+    "admin": "an admin request",
 }
 """What a client waited for, by kind of stall."""
 
