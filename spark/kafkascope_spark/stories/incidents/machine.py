@@ -317,7 +317,8 @@ class Incidents:
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
         )
-        self._do("controllers", lambda: give_controllers(failures, self._packets.roles))
+        of_clients = {row.server_ip for row in self._states if row.host_kind == "client"}
+        self._do("controllers", lambda: give_controllers(failures, self._packets.roles, of_clients))
         restarted = self._found("restarts", lambda: self._restarts(failures))
         return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
 

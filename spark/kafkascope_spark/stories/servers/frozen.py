@@ -120,4 +120,7 @@ def _of_host(server: ServerRecord, gap: Gap, begin: Moment, waits: list[Wait]) -
         end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in waits if wait.request_id is not None]
     moments = [wait.asked for wait in waits]
-    return Stretch(waits[0].host, "frozen", begin, end, end is not None, len(waits), moments, requests)
+    found = Stretch(waits[0].host, "frozen", begin, end, end is not None, len(waits), moments, requests)
+    if gap.before is None:  # it may have been since before the capture
+        found.lead_ns = begin.ts_ns - server.start_ns(None)
+    return found

@@ -59,3 +59,11 @@ def test_a_controller_that_did_not_respond_did_not_end(state: MakeState) -> None
     give_controllers(failures, lambda _: {SERVER: frozenset({"controller"})})
     assert [failure.kind.name for failure in failures] == ["controller_unresponsive"]
     assert "no packet came from it" in sentence_of(failures[0], None, 0)
+
+
+def test_a_broker_whose_clients_are_at_another_port_is_no_controller_alone(state: MakeState) -> None:
+    """Recorded of a broker and controller that was stopped before the capture began: no client could prove it."""
+    rows = [state(2, 21, "serving", 0, 5, "broker"), state(2, 21, "frozen", 5, 20, "broker")]
+    failures = broker_failures([replace(row, server_port=9093) for row in rows])
+    give_controllers(failures, lambda _: {OTHER_PORT: frozenset({"controller"})}, {"10.0.0.2"})
+    assert [failure.kind.name for failure in failures] == ["broker_frozen"]
