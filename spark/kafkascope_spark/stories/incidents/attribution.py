@@ -169,6 +169,15 @@ def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
     return next(iter(among.known.by_key.in_order(filter(among.has, outlived))), None)
 
 
+def before_packets_were_lost(stall: Stall, among: Candidates) -> Failure | None:
+    """The failure of the link of the client's host that first lost packets later, and may have begun by then: before a
+    full queue drops packets, they wait in it."""
+    later = among.known.by_key.after(("host", stall.client_ip), stall.from_ns)
+    first = next((failure for _, failure in later if failure.is_lossy), None)
+    may_have_begun = first is not None and min(state.before_ns for state in first.states) <= stall.from_ns
+    return first if may_have_begun else None
+
+
 RULES: tuple[Rule, ...] = (
     under_quota,
     denied,
@@ -192,6 +201,7 @@ BESIDE_OTHERS: tuple[Rule, ...] = (
     with_the_same_error,
     beside_own_stalls,
     while_replicas_catch_up,
+    before_packets_were_lost,
 )
 """For what is left when the other stalls belong to failures."""
 

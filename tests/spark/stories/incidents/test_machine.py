@@ -341,6 +341,20 @@ def test_batches_that_overtook_those_on_the_way_to_a_failed_broker_are_refused_b
     assert {incident["kind"] for incident in incidents} == kinds
 
 
+@pytest.mark.parametrize(("begins", "kind"), [(18.6, "host_lossy"), (8, "unexplained")])
+def test_who_stalls_before_a_full_queue_drops_packets_waits_for_the_same_link(
+    state: MakeState, stall: MakeStall, begins: float, kind: str
+) -> None:
+    """Recorded of a host that had 400 kbit/s for what it fetched; the loss may have begun ten seconds before it was
+    seen."""
+    rows = [state(node, 22, "serving", 0, 60) for node in (1, 2)]
+    for node in (1, 2):
+        rows += [state(node, 21, "serving", 0, 22), state(node, 21, "serving", 44, 60)]
+        rows.append(replace(state(node, 21, "lossy", 22, 44), before_ns=12 * NS))
+    waited = stall("consume", 21, 1, begins, begins + 1.3, group_id="orders-app")
+    assert tell(rows, [waited])[1] == {waited.stall_id: kind}
+
+
 def test_what_a_controller_decides_late_is_told_with_what_kept_it(
     silent_broker: list[BrokerState], stall: MakeStall
 ) -> None:
