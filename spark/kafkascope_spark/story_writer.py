@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, TIMESTAMP, Table
-from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts
 from kafkascope_analyzer.dataset.row_types import StoryRow, batch_of_rows
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_analyzer.dataset.story_files import story_file
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.stories.job import Surroundings
 from kafkascope_spark.stories.stalls.stall import StallLimits

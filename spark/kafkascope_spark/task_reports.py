@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedPart, joined_parts
 from kafkascope_analyzer.dataset.manifest import DatasetFile
 from kafkascope_analyzer.dataset.row_types import arrow_type, batch_of_rows, rows_of_batch
+from kafkascope_analyzer.dataset.story_files import story_file
 from kafkascope_spark.stories.stage_rows import StageRow
 
 

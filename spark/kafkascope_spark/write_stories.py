@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.failed_parts import FailedParts, joined_parts
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.exchange import NO_CLUSTER
 from kafkascope_spark.session import connector_for, keep_class_archive, open_session, size_for_requests

@@ -27,11 +27,12 @@ def clean(
     with exit_codes() as written:
         from contextlib import nullcontext
 
-        from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.dataset.leftovers import Content, content_of, find_leftovers
         from kafkascope_analyzer.dataset.new_dataset import remove_leftovers, scratch_folders
         from kafkascope_analyzer.dataset.place_lock import exclusive
         from kafkascope_analyzer.dataset.storage import Storage
+        from kafkascope_analyzer.dataset.story_files import new_run_id
         from kafkascope_analyzer.dataset.temporary_folders import ownerless, remove_ownerless, temporary_root
         from kafkascope_parsers.errors import UsageError
 

@@ -10,7 +10,6 @@ run that dies before that leaves the former stories as they were (new_dataset).
 
 import io
 import re
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,8 +23,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import CLUSTER, Table
 from kafkascope_analyzer.dataset.failed_parts import FailedPart
-from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, Manifest
-from kafkascope_analyzer.dataset.manifest_reader import MOST_BYTES, read_manifest
+from kafkascope_analyzer.dataset.manifest import MESSAGES, STORIES, Manifest
 from kafkascope_analyzer.dataset.parquet_files import (
     BATCH_ROWS,
     RESTORE,
@@ -44,6 +42,8 @@ from kafkascope_analyzer.dataset.restriction import Restriction
 from kafkascope_analyzer.dataset.selection import Selection
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.stored_manifest import stored_manifest
+from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_analyzer.dataset.tables import CLUSTERS, INGEST_TABLES
 from kafkascope_analyzer.dataset.tables.events import constants_in
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
@@ -76,7 +76,7 @@ class Dataset:
         manifest, unknown scheme, unreachable storage, no access.
         """
         storage = Storage.of(uri)
-        return cls(storage, _read_manifest(storage))
+        return cls(storage, stored_manifest(storage))
 
     def __str__(self) -> str:
         return self.storage.given
@@ -302,7 +302,7 @@ class Dataset:
         """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError, also where
         another run has replaced the dataset since it was opened."""
         with exclusive(self.storage, new_run_id()):
-            if _read_manifest(self.storage).checksum != self.manifest.checksum:
+            if stored_manifest(self.storage).checksum != self.manifest.checksum:
                 raise UsageError(f"{self} was changed by another run meanwhile: {relative} was not written")
             self.storage.write_bytes(relative, text.encode())
 
@@ -368,7 +368,7 @@ class Dataset:
         try:
             yield
         except DamagedDatasetError as error:
-            if self.unfinished_run is None and _read_manifest(self.storage).checksum != self.manifest.checksum:
+            if self.unfinished_run is None and stored_manifest(self.storage).checksum != self.manifest.checksum:
                 raise UsageError(f"{self} was replaced by another run while it was read: read it again") from error
             raise
 
@@ -387,45 +387,3 @@ class Dataset:
 
 def _name_of(table: str | Table) -> str:
     return table if isinstance(table, str) else table.stored_as
-
-
-def new_run_id() -> str:
-    """An identifier for one run of the stories, unlike that of any other run: part of its files' names."""
-    return uuid.uuid4().hex[:12]
-
-
-def story_file(name: str, run_id: str, part: int, number: int = 0) -> str:
-    """The path of a story file in the dataset: `stories/clients/part-00003-001-<run_id>.parquet`.
-
-    name: `stories/clients`; run_id: see `new_run_id`; part: the Spark partition; number: counts its files.
-    """
-    return f"{name}/part-{part:05d}-{number:03d}-{run_id}.parquet"
-
-
-def _manifest_bytes(storage: Storage) -> bytes:
-    """What the manifest's file holds. Raises FileNotFoundError; DamagedDatasetError where it is no file, or its disk
-    fails; UsageError where a store cannot be read."""
-    try:
-        return storage.read_bytes(MANIFEST, MOST_BYTES + 1)
-    except UsageError as error:
-        if storage.is_local and isinstance(error.__cause__, OSError):
-            raise DamagedDatasetError(str(error)) from error
-        raise
-
-
-def _read_manifest(storage: Storage) -> Manifest:
-    storage.check_name()
-    no_dataset = f"{storage} is not a kafkascope dataset"
-    if storage.is_local and Path(storage.path).is_file():
-        made = f"if it is a capture, `kafkascope analyze {storage}` makes a dataset of it"
-        raise UsageError(f"{no_dataset}: it is a file; {made}")
-    try:
-        data = _manifest_bytes(storage)
-    except FileNotFoundError:
-        if storage.is_local and not Path(storage.path).exists():
-            made = f"`kafkascope analyze CAPTURE -o {storage}` makes one"
-            raise UsageError(f"{no_dataset}: there is nothing of that name; {made}") from None
-        if not storage.is_local and not storage.has_folder():
-            raise UsageError(f"{storage}: there is no such bucket") from None
-        raise UsageError(f"{no_dataset}: it has no {MANIFEST}") from None
-    return read_manifest(data, storage)

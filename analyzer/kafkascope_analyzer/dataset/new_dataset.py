@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, remove_files
 from kafkascope_analyzer.dataset.manifest import (
     MANIFEST,
@@ -35,6 +35,7 @@ from kafkascope_analyzer.dataset.manifest_reader import read_manifest
 from kafkascope_analyzer.dataset.place_lock import CLAIM, exclusive
 from kafkascope_analyzer.dataset.run_marks import RunMark, mark_of, runs_at_work
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_analyzer.dataset.temporary_folders import OwnedFolder, temporary_root
 from kafkascope_parsers.errors import UsageError
 

@@ -12,10 +12,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, story_file
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import CHECKSUM, MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.story_files import new_run_id, story_file
 from kafkascope_analyzer.dataset.table_place import TablePlace
 from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.dataset.writer import TableWriter

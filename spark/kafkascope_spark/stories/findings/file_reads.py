@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import SAVED_READS_FOLDER, DatasetFile
 from kafkascope_analyzer.dataset.parquet_files import open_parquet
+from kafkascope_analyzer.dataset.story_files import story_file
 from kafkascope_parsers.errors import DamagedDatasetError
 from kafkascope_spark.stories.findings.read import Groups, groups_of, rows_of_none
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.story_files import new_run_id
 from kafkascope_spark.stories.findings import registry
 from kafkascope_spark.stories.findings.rule import Rule
 from kafkascope_spark.story_writer import StoryRun
