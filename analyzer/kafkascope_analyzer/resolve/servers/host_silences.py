@@ -15,6 +15,8 @@ LEAST_NS = 3_000_000_000
 """A shorter silence is one that a server's second retransmission may end, where only one server shows it."""
 LEAST_SERVERS, LEAST_OF_SEVERAL_NS = 2, LEAST_DELIVERY_NS
 """What several servers wait for at one time is not lost by chance."""
+FIRST_PAUSE_NS = 1_000_000_000
+"""TCP sends again after a second at most, but where round trips take that long."""
 
 
 def host_silence_rows(waits: Waits, gaps: Runs, hosts: ServerHosts) -> pa.Table:
@@ -73,8 +75,8 @@ def _n_servers(gap: Ints, server: Ints, n_gaps: int) -> Ints:
 
 def _last_shown(waits: Waits, gaps: Runs) -> tuple[Ints, Ints]:
     """When each wait last shows the silence, and the packet, where that is known. Of one that went on after it the last
-    attempt before its end came in the second half of the time until then, as TCP doubles the time between its attempts
-    (RFC 6298, 5.5)."""
+    attempt before its end came half of the first pause or less before the middle of the time until then, as TCP doubles
+    the time between its attempts, the first of which takes a second at most (RFC 6298)."""
     is_inside = waits.last_ns <= gaps.last_ns
-    half = waits.asked_ns + (gaps.last_ns - waits.asked_ns) // 2
+    half = waits.asked_ns + np.maximum(gaps.last_ns - waits.asked_ns - FIRST_PAUSE_NS, 0) // 2
     return np.where(is_inside, waits.last_ns, half), np.where(is_inside, waits.last_packet, 0)

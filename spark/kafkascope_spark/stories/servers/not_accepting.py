@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import ServerRecord, Wait
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
+from kafkascope_spark.stories.servers.stretch import (
+    SECOND_NS,
+    Stretch,
+    earlier_attempt_ns,
+    patience_ns,
+    stretches_by_host,
+)
 
 _NOT_OPENED = frozenset({"unanswered", "open"})
 _LEAST_NS = 2 * SECOND_NS
@@ -82,7 +88,7 @@ def _stretch(server: ServerRecord, waits: list[Wait]) -> Stretch:
     moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
     stretch = Stretch(host, "not_accepting", waits[0].asked, end, True, len(waits), moments)
     stretch.lead_ns = waits[0].asked.ts_ns - server.last_accepted_ns(host, waits[0].asked)
-    stretch.last_shown_ns = max(w.asked.ts_ns + (w.last_asked.ts_ns - w.asked.ts_ns) // 2 for w in waits)
+    stretch.last_shown_ns = max(earlier_attempt_ns(w.asked.ts_ns, w.last_asked.ts_ns) for w in waits)
     if end == last and accepted:
         stretch.lag_ns = accepted[0].ts_ns - last.ts_ns
     return stretch

@@ -5,7 +5,13 @@ from collections import defaultdict
 
 from kafkascope_spark.stories.servers.moments import Moment
 from kafkascope_spark.stories.servers.record import Gap, ServerRecord, Wait
-from kafkascope_spark.stories.servers.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
+from kafkascope_spark.stories.servers.stretch import (
+    SECOND_NS,
+    Stretch,
+    earlier_attempt_ns,
+    patience_ns,
+    stretches_by_host,
+)
 
 SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
@@ -148,11 +154,10 @@ def _sent_nothing(server: ServerRecord, asked_ns: int, shown_ns: int) -> bool:
 
 def last_unanswered_ns(server: ServerRecord, wait: Wait) -> int:
     """When the last packet of a wait was sent that was not answered, at least: the last one of all may be the one that
-    was. TCP doubles the time between its attempts (RFC 6298, 5.5): after a first one of r, these come r, 3 r, 7 r ...
-    after the packet, and the one before the last came half of r before the middle. r is a second where it is long."""
+    was."""
     asked_ns, last_ns = wait.asked.ts_ns, wait.last_asked.ts_ns
     was_answered = wait.ended_by in ACKNOWLEDGED or server.end_ns(wait.until) - last_ns < _RETRY_NS
-    return asked_ns + max(last_ns - asked_ns - SECOND_NS, 0) // 2 if was_answered else last_ns
+    return earlier_attempt_ns(asked_ns, last_ns) if was_answered else last_ns
 
 
 def _first_delivered(server: ServerRecord, waits: list[Wait], since: Moment) -> Moment:

@@ -99,6 +99,13 @@ def possible_pause_ns(n: int, lasted_ns: int) -> int:
     return min(int(factor * lasted_ns), _LONGEST_PAUSE_NS)
 
 
+def earlier_attempt_ns(asked_ns: int, last_ns: int) -> int:
+    """When the last attempt but one of TCP came, at least. It doubles the time between its attempts (RFC 6298, 5.5):
+    where the first comes r after the packet, the others come 3 r, 7 r ... after it, so that the last but one came half
+    of r before the middle of all. r is a second at most, but for round trips of that length."""
+    return asked_ns + max(last_ns - asked_ns - SECOND_NS, 0) // 2
+
+
 def patience_ns(first_ns: int, last_ns: int) -> int:
     """How long after its last attempt a host that tried from first to last may still be waiting: TCP and clients double
     the time between attempts."""

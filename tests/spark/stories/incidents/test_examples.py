@@ -237,3 +237,13 @@ def test_a_member_that_asks_with_an_old_epoch_kept_its_place(recovery: MakeRow, 
     assert "with a member epoch that was over" in incident["sentence"]
     assert "records are skipped" in advised(incident)
     assert "poll more often" not in advised(incident)
+
+
+def test_a_slow_process_may_be_a_slow_network_and_the_advice_says_so(state: MakeState) -> None:
+    """Recorded of a broker whose packets took 75 ms longer each way: kernels delay acknowledgments for as long."""
+    rows = [replace(state(2, host, "slow", 10, 30), times_usual=54) for host in (21, 22)]
+    (incident,), _ = tell(rows + [state(2, host, "serving", 0, 10) for host in (21, 22)])
+    assert (incident["kind"], [each["owner"] for each in incident["actions"]]) == (
+        "broker_slow",
+        ["brokers", "network"],
+    )

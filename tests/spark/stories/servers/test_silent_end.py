@@ -2,7 +2,9 @@
 
 import pytest
 
-from .conftest import Trace
+from kafkascope_spark.stories.servers.stretch import earlier_attempt_ns
+
+from .conftest import S, Trace
 
 HOST = "10.0.0.21"
 
@@ -38,3 +40,11 @@ def test_where_the_server_goes_on_responding_the_fault_is_that_of_one_connection
     cut(trace, *runs)
     trace.signs((0.1, 10), *runs, host=HOST, layer="payload")
     assert silent(trace) == []
+
+
+@pytest.mark.parametrize("first", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("n", range(2, 7))
+def test_the_last_attempt_but_one_came_at_the_time_that_is_told_or_later(first: float, n: int) -> None:
+    """Attempts of TCP, each after twice the pause of the one before."""
+    at = [int(first * S * (2**k - 1)) for k in range(n + 1)]
+    assert at[0] <= earlier_attempt_ns(at[0], at[-1]) <= at[-2]

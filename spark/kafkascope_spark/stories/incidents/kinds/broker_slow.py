@@ -6,7 +6,7 @@ that delays everything on the way to it. Proved by other brokers that were as qu
 
 from collections.abc import Iterable
 
-from kafkascope_spark.stories.incidents.actions import Action, brokers
+from kafkascope_spark.stories.incidents.actions import Action, brokers, network
 from kafkascope_spark.stories.incidents.failure import Failure, Kind
 from kafkascope_spark.stories.incidents.kinds.texts import BY_STATES, late, named
 from kafkascope_spark.stories.incidents.observed import Observed
@@ -30,6 +30,12 @@ def _advice(failure: Failure, _: Observed) -> Iterable[Action]:
         f"Look at the load of {failure.subject} for that time: disk (iostat -x 1), request queue and handler threads "
         "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."
     )
+    if failure.is_slow_process:
+        yield network(
+            f"Where its load was as usual, look at the network of {failure.subject} (ss -ti on its host shows the "
+            "round trips of its connections): packets that take up to 200 ms longer on the way look the same, as "
+            "kernels delay acknowledgments for as long."
+        )
 
 
 BROKER_SLOW = Kind(
