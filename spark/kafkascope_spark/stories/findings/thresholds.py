@@ -149,3 +149,5 @@ CUT_AFTER_MS = 5_000
 """Timeouts of idle connections are longer; clients' Fetch waits for half a second by default."""
 CUT_SPREAD_MS = 500
 """Timers of load balancers and proxies are as exact."""
+LARGE_BYTES = 262_144
+"""A quarter of the least limit of a managed service (1 MB), and 16 times batch.size."""

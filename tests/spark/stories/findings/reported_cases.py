@@ -365,6 +365,23 @@ def cut_off_while_it_waits(n: int, *, spread_ms: int = 0, wait_ms: int = 60_000)
     return {"clients": [who], "connections": connections, "requests": requests}
 
 
+def cut_at_size(n: int, *, answered: int = 200_000, status: str = "unanswered") -> dict[str, Any]:
+    """Connections that a server resets in the middle of a Produce of 1.2 MB
+    (https://github.com/Azure/azure-event-hubs-for-kafka/issues/255). answered: the size of one that it answers."""
+    connections, requests = [], []
+    produce = {"api_key": 0, "api_name": "Produce", "server_ip": "10.0.0.1", "server_port": 9092}
+    for i in range(n):
+        at = (2 + 5 * i) * S
+        ends = {"first_ns": at, "close_ns": at + 9 * MS, "last_ns": at + 9 * MS, "close_kind": "rst_server"}
+        connections.append({"conn_id": f"c{10 + i}", **ends})
+        own = {"conn_id": f"c{10 + i}", "request_id": f"c{10 + i}-1", "ts_ns": at, "status": status}
+        requests.append({**produce, **own, "request_bytes": 1_200_000})
+    connections.append({"conn_id": "c2"})
+    requests.append({**produce, "conn_id": "c2", "request_id": "c2-1", "ts_ns": 4 * S, "request_bytes": answered})
+    who = {**ONE, "conn_ids": [row["conn_id"] for row in connections]}
+    return {"clients": [who], "connections": connections, "requests": requests}
+
+
 REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "sent to its preferred replica again and again": (sent_away(6), {"preferred_replica_loop"}),
     "sent there, and never goes": (sent_away(6, reads=False), {"preferred_replica_loop"}),
@@ -382,6 +399,9 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "commits by turns with another": (commits_by_turns(6), {"competing_commits"}),
     "commits after another": (commits_by_turns(6, step=5), set()),
     "commits by turns as a member": (commits_by_turns(6, generation=4), set()),
+    "cut at its size": (cut_at_size(4), {"closed_at_large_requests"}),
+    "cut, and a larger one is answered": (cut_at_size(4, answered=2_000_000), set()),
+    "cut twice": (cut_at_size(2), set()),
     "cut off while it waits": (cut_off_while_it_waits(4), {"cut_while_waiting"}),
     "cut off at any time": (cut_off_while_it_waits(4, spread_ms=2_000), set()),
     "cut off when it need not wait any more": (cut_off_while_it_waits(4, wait_ms=40_000), set()),
@@ -429,6 +449,7 @@ REPORTED_CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
 REPORTED_SENTENCES = {
     "is held for a megabyte": "it asks for 1000000 bytes at least, and there were 300 at most",
     "commits by turns with another": "one of them set the offset back from that of the other, by up to 410 records",
+    "cut at its size": "each at a Produce of 1200000 bytes or more, which it did not answer",
     "cut off while it waits": "each 50.0 s after a Fetch that may wait for 60000 ms",
     "no answer to its hello": "never answered ApiVersions v4 on them, 4 times",
     "a partition that nobody has": "grown0-2 is assigned to none of the 1 member of group grown0",
