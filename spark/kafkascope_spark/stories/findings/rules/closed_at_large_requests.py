@@ -92,5 +92,4 @@ RULE = Rule(
         ),
     ),
     follows=Follows(kinds=BROKER_FAILURES | {"lost_records", "unexplained"}),
-    unless=("closed_at_request",),
 )
