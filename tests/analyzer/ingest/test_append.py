@@ -114,7 +114,7 @@ def test_what_was_saved_is_not_written_again(pieces: list[Path], tmp_path: Path)
     assert first
     assert first.items() < second.items() < third.items()
     states = list((out / "saved_scan").rglob("*.state.zst"))
-    assert len(states) == 3
+    assert len(states) == 4
     assert all(S_IMODE(state.stat().st_mode) == 0o600 for state in states), "pieces of streams are for the owner alone"
 
 
