@@ -5,6 +5,7 @@ with PostgreSQL; none of their clients offers ALPN, and no port is one that is k
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,6 +20,11 @@ from kafkascope_analyzer.report.page_model.request_columns import ENCRYPTED, NO_
 
 TLS = Path(__file__).parents[3] / "fixtures" / "tls"
 NAMES = ("kafka_tls12", "kafka_tls13")
+
+
+@cache
+def verdict_of(name):
+    return judge(TLS / f"{name}.pcap.zst", (TLS / f"{name}.keys",))
 
 
 def read(captures, out, **options):
@@ -40,9 +46,9 @@ def without_keys(name, tmp_path_factory):
     return read([TLS / f"{name}.pcap.zst"], tmp_path_factory.mktemp("lengths") / "out.kscope")
 
 
-@pytest.mark.parametrize("name", [*NAMES, "tls_frozen", "tls_killed"])
+@pytest.mark.parametrize("name", [*NAMES, "tls_frozen", pytest.param("tls_killed", marks=pytest.mark.slow)])
 def test_exchanges_are_those_that_the_keys_show(name):
-    verdict = judge(TLS / f"{name}.pcap.zst", (TLS / f"{name}.keys",))
+    verdict = verdict_of(name)
     assert verdict.n_keys > 60
     assert verdict.holds, verdict
     assert verdict.n_apis >= 30
@@ -50,13 +56,13 @@ def test_exchanges_are_those_that_the_keys_show(name):
 
 
 def test_jobs_are_those_that_the_keys_show():
-    verdict = judge(TLS / "tls_frozen.pcap.zst", (TLS / "tls_frozen.keys",))
+    verdict = verdict_of("tls_frozen")
     assert (verdict.n_jobs, verdict.n_jobs_right, verdict.n_jobs_wrong) == (5, 5, 0)
 
 
 def test_sizes_are_those_that_the_keys_show_where_the_cipher_keeps_them():
     """TLS 1.3 does; the other capture has CBC, whose padding hides up to 15 bytes."""
-    verdict = judge(TLS / "kafka_tls13.pcap.zst", (TLS / "kafka_tls13.keys",))
+    verdict = verdict_of("kafka_tls13")
     assert verdict.n_sizes >= 0.97 * verdict.n_right
 
 
