@@ -28,7 +28,13 @@ _CAUSES = (
         "name directories with more (SPARK_LOCAL_DIRS, and --temporary of ingest)",
     ),
     (
-        ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY", _OUT_OF_MEMORY_EXIT),
+        (
+            "java.lang.OutOfMemoryError",
+            "SparkOutOfMemoryError",
+            "UNABLE_TO_ACQUIRE_MEMORY",
+            "Not enough memory to build and broadcast the table",
+            _OUT_OF_MEMORY_EXIT,
+        ),
         "the heap of Spark's JVM is exhausted: run on a machine or cluster with more memory (--master, --remote)",
     ),
     (

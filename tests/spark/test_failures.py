@@ -207,6 +207,7 @@ def test_the_first_jvm_writes_the_archive_after_the_process_has_ended(tmp_path: 
     [
         ("Job aborted\nCaused by: java.io.IOException: No space left on device", "the disk is full"),
         ("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY]", "the heap of Spark's JVM"),
+        ("SparkException: Not enough memory to build and broadcast the table to all worker", "the heap of Spark's JVM"),
         ("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", "an executor was lost"),
         ("thrown:\nTraceback (most recent call last):\n  File x\nKeyError: 'partition'\n", "KeyError: 'partition'"),
         ("Caused by: java.lang.ClassNotFoundException: Class a.S3AFileSystem not found", "no connector for"),

@@ -49,12 +49,15 @@ DATA_OPTIONS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.autoBroadcastJoinThreshold": "1m",
     MOST_BATCH_BYTES: str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
 }
 """Options of every session that we create; no plan depends on them for correct rows, so a session that the user's
-cluster owns keeps its own. Arrow batches are limited by rows: for a limit in bytes Spark 4.3 adds up the sizes of all
-columns of the batch after each row, which costs more than all the rest."""
+cluster owns keeps its own. Spark takes the size of a table's Parquet files for its size in memory, which is some thirty
+times as large here: with its own limit of 10 MB for tables to broadcast, a heap of 1 GB is too small. Arrow batches are
+limited by rows: for a limit in bytes Spark 4.3 adds up the sizes of all columns of the batch after each row, which
+costs more than all the rest."""
 
 EMBEDDED_OPTIONS = {
     "spark.ui.enabled": "false",
