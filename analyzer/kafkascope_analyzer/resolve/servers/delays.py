@@ -4,6 +4,9 @@ and hardly anything sooner.
 Kernels delay an acknowledgment for up to 200 ms, which tcp.spans.WAIT_NS leaves out: a way that takes less than that
 looks like such a kernel, and shows in late responses only. Where packets are lost, those that are not are acknowledged
 at once in between; where the way or the receiver's kernel is slow, none is, and all of them come about as late.
+
+Where the way is always that long, as over a satellite, all packets wait: so of waits one soon after the other only some
+are kept, with how many they stand for. Memory: some hundred waits per connection and hour.
 """
 
 from collections.abc import Iterator
@@ -27,60 +30,68 @@ MOST_QUICK = 1
 MOSTLY_ALIKE = 0.9
 """Share of the waits that take half as long as the middle one of their time, or longer, which take at most twice as
 long: TCP doubles the pause between its attempts where packets are lost (RFC 6298, 5.5). Shorter ones are quick."""
+FIRST_WAITS, SLICE_NS = 50, 300_000_000_000
+"""Of waits of a connection in one direction, one soon after the other, so many are kept of each such slice of time, and
+the last one."""
 _ARRIVED = (BY_ACK, BY_DATA, BY_SYN_ACK)
-_NAMES = ("first_ns", "first_packet", "until_ns", "until_packet", "n_quick")
+_SPILLED = ("first_ns", "first_packet", "until_ns", "until_packet", "n_quick")
+_NAMES = ("conn", "sender", *_SPILLED, "covered_ns", "n_waits", "n_quick_after")
+"""covered_ns: the latest end of the wait and of those that it stands for; n_waits: how many that are; n_quick_after:
+n_quick of the others."""
+_MOST_ADDED = 100_000
+"""Waits that are gathered before those that are not kept are left out."""
+
+
+_Waits = dict[str, Ints]
+"""Columns _NAMES of waits."""
 
 
 def delay_rows(hosts: ServerHosts) -> pa.Table:
     """One row per stretch of time, host, server and direction in which packets were acknowledged late: key, conn_id,
     host, sender (of what was acknowledged late), the first packet that was and the last acknowledgment, how many waits
     that were, how long the middle one took, and on how many connections."""
-    conn, sender, columns = _gathered(hosts)
-    asked, until = columns["first_ns"], columns["until_ns"]
-    subject = hosts.pair[conn] * len(SENDERS) + sender
-    order = np.lexsort((columns["first_packet"], asked, subject))
-    conn, sender, subject, asked, until = (each[order] for each in (conn, sender, subject, asked, until))
-    columns = {name: values[order] for name, values in columns.items()}
+    waits = _gathered(hosts)
+    subject = hosts.pair[waits["conn"]] * len(SENDERS) + waits["sender"]
+    order = np.lexsort((waits["first_packet"], waits["first_ns"], subject))
+    waits, subject = _taken(waits, order), subject[order]
     n = len(order)
     begins, in_turn = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    mark_times(subject, asked, until, APART_NS, begins, in_turn)
+    mark_times(subject, waits["first_ns"], waits["covered_ns"], APART_NS, begins, in_turn)
     first = np.flatnonzero(begins)
     size = np.diff(np.append(first, n))
     stretches = [
-        (at, at + n_waits)
-        for at, n_waits in zip(first.tolist(), size.tolist(), strict=True)
-        if n_waits >= LEAST_WAITS and int(in_turn[at : at + n_waits].sum()) >= LEAST_IN_TURN
+        (at, at + n_kept)
+        for at, n_kept in zip(first.tolist(), size.tolist(), strict=True)
+        if waits["n_waits"][at : at + n_kept].sum() >= LEAST_WAITS
+        and int(in_turn[at : at + n_kept].sum()) >= LEAST_IN_TURN
     ]
-    slow = [
-        (begin, end)
-        for begin, end in stretches
-        if _is_slow(conn[begin:end], until[begin:end] - asked[begin:end], columns["n_quick"][begin:end])
-    ]
-    return _table(hosts, (conn, sender), columns, slow)
+    slow = [(begin, end) for begin, end in stretches if _is_slow(_taken(waits, slice(begin, end)))]
+    return _table(hosts, waits, slow)
 
 
-def _is_slow(conn: Ints, took_ns: Ints, n_quick: Ints) -> bool:
-    """Whether waits of one time, in order, show that everything took long. n_quick: of each, how many before it on its
-    connection did not; what was before the first of a connection is of another time."""
-    _, firsts = np.unique(conn, return_index=True)
-    later = np.ones(len(conn), np.bool_)
+def _is_slow(waits: _Waits) -> bool:
+    """Whether waits of one time, in order, show that everything took long. What was before the first wait of a
+    connection is of another time, and so are its quick ones."""
+    _, firsts = np.unique(waits["conn"], return_index=True)
+    later = np.ones(len(waits["conn"]), np.bool_)
     later[firsts] = False
+    took_ns = waits["until_ns"] - waits["first_ns"]
     middle_ns = np.median(took_ns)
     late = 2 * took_ns >= middle_ns
-    n_late, n_sooner = np.count_nonzero(late & later), int(n_quick[later].sum()) + np.count_nonzero(~late)
+    n_late = int(waits["n_waits"][late].sum()) - np.count_nonzero(late & ~later)
+    n_sooner = int(waits["n_quick"][later].sum() + waits["n_quick_after"].sum() + waits["n_waits"][~late].sum())
     is_alike = np.count_nonzero(took_ns[late] <= 2 * middle_ns) >= MOSTLY_ALIKE * np.count_nonzero(late)
-    return bool(is_alike and later.any() and n_sooner <= MOST_QUICK * n_late)
+    n_all = int(waits["n_waits"].sum())
+    return bool(is_alike and n_all > len(firsts) and n_sooner <= MOST_QUICK * n_late)
 
 
-def _table(
-    hosts: ServerHosts, of: tuple[Ints, Ints], columns: dict[str, Ints], stretches: list[tuple[int, int]]
-) -> pa.Table:
-    """The rows. of: connection and sender of each wait; stretches: begin and end among the waits."""
-    conn, sender = of
+def _table(hosts: ServerHosts, waits: _Waits, stretches: list[tuple[int, int]]) -> pa.Table:
+    """The rows. stretches: begin and end among the waits."""
+    conn, sender = waits["conn"], waits["sender"]
     at = np.array([begin for begin, _ in stretches], np.int64)
-    last = np.array([begin + int(columns["until_ns"][begin:end].argmax()) for begin, end in stretches], np.int64)
+    last = np.array([begin + int(waits["until_ns"][begin:end].argmax()) for begin, end in stretches], np.int64)
     pair = hosts.pair[conn[at]]
-    took_ns = columns["until_ns"] - columns["first_ns"]
+    took_ns = waits["until_ns"] - waits["first_ns"]
     middle_ms = [int(np.median(took_ns[begin:end])) // 1_000_000 for begin, end in stretches]
     return pa.table(
         {
@@ -88,32 +99,69 @@ def _table(
             "conn_id": hosts.connections["conn_id"].combine_chunks().take(pa.array(conn[at])),
             "host": pa.array(hosts.hosts, pa.string()).take(pa.array(hosts.pair_host[pair])),
             "sender": pa.array(SENDERS).take(pa.array(sender[at])),
-            "first_ns": pa.array(columns["first_ns"][at]),
-            "first_packet": pa.array(columns["first_packet"][at]),
-            "last_ns": pa.array(columns["until_ns"][last]),
-            "last_packet": pa.array(columns["until_packet"][last]),
-            "n_late": pa.array([end - begin for begin, end in stretches], pa.int64()),
+            "first_ns": pa.array(waits["first_ns"][at]),
+            "first_packet": pa.array(waits["first_packet"][at]),
+            "last_ns": pa.array(waits["until_ns"][last]),
+            "last_packet": pa.array(waits["until_packet"][last]),
+            "n_late": pa.array([int(waits["n_waits"][begin:end].sum()) for begin, end in stretches], pa.int64()),
             "middle_ms": pa.array(middle_ms, pa.int64()),
             "n_connections": pa.array([len(np.unique(conn[begin:end])) for begin, end in stretches], pa.int64()),
         }
     )
 
 
-def _gathered(hosts: ServerHosts) -> tuple[Ints, Ints, dict[str, Ints]]:
-    """Connection, sender and columns of the waits for packets that came in the end."""
-    parts = list(_parts(hosts))
-    joined = [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
-    conn, sender, *rest = joined or [np.empty(0, np.int64)] * (2 + len(_NAMES))
-    return conn, sender, dict(zip(_NAMES, rest, strict=True))
+def _gathered(hosts: ServerHosts) -> _Waits:
+    """The waits for packets that came in the end, as far as they are kept."""
+    found = {name: np.empty(0, np.int64) for name in _NAMES}
+    added: list[_Waits] = []
+    n_added = 0
+    for part in _parts(hosts):
+        added.append(part)
+        n_added += len(part["conn"])
+        if n_added > len(found["conn"]) + _MOST_ADDED:
+            found, added, n_added = _thinned(_joined([found, *added])), [], 0
+    return _thinned(_joined([found, *added]))
 
 
-def _parts(hosts: ServerHosts) -> Iterator[tuple[Ints, ...]]:
+def _parts(hosts: ServerHosts) -> Iterator[_Waits]:
     for spill, first in hosts.first_row.items():
-        for rows in read_spill(spill, WAITS, ["conn", "side", "layer", "ended_by", *_NAMES]):
+        for rows in read_spill(spill, WAITS, ["conn", "side", "layer", "ended_by", *_SPILLED]):
             conn = rows["conn"].to_numpy() + first
             kept: NDArray[np.bool_] = (rows["layer"].to_numpy() == PACKETS) & (hosts.pair[conn] >= 0)
             kept &= np.isin(rows["ended_by"].to_numpy(), _ARRIVED)
             by_client = rows["side"].to_numpy() == hosts.client_side[conn]
             sender = np.where(by_client, SENDERS.index("host"), SENDERS.index("server"))
-            columns = (conn, sender, *(rows[name].to_numpy() for name in _NAMES))
-            yield tuple(column[kept].astype(np.int64) for column in columns)
+            spilled = {name: rows[name].to_numpy() for name in _SPILLED}
+            alone = {"covered_ns": spilled["until_ns"], "n_waits": np.ones_like(conn), "n_quick_after": 0 * conn}
+            waits = {"conn": conn, "sender": sender, **spilled, **alone}
+            yield {name: waits[name][kept].astype(np.int64) for name in _NAMES}
+
+
+def _thinned(waits: _Waits) -> _Waits:
+    """The waits that are kept, each with what it stands for: those after it on its connection and in its direction, up
+    to the next that is kept."""
+    way = waits["conn"] * len(SENDERS) + waits["sender"]
+    order = np.lexsort((waits["first_packet"], waits["first_ns"], way))
+    waits, way = _taken(waits, order), way[order]
+    n, asked = len(way), waits["first_ns"]
+    is_first = np.append(True, np.diff(way) != 0)[:n] | np.append(True, np.diff(asked // SLICE_NS) != 0)[:n]
+    is_first |= np.append(True, asked[1:] - waits["covered_ns"][:-1] > APART_NS)[:n]
+    starts = np.flatnonzero(is_first)
+    rank = np.arange(n) - np.repeat(starts, np.diff(np.append(starts, n)))
+    is_last = np.append(is_first, True)[1:][:n]
+    kept = np.flatnonzero((rank < FIRST_WAITS) | is_last)
+    if len(kept) == n:
+        return waits
+    found = _taken(waits, kept)
+    found["covered_ns"] = np.maximum.reduceat(waits["covered_ns"], kept)
+    found["n_waits"] = np.add.reduceat(waits["n_waits"], kept)
+    found["n_quick_after"] = np.add.reduceat(waits["n_quick"] + waits["n_quick_after"], kept) - found["n_quick"]
+    return found
+
+
+def _joined(parts: list[_Waits]) -> _Waits:
+    return {name: np.concatenate([part[name] for part in parts]) for name in _NAMES}
+
+
+def _taken(waits: _Waits, which: Ints | slice) -> _Waits:
+    return {name: values[which] for name, values in waits.items()}

@@ -16,7 +16,7 @@ from kafkascope_analyzer.resolve.servers import delays
 from kafkascope_analyzer.resolve.servers.kernels import mark_times
 
 PIECES = Path(__file__).parents[4] / "fixtures" / "captures" / "pieces"
-S = 1_000_000_000
+S, MS = 1_000_000_000, 1_000_000
 NEAR_NS = 3 * S
 QUICK_MS = 50
 
@@ -81,11 +81,44 @@ def test_times_begin_after_a_pause_and_waits_at_one_moment_are_one_turn():
     assert in_turn.tolist() == [True, False, True, True, True]
 
 
+def waits(took_ms, n_quick=0, conn=0, every_ms=1_000):
+    """Waits one after the other; of several connections those of one list are at the same times."""
+    took = np.asarray(took_ms, np.int64)
+    first = np.arange(len(took)) * every_ms * MS
+    columns = {"first_ns": first, "first_packet": np.arange(len(took)), "until_ns": first + took * MS}
+    columns |= {"until_packet": np.arange(len(took)), "covered_ns": first + took * MS}
+    columns |= {"conn": conn, "sender": 0, "n_quick": n_quick, "n_waits": 1, "n_quick_after": 0}
+    return {name: np.broadcast_to(columns[name], len(took)).astype(np.int64) for name in delays._NAMES}
+
+
 def test_some_that_are_quick_or_much_later_than_others_show_no_delay():
-    conn, late = np.zeros(10, np.int64), np.full(10, 700)
-    assert delays._is_slow(conn, late, np.zeros(10, np.int64))
-    assert not delays._is_slow(conn, late, np.full(10, delays.MOST_QUICK + 1))
-    assert not delays._is_slow(conn, np.where(np.arange(10) < 7, 700, 2800), np.zeros(10, np.int64))
-    assert delays._is_slow(conn, np.where(np.arange(10) < 7, 700, 300), np.zeros(10, np.int64))
-    assert not delays._is_slow(conn, np.where(np.arange(10) < 6, 700, 300), np.where(np.arange(10) < 6, 0, 1))
-    assert not delays._is_slow(np.arange(10), late, np.zeros(10, np.int64))
+    late = np.full(10, 700)
+    assert delays._is_slow(waits(late))
+    assert not delays._is_slow(waits(late, n_quick=delays.MOST_QUICK + 1))
+    assert not delays._is_slow(waits(np.where(np.arange(10) < 7, 700, 2800)))
+    assert delays._is_slow(waits(np.where(np.arange(10) < 7, 700, 300)))
+    assert not delays._is_slow(waits(np.where(np.arange(10) < 6, 700, 300), np.where(np.arange(10) < 6, 0, 1)))
+    assert not delays._is_slow(waits(late, conn=np.arange(10)))
+
+
+def test_waits_that_are_left_out_are_counted_by_those_before_them():
+    every = waits(np.full(2_000, 300), n_quick=np.arange(2_000) % 2, every_ms=400)
+    kept = delays._thinned(every)
+    n_slices = 3
+    assert len(kept["conn"]) == n_slices * (delays.FIRST_WAITS + 1)
+    assert kept["n_waits"].sum() == len(every["conn"])
+    assert kept["n_quick"].sum() + kept["n_quick_after"].sum() == every["n_quick"].sum()
+    assert kept["covered_ns"].max() == every["until_ns"].max()
+    again = delays._thinned(kept)
+    assert all(np.array_equal(again[name], kept[name]) for name in delays._NAMES)
+
+
+def test_a_pause_begins_a_time_of_its_own_also_where_most_waits_are_left_out():
+    one = waits(np.full(200, 300), every_ms=400)
+    later = one | {name: one[name] + 200 * S for name in ("first_ns", "until_ns", "covered_ns")}
+    kept = delays._thinned(delays._joined([one, later]))
+    assert len(kept["conn"]) == 2 * (delays.FIRST_WAITS + 1)
+    begins, in_turn = np.zeros((2, len(kept["conn"])), np.bool_)
+    mark_times(kept["conn"], kept["first_ns"], kept["covered_ns"], delays.APART_NS, begins, in_turn)
+    assert np.flatnonzero(begins).tolist() == [0, delays.FIRST_WAITS + 1]
+    assert in_turn.all()
