@@ -51,6 +51,7 @@ def waits_of(monkeypatch):
                 "claimed_requests": pa.array([9] * 3),
                 "claimed_job": pa.array(jobs, pa.string()),
                 "claimed_job_why": pa.nulls(3, pa.string()),
+                "claimed_first_bytes": pa.nulls(3, pa.int64()),
             },
             CLAIMS,
         )

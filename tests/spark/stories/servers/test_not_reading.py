@@ -2,6 +2,10 @@
 
 import pytest
 
+from kafkascope_spark.stories.servers.moments import Moment
+from kafkascope_spark.stories.servers.not_reading import not_reading_stretches
+from kafkascope_spark.stories.servers.stretch import Stretch
+
 from .conftest import Trace
 
 ONE, TWO = "10.0.0.21", "10.0.0.22"
@@ -42,3 +46,14 @@ def test_a_process_that_nobody_ever_got_a_response_of_is_frozen_only_while_the_w
     """Producers with acks=0, one of which sends on when it is read again."""
     closed(trace, (10, 22), (30, 41))
     assert bad(trace) == [(ONE, "frozen", 10, 22), (ONE, "frozen", 30, 41)]
+
+
+def test_a_host_for_which_more_is_known_is_left_out(trace: Trace) -> None:
+    """Whoever lost the server did not wait for it to read."""
+    closed(trace, (10, 20))
+    trace.payload((0.1, 9.5))
+    record = trace.record()
+    first, last = (Moment(at * 1_000_000_000, at) for at in (5, 25))
+    assert [each.host for each in not_reading_stretches(record, [])] == [ONE]
+    assert not_reading_stretches(record, [Stretch(ONE, "down", first, last, True, 1, [first])]) == []
+    assert len(not_reading_stretches(record, [Stretch(TWO, "down", first, last, True, 1, [first])])) == 1
