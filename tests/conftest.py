@@ -28,7 +28,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.kernel_calls import check_kernel_calls
+
+settings.register_profile("untimed", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]))
+settings.load_profile("untimed")
+"""No test depends on how fast the machine is, or whether a kernel has to be compiled first."""
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache" / "kafkascope"))
 """What compiled kernels are kept in, also for processes that a test gives another home or cache folder."""

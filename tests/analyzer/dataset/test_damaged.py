@@ -221,7 +221,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_manifest_is_read_or_damaged(written: Path, data: st.DataObject) -> None:
     storage = Storage.of(written)
     content = json.loads((written / MANIFEST).read_bytes())

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 
 import duckdb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import (
@@ -33,7 +33,6 @@ def class_of(us):
     return max(low for low in map(lowest_us, range(N_CLASSES)) if low <= us)
 
 
-@settings(deadline=None)
 @given(LATENCIES, st.sampled_from([0.5, 0.99, 1.0]))
 def test_a_percentile_is_near_that_of_the_sorted_latencies(latencies, share):
     counts = Counter(class_of(us) for us in latencies)
@@ -41,7 +40,6 @@ def test_a_percentile_is_near_that_of_the_sorted_latencies(latencies, share):
     assert abs(percentile_us(counts, share) - true) <= max(true / 16, 0.5) + 0.5
 
 
-@settings(deadline=None)
 @given(LATENCIES, LATENCIES)
 def test_histograms_add_up(one, other):
     parts = [histogram_of(Counter(map(class_of, each))) for each in (one, other)]

@@ -183,7 +183,7 @@ def test_what_cannot_be_read_is_counted_to_the_end(tmp_path):
     assert (file.info.cut_at_byte, file.info.unread_bytes) == (len(pcap(PACKETS)), 5000)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_every_byte_of_a_spoilt_file_is_in_a_packet_or_counted(tmp_path, data):
     spoilt = bytearray(pcap([bytes([i]) * (20 + i % 7 * 30) for i in range(40)]))

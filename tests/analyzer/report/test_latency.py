@@ -6,7 +6,7 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.report.model.latency import percentiles_sql
@@ -29,7 +29,6 @@ def percentiles(latencies: list[int | None], names: list[str | None]) -> dict[st
     return {name: figures for name, *figures in rows}
 
 
-@settings(deadline=None)
 @given(LATENCIES)
 def test_a_percentile_is_within_a_step_of_the_sorted_list(latencies: list[int]) -> None:
     ((n, p50, p99, longest),) = percentiles(list(latencies), ["a"] * len(latencies)).values()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
@@ -47,7 +47,6 @@ def response(conn: int, number: int, batches: list[tuple[str, int, int]]) -> pa.
     return named(conn, number, batches, ts_ns=1_000 + number, partition_offset=40, error_code=0)
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_each_batch_comes_once_with_its_response_or_without(steps):
     followed, expected, found = ProducedBatches(), [], []

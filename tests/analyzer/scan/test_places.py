@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
@@ -10,7 +10,6 @@ from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
 KEYS = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 1 << 62)), max_size=60)
 
 
-@settings(deadline=None)
 @given(st.lists(KEYS, max_size=4))
 def test_keys_are_numbered_as_they_come(batches):
     slots, known = Slots(), {}

@@ -74,7 +74,7 @@ def as_tuple(slot, run):
     return slot, *(int(run[name]) for name in (*fields, "created_ns", "n_young"))
 
 
-@settings(deadline=None, max_examples=300)  # a kernel may have to be compiled first
+@settings(max_examples=300)  # a kernel may have to be compiled first
 @given(st.lists(RESPONSE, max_size=40), st.integers(0, 40))
 def test_runs_are_those_of_plain_python(drawn, cut):
     slots, rows = rows_of(drawn)
@@ -87,7 +87,6 @@ def test_runs_are_those_of_plain_python(drawn, cut):
     assert sorted(found) == runs_in_python(slots, rows)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.one_of(st.none(), st.integers(-2000, 3000))), max_size=30))
 def test_clocks_are_those_of_plain_python(batches):
     conn = np.array([c for c, _ in batches], np.int64)
@@ -124,7 +123,6 @@ def test_create_times_that_run_faster_than_the_clock_are_far_from_the_shortest_d
 PAIR = st.tuples(st.integers(0, 1 << 40), st.integers(0, 6))
 
 
-@settings(deadline=None)
 @given(st.lists(PAIR, unique=True, max_size=40), st.lists(PAIR, max_size=20))
 def test_responses_find_their_requests(sent, others):
     answered = [*sent[::2], *others]

@@ -329,7 +329,7 @@ def test_what_scapy_writes(tmp_path):
         assert read_all(path.read_bytes())[0] == wanted
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_random_bytes_end_in_packets_or_a_capture_error(data):
     good = data.draw(

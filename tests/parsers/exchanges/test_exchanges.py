@@ -322,7 +322,7 @@ def test_the_last_bytes_say_whether_the_connection_or_the_capture_ended(is_close
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.data())
 def test_blocks_and_batches_of_any_size_give_the_same_exchanges(data):
     asked = b"".join(request(n) if n % 3 else produce(n, acks=n % 2) for n in range(7))
@@ -342,7 +342,7 @@ def test_blocks_and_batches_of_any_size_give_the_same_exchanges(data):
     wire.assert_every_byte_is_counted_once()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.binary(max_size=60), max_size=4), st.lists(st.binary(max_size=60), max_size=4))
 def test_random_bytes_among_requests_are_all_counted(client, server):
     wire = Wire()

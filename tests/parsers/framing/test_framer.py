@@ -255,7 +255,7 @@ def test_overtaken_requests_are_bounded():
     wire.assert_every_byte_counted()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40), st.integers(1, 9))
 def test_pairs_are_those_of_a_slow_twin(asked, answered, size):
     """Ids repeat, are answered twice, in any order, or never; blocks are cut anywhere."""
@@ -418,7 +418,7 @@ def test_an_unknown_api_is_kept_whole():
     assert wire.requests == [(METADATA, 1), (12345, 2), (METADATA, 3)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=300), st.binary(max_size=300), st.booleans())
 def test_random_bytes_end_as_counted_bytes(client, server, syn):
     wire = Wire() if syn else Wire.without_syn()
@@ -427,7 +427,7 @@ def test_random_bytes_end_as_counted_bytes(client, server, syn):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_cut_into_packets_and_blocks_gives_the_same_frames(data):
     asked = b"".join(request(i, body=b"b" * (i * 7 % 50)) for i in range(12))

@@ -78,7 +78,7 @@ def test_what_is_cut_short_or_loops_is_refused(raw):
         read_dns(raw)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=80), st.integers(0, 200))
 def test_spoilt_messages_end_in_a_message_or_a_value_error(noise, at):
     raw = bytearray(bytes(ANSWER))

@@ -179,7 +179,7 @@ def test_more_packets_than_are_remembered_lie_between(packets_of):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_every_packet_shown_up_to_three_times_in_any_order_is_there_once(packets_of, data):
     """Senders number their packets; the second sending of a segment has a number of its own."""

@@ -301,7 +301,7 @@ ROWS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, both_ways, data):
     rows = []
@@ -315,7 +315,7 @@ def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, b
     both_ways(*packets_of(rows))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(

@@ -89,7 +89,7 @@ def groups(frames) -> list[tuple[MessageType, list[tuple[int, bytes]]]]:
     return [(m, vectors) for m, vectors in out if m is not None and m.fallback_version is None]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_frames_of_mixed_versions_read_alike(groups, data):
     message, vectors = data.draw(st.sampled_from(groups))
@@ -100,7 +100,7 @@ def test_damaged_frames_of_mixed_versions_read_alike(groups, data):
     agree(message, raws, [version for (version, _), _ in chosen])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), raw=st.binary(max_size=80))
 def test_random_bytes_read_alike(groups, data, raw):
     message, _ = data.draw(st.sampled_from(groups))

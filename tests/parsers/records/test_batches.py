@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_parsers.records import CODECS, CONTROL_TYPES, read_batches
@@ -67,7 +67,6 @@ def index_of(control: str) -> int:
     return CONTROL_TYPES.index(control.lower())
 
 
-@settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.lists(st.binary(max_size=120), max_size=4), st.data())
 def test_the_twin_finds_the_same_batches(vectors, slow_headers, tails, data):
     sets = []
@@ -82,7 +81,6 @@ def test_the_twin_finds_the_same_batches(vectors, slow_headers, tails, data):
     assert got == want
 
 
-@settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.binary(max_size=70), st.integers(0, 9), st.integers(0, 9))
 def test_crc_32_is_zlibs(raw, before, after):
     buf = np.frombuffer(bytearray(b"\xaa" * before + raw + b"\xbb" * after), np.uint8)
@@ -107,7 +105,6 @@ def test_crc_32c_is_that_of_the_rfc(crc, raw, want):
     assert crc(buf, 3, 3 + len(raw), CASTAGNOLI_TABLES) == want
 
 
-@settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.binary(max_size=70), st.integers(0, 9))
 def test_both_ways_to_crc_32c_agree(raw, before):
     buf = np.frombuffer(bytearray(b"\xaa" * before + raw + b"\xbb"), np.uint8)

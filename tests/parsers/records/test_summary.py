@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_parsers.records import summarize_record_sets
@@ -129,7 +129,6 @@ def test_a_magic_above_2_ends_the_set():
     assert summary(GOOD + bytes(other) + GOOD) == [(1, 1, len(GOOD))]
 
 
-@settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=5))
 def test_counts_stay_within_the_bytes(sets):
     for (n_batches, n_records, n_bytes), raw in zip(summary(*sets), sets, strict=True):

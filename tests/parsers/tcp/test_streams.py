@@ -21,7 +21,7 @@ from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_SNAPLEN
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 GAP, DIFFERS, LIMIT = (EVENT_KINDS.index(kind) for kind in ("gap", "retransmit_differs", "buffer_limit"))
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def conversation(wire, rng, isn, *, n=30, handshake=True):

@@ -43,7 +43,7 @@ def test_errors_and_the_control_plane_stay_while_they_fit():
     assert set(given_rows["number"][special]) <= set(rows["number"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 6), st.integers(0, 1500), st.integers(60, 2500))
 def test_weights_add_up_for_each_connection_and_api(n_batches, n, budget):
     rows, given_rows = fed(range(n_batches), n, budget)

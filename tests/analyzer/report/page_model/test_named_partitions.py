@@ -27,7 +27,7 @@ def expected(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return [row for _, mine in itertools.groupby(ordered, lambda r: r[0]) for row in list(mine)[:MOST_OF_ONE]]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(ROW, max_size=60), st.integers(1, 3))
 def test_the_first_few_are_those_that_matter(rows: list[tuple[int, ...]], n_parts: int) -> None:
     parts = [

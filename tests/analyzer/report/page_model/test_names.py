@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.page_model.names import NONE, OTHER, Names
 COLUMN = st.lists(st.none() | st.text(max_size=3), max_size=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(COLUMN, COLUMN)
 def test_a_number_leads_back_to_its_name(first: list[str | None], second: list[str | None]) -> None:
     names = Names()

@@ -28,7 +28,7 @@ def batch(pairs: list[tuple[str, str]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["aa", "bb", "a-longer-one"]), st.booleans(), st.integers(0, 2**31 - 1))))
 def test_the_number_at_the_end_of_an_id(rows: list[tuple[str, bool, int]]) -> None:
     pairs = [(f"{conn}-{'r' if orphan else ''}{n}", conn) for conn, orphan, n in rows]

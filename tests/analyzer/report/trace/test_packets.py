@@ -22,7 +22,7 @@ def read(file: io.BytesIO) -> pb.Trace:
     return trace
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(value=INT64, ts_ns=st.integers(0, 2**62), text=st.text(max_size=200), flow=st.integers(0, 2**64 - 1))
 def test_values_at_their_limits_are_read_back(value: int, ts_ns: int, text: str, flow: int) -> None:
     text = text.encode("utf-8", "replace").decode()

@@ -40,7 +40,7 @@ def tracks_of(clients: list[TraceClient], connections: list[TraceConnection]) ->
     return made, file.getvalue()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40))
 def test_no_two_slices_of_a_track_overlap(found: list[tuple[int, int]]) -> None:
     made, _ = tracks_of([], [connection("a")])

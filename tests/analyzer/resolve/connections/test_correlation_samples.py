@@ -40,7 +40,7 @@ def expected(requests):
     return sorted(found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_the_samples_are_those_of_the_rule_whatever_the_batches(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

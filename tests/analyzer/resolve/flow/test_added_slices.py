@@ -45,7 +45,7 @@ def spill_rows(directory: Path, rows: list[dict[str, Any]]) -> None:
         spill.close()
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(ROW, max_size=12), recounted=st.dictionaries(st.integers(0, 1), st.sampled_from([1, END]), max_size=1)
 )

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, lowest_us, width_us
@@ -68,7 +68,6 @@ FETCH = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(BATCH, max_size=12), st.lists(FETCH, max_size=12))
 def test_latency_and_lag_are_those_of_each_offset(batches, fetches):
     accepted_at, end, accepted, now = {}, [0, 0], [], 0
@@ -171,7 +170,6 @@ def test_more_batches_than_pieces_keep_their_latency_within_a_class(n):
     assert set(found) <= {class_of(us) for us in near}
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1 << 37))
 def test_the_kernel_has_the_classes_of_the_contract(us):
     number = int(latency_class(us))

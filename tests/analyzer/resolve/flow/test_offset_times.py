@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.resolve.flow.offset_times import NEVER, OffsetTimes
@@ -25,7 +25,6 @@ def table(seen):
     return pa.array([topic for (topic, _), _, _ in seen], pa.string()).dictionary_encode(), rows
 
 
-@settings(deadline=None)
 @given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20), st.lists(SEEN, max_size=20))
 def test_a_point_is_there_with_the_first_record_at_or_after_it(points, accepted, ends):
     topics = pa.array([topic for (topic, _), _ in points])
@@ -40,7 +39,6 @@ def test_a_point_is_there_with_the_first_record_at_or_after_it(points, accepted,
         assert found == min(known, default=NEVER)
 
 
-@settings(deadline=None)
 @given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20))
 def test_a_point_is_blocked_until_the_last_stable_offset_is_beyond_it(points, stable):
     topics = pa.array([topic for (topic, _), _ in points])
@@ -54,7 +52,6 @@ def test_a_point_is_blocked_until_the_last_stable_offset_is_beyond_it(points, st
         assert found == max(known, default=0)
 
 
-@settings(deadline=None)
 @given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20), st.lists(SEEN, max_size=20))
 def test_creation_counts_where_the_capture_shows_no_producer(points, accepted, created):
     topics = pa.array([topic for (topic, _), _ in points])
@@ -96,7 +93,6 @@ def ends_of(parts):
     return named_rows(pa.Table.from_pylist(found, PART_ENDS))
 
 
-@settings(deadline=None)
 @given(
     st.lists(POINT, min_size=1, max_size=8),
     st.lists(POINT, min_size=1, max_size=8),

@@ -1,7 +1,7 @@
 """High watermarks at the times of commits, against a search through all responses."""
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.resolve.flow.part_ends import PART_ENDS, named_rows
@@ -41,7 +41,6 @@ def ends_of(parts):
     return named_rows(pa.Table.from_pylist(found, PART_ENDS))
 
 
-@settings(deadline=None)
 @given(
     st.lists(POINT, min_size=1, max_size=8),
     st.lists(POINT, min_size=1, max_size=8),

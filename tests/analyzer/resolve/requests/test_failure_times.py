@@ -22,7 +22,7 @@ def columns(subjects):
     return [pa.array([subject[i] for subject in subjects], field.type) for i, field in enumerate(SCHEMA)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ROWS, ROWS, st.booleans())
 def test_the_last_failure_is_found_as_in_a_sorted_list(failed, asked, strictly):
     table = pa.table(columns([s for s, _ in failed]), schema=SCHEMA)
@@ -43,7 +43,7 @@ def test_the_last_failure_is_found_as_in_a_sorted_list(failed, asked, strictly):
 
 
 @pytest.mark.parametrize("most", [1, 3])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 1)), max_size=60), st.data())
 def test_the_first_rows_after_each_failure_are_found_in_batches_of_any_size(most, rows, data):
     """rows: connection, subject, and whether the subject has failed once more."""

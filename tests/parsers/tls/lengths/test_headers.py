@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_parsers.tls.lengths.headers import HEAD, LOST, RECORD, most_records, read_records
@@ -40,7 +40,6 @@ def expected(records, cuts):
     return found
 
 
-@settings(deadline=None)
 @given(LENGTHS, st.lists(st.integers(1, 3000), max_size=8), st.data())
 def test_records_lie_where_their_lengths_say(read, record, records, cuts, data):
     raw = b"".join(record(length, kind) for length, kind in records)
@@ -66,7 +65,6 @@ def test_behind_a_gap_with_a_header_the_next_record_shows_itself(read, record, m
     assert read(blocks) == [(LOST, 2, 2), *([(90, 2, 2)] if last < 200 else []), (50, 2, 2), (60, 2, 2)]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2000), st.integers(0, 2000))
 def test_any_bytes_end_in_no_more_records_than_there_is_room_for(read, record, raw, cut):
     read([[(side, gap, [(raw[:cut], 1, 1)])] for side in (0, 1) for gap in (0, 7) if raw[:cut]])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import LatencyClass, lowest_us, percentile_us
@@ -28,7 +28,6 @@ def fetched(histogram: dict[int, int], end: int, at_ns: int, lag: int = 0, again
     return FetchSlice("t", 3, 2, 1000, at_ns, n, 10 * n, plain(histogram), end, at_ns, end - lag, lag, lag, lag, again)
 
 
-@settings(deadline=None)
 @given(RECORDS, RECORDS)
 def test_connections_add_up(written: list[tuple[dict[int, int], int]], read: list[tuple[dict[int, int], int]]) -> None:
     accepted, reader = Produced(), Read()

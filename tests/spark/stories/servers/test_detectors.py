@@ -208,7 +208,7 @@ LAYERS = st.sampled_from(["packet", "delivery", "request", "payload"])
 SPANS = st.tuples(TIMES, TIMES).map(lambda pair: (min(pair), max(pair)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(HOSTS, st.sampled_from(["fin_server", "rst_server", "refused", "unanswered"]), SPANS), max_size=8

@@ -69,7 +69,7 @@ def test_requests_that_waited_together_are_no_bound_for_those_sent_meanwhile(con
     assert counter.distance(connection("another", ids=samples(*lower))) is None
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=60), st.integers(1, 3), st.data())
 def test_two_counters_come_apart_whatever_the_interleaving(owners: list[int], n: int, data: st.DataObject) -> None:
     """Two Java clients with one name, each with some connections: ids of either are unique, those of both collide."""
