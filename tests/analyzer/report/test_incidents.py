@@ -426,6 +426,22 @@ def test_the_table_of_incidents_says_between_which_packets_the_fault_began(datas
         assert flat(page).count("04:28:12.800") == 1
 
 
+def test_a_fault_that_outlasts_its_harm_is_not_over(dataset: Write, small: ModuleType) -> None:
+    """Clients that gave up do not show that the broker serves again."""
+    place = dataset()
+    row = small.incident_rows("")["incidents"][0] | {"end_ns": small.at(9900)}
+    times = {"fault_start_after_ns": small.at(4800), "fault_start_ns": small.at(4900)}
+    small.write_table(place, small.TABLES["incidents"], [row | times])
+    small.write_table(place, small.TABLES["stalls"], [])
+    (incident,) = model_of(place)["incidents"]["listed"]
+    assert (incident["over"], incident["over_text"], incident["fault_end"]) == (False, "no", None)
+    assert incident["when"].endswith(", 5.00 s); the fault itself was not over when the capture ended")
+    assert model_of(place)["headline"]["sentence"].startswith("1 incident, not over: ")
+    small.write_table(place, small.TABLES["incidents"], [row | times | {"fault_end_ns": small.at(9000)}])
+    (incident,) = model_of(place)["incidents"]["listed"]
+    assert (incident["over"], incident["over_text"]) == (True, "yes")
+
+
 def test_the_course_of_an_incident_has_a_line_a_step_with_its_packet(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     rows = small.incident_rows("")["incidents"]

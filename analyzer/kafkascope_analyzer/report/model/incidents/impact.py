@@ -8,7 +8,7 @@ from kafkascope_analyzer.report.formatting import count, span
 from kafkascope_analyzer.report.model.incidents.families import Family
 from kafkascope_analyzer.report.model.incidents.load import Facts
 from kafkascope_analyzer.report.model.incidents.waits import stalled_names
-from kafkascope_analyzer.report.model.moments import Moment, moment_of
+from kafkascope_analyzer.report.model.moments import Moment, at_text, from_to_text, moment_of
 from kafkascope_spark.stories.incidents.kinds import names_of
 from kafkascope_spark.stories.incidents.table import IncidentRow
 from kafkascope_spark.stories.stalls.table import Stall
@@ -33,6 +33,19 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
     if root.fault_start_ns is None:
         return None if root.end_ns is None else moment_of(None, root.end_ns, start_ns)
     return None if root.fault_end_ns is None else moment_of(root.fault_end_after_ns, root.fault_end_ns, start_ns)
+
+
+def is_over(family: Family) -> bool:
+    """Whether the capture shows that it is over: for whoever it harmed, and the fault itself. Clients may give up
+    before a broker serves again."""
+    return family.end_ns is not None and fault_end(family.root, 0) is not None
+
+
+def when_text(family: Family, capture_ns: int) -> str:
+    """From when to when it did harm, and for how long, and whether the fault went on after that."""
+    harm = _time_text(family.start_ns, family.end_ns, capture_ns)
+    goes_on = family.end_ns is not None and not is_over(family)
+    return f"{harm}; the fault itself was not over when the capture ended" if goes_on else harm
 
 
 def who_text(family: Family, facts: Facts) -> str:
@@ -97,3 +110,13 @@ def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:
 
 def _n(facts: Facts, stalls: Iterable[Stall]) -> int:
     return len(stalled_names(stalls, facts))
+
+
+def _time_text(start: int, end: int | None, capture_ns: int) -> str:
+    """From when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`; of a
+    moment, when."""
+    if end is None:
+        return f"from {at_text(start, capture_ns)}, not over when the capture ended"
+    if end == start:
+        return f"at {at_text(start, capture_ns)}"
+    return from_to_text(start, end, capture_ns, lasted=True)

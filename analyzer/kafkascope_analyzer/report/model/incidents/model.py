@@ -141,7 +141,7 @@ class Incident:
         int | None,
         "when the last of those who stalled was served again, gave up or ended; null where one still waited",
     ]
-    over: Annotated[bool, "whether nobody still waited when the capture ended"]
+    over: Annotated[bool, "whether the capture shows that it is over, for whoever it harmed and by itself"]
     over_text: Annotated[str, "the same in a word"]
     when: Annotated[str, "from when to when, and for how long"]
     fault_start: Annotated[Moment, "when the fault itself began, apart from those who suffered from it"]
@@ -181,7 +181,9 @@ class Incidents:
     why_not: Annotated[str | None, "why it has not, and what to do"]
     stall_ms: Annotated[int, "waits from this length on are stalls (--stall), milliseconds"]
     n: Annotated[int, "incidents above info that followed from no other"]
-    n_not_over: Annotated[int, "of them, those because of which somebody still waited when the capture ended"]
+    n_not_over: Annotated[
+        int, "of them, those that were not over when the capture ended, for somebody or by themselves"
+    ]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
     listed: Annotated[tuple[Incident, ...], "those above info, the most harm first: at most 100"]
     n_routine: Annotated[int, "incidents of severity info: nobody stalled"]

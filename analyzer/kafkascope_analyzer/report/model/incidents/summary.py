@@ -14,7 +14,14 @@ from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, Find
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
 from kafkascope_analyzer.report.model.incidents.families import Family, every_incident, families_of, root_ids
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
-from kafkascope_analyzer.report.model.incidents.impact import fault_end, fault_start, served_after_text, who_text
+from kafkascope_analyzer.report.model.incidents.impact import (
+    fault_end,
+    fault_start,
+    is_over,
+    served_after_text,
+    when_text,
+    who_text,
+)
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import (
     ERROR,
@@ -27,7 +34,6 @@ from kafkascope_analyzer.report.model.incidents.model import (
     Summary,
 )
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, waits_of
-from kafkascope_analyzer.report.model.moments import at_text, from_to_text
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_spark.stories.incidents.actions import Action
@@ -127,7 +133,7 @@ def _incidents(overview: Overview) -> Incidents:
         why_not=None if facts.has_incidents else OLD_STORIES if facts.has_stories else NO_STORIES,
         stall_ms=facts.stall_ms,
         n=len(grave),
-        n_not_over=sum(family.end_ns is None for family in grave),
+        n_not_over=sum(not is_over(family) for family in grave),
         by_severity={severity: severities[severity] for severity in WORST_FIRST},
         listed=shown(grave),
         n_routine=len(routine),
@@ -163,9 +169,9 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
         confidence=root.confidence,
         start_ns=family.start_ns,
         end_ns=family.end_ns,
-        over=family.end_ns is not None,
-        over_text="no" if family.end_ns is None else "yes",
-        when=when_text(family.start_ns, family.end_ns, facts.start_ns),
+        over=is_over(family),
+        over_text="yes" if is_over(family) else "no",
+        when=when_text(family, facts.start_ns),
         fault_start=began,
         fault_end=fault_end(root, facts.start_ns),
         served_after=served_after_text(family, began.by_ns, facts),
@@ -248,16 +254,6 @@ def title_of(incident: IncidentRow) -> str:
     if incident.place == "path" and incident.hosts:
         subject = f"{list_of(list(incident.hosts), MOST_HOSTS)} to {subject}"
     return f"{kind}: {safe(subject)}" if subject else kind
-
-
-def when_text(start: int, end: int | None, capture_ns: int) -> str:
-    """From when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`; of a
-    moment, when."""
-    if end is None:
-        return f"from {at_text(start, capture_ns)}, not over when the capture ended"
-    if end == start:
-        return f"at {at_text(start, capture_ns)}"
-    return from_to_text(start, end, capture_ns, lasted=True)
 
 
 def _routine_text(routine: list[Family], facts: Facts) -> str:

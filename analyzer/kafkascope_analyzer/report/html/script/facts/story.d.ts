@@ -84,7 +84,7 @@ export interface Incident {
   start_ns: number;
   /** when the last of those who stalled was served again, gave up or ended; null where one still waited */
   end_ns: number | null;
-  /** whether nobody still waited when the capture ended */
+  /** whether the capture shows that it is over, for whoever it harmed and by itself */
   over: boolean;
   /** the same in a word */
   over_text: string;
