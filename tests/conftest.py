@@ -1,12 +1,12 @@
 """How two processes share the tests (`make test`: pytest-xdist, -n 2); any other number does the same work.
 
-A module's tests stay together, so that its fixtures are made once; and so do all that need the embedded Spark session,
-whose start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
+A module's tests stay together, so that its fixtures are made once; and those that need the embedded Spark session are
+two groups, as its start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
 
 - first come two groups that between them compile all kernels of the parsers: each process compiles half of them, and
   finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
   several share a capture that nobody has compiled for, each of them compiles;
-- then what takes longest, by processor time, lest one process be left with it when the other is done: the Spark group
+- then what takes longest, by processor time, lest one process be left with it when the other is done: the Spark groups
   and the modules of LONG;
 - last everything else.
 """
@@ -44,7 +44,9 @@ COMPILING = {
 }
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
-SPARK = "spark"
+SPARK, SPARK_FINDINGS = "spark", "spark: findings"
+"""The groups of tests that need the embedded Spark session, one for each of two processes: those of the rules of
+findings, and all others."""
 LONG = (
     "tests/analyzer/report/html/test_browser.py",
     "tests/analyzer/cli/test_analyze.py",
@@ -64,14 +66,14 @@ LONG = (
     "tests/analyzer/report/html/test_hostile_text.py",
 )
 """Modules that take ten seconds of processor time or more."""
-FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, *LONG)
+FIRST = (*COMPILING, "tests/analyzer/ingest/test_pieces.py", SPARK, SPARK_FINDINGS, *LONG)
 
 
 def group_of(nodeid: str) -> str:
     """The group in which a test runs: its module's, unless it shares more than a module's fixtures."""
     module, _, _ = nodeid.partition("::")
     if module.startswith("tests/spark/") and module not in OWN_SPARK and starts_spark(module):
-        return SPARK
+        return SPARK_FINDINGS if module.startswith("tests/spark/stories/findings/") else SPARK
     return GROUPS.get(module, module)
 
 

@@ -1,31 +1,47 @@
 """Which of the servers that failed are controllers, and no brokers: brokers have connections to them whose requests are
-those to a controller, on each of its ports, and no client talks to their address at any port."""
+those to a controller, on each of its ports, and no client talks to the same node at another port."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.incidents.kinds.controller_down import CONTROLLER_DOWN
 from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CONTROLLER_UNRESPONSIVE
+from kafkascope_spark.stories.servers.table import BrokerState
 
 _OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
 """Roles that the connections of a controller have."""
 
 
+class Listener(NamedTuple):
+    """A port of an address that clients talk to, and the node behind it, if it is known."""
+
+    port: int
+    node_id: int | None
+
+
 def give_controllers(
     failures: Iterable[Failure],
     roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]],
-    of_clients: Collection[str] = (),
+    of_clients: Mapping[str, Collection[Listener]] = MappingProxyType({}),
 ) -> None:
     """Gives the failures of controllers their kind. roles_of: the roles of all connections to each of some servers;
-    of_clients: addresses that clients talk to, of brokers, which may be controllers too."""
+    of_clients: the listeners that clients talk to, of nodes that may be controllers too, by address."""
     of_brokers = [failure for failure in failures if failure.is_of_broker and failure.kind.cuts_clients]
     roles = roles_of({server for failure in of_brokers for server in failure.servers})
     for failure in of_brokers:
         mine = [roles.get(server, frozenset()) for server in failure.servers]
-        is_broker = any(row.server_ip in of_clients for row in failure.states)
+        is_broker = any(_has_clients(row, of_clients.get(row.server_ip, ())) for row in failure.states)
         if (
             mine
             and not is_broker
             and all("controller" in of_server and of_server <= _OF_CONTROLLERS for of_server in mine)
         ):
             failure.kind = CONTROLLER_DOWN if failure.kind.restarts else CONTROLLER_UNRESPONSIVE
+
+
+def _has_clients(row: BrokerState, of_clients: Collection[Listener]) -> bool:
+    """Whether clients talk to the node at another port. Several nodes may share an address."""
+    nodes = {listener.node_id for listener in of_clients if listener.port != row.server_port}
+    return len(nodes) == 1 if row.node_id is None else row.node_id in nodes

@@ -3,6 +3,7 @@
 Memory: what stalled or failed, and whom that concerns; never what went well.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property, partial
 from typing import TypeVar, assert_never
@@ -26,7 +27,7 @@ from kafkascope_spark.stories.incidents.client_hosts import unreachable_hosts, w
 from kafkascope_spark.stories.incidents.cluster_failures import cluster_failures
 from kafkascope_spark.stories.incidents.consequences import Consequences
 from kafkascope_spark.stories.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.stories.incidents.controllers import give_controllers
+from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers
 from kafkascope_spark.stories.incidents.course.sightings import NO_PACKETS, Packets
 from kafkascope_spark.stories.incidents.course.steps import give_courses
 from kafkascope_spark.stories.incidents.dead_addresses import mark_dead_addresses
@@ -317,7 +318,10 @@ class Incidents:
             "ZooKeeper sessions",
             lambda: of_lost_sessions(give_sessions(failures, ended_sessions(self._sessions, self._states))),
         )
-        of_clients = {row.server_ip for row in self._states if row.host_kind == "client"}
+        of_clients: dict[str, set[Listener]] = defaultdict(set)
+        for row in self._states:
+            if row.host_kind == "client":
+                of_clients[row.server_ip].add(Listener(row.server_port, row.node_id))
         self._do("controllers", lambda: give_controllers(failures, self._packets.roles, of_clients))
         restarted = self._found("restarts", lambda: self._restarts(failures))
         return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))

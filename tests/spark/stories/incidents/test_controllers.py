@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_spark.stories.incidents.broker_failures import broker_failures
-from kafkascope_spark.stories.incidents.controllers import give_controllers
+from kafkascope_spark.stories.incidents.controllers import Listener, give_controllers
 from kafkascope_spark.stories.incidents.sentences import sentence_of
 
 from .conftest import MakeState
@@ -61,9 +61,23 @@ def test_a_controller_that_did_not_respond_did_not_end(state: MakeState) -> None
     assert "no packet came from it" in sentence_of(failures[0], None, 0)
 
 
-def test_a_broker_whose_clients_are_at_another_port_is_no_controller_alone(state: MakeState) -> None:
-    """Recorded of a broker and controller that was stopped before the capture began: no client could prove it."""
+@pytest.mark.parametrize(
+    ("node_id", "of_clients", "kind"),
+    [
+        (2, {2}, "broker_frozen"),
+        (None, {2}, "broker_frozen"),
+        (None, {None}, "broker_frozen"),
+        (2, {1, 3}, "controller_unresponsive"),
+        (None, {1, 3}, "controller_unresponsive"),
+    ],
+)
+def test_a_broker_whose_clients_are_at_another_port_is_no_controller_alone(
+    state: MakeState, node_id: int | None, of_clients: set[int | None], kind: str
+) -> None:
+    """Recorded of a broker and controller that was stopped before the capture began: no client could prove it. Brokers
+    and controllers may also share one address, as all nodes of a machine do."""
     rows = [state(2, 21, "serving", 0, 5, "broker"), state(2, 21, "frozen", 5, 20, "broker")]
-    failures = broker_failures([replace(row, server_port=9093) for row in rows])
-    give_controllers(failures, lambda _: {OTHER_PORT: frozenset({"controller"})}, {"10.0.0.2"})
-    assert [failure.kind.name for failure in failures] == ["broker_frozen"]
+    failures = broker_failures([replace(row, server_port=9093, node_id=node_id) for row in rows])
+    listeners = {"10.0.0.2": [Listener(9092, each) for each in of_clients] + [Listener(9093, 2)]}
+    give_controllers(failures, lambda _: {OTHER_PORT: frozenset({"controller"})}, listeners)
+    assert [failure.kind.name for failure in failures] == [kind]
