@@ -3,9 +3,9 @@ with readers as (
     select distinct cluster, client_id, client_ip, rack, request_id from client_racks
 ),
 read as (
-    select p.cluster, p.client_id, p.client_ip, b.rack as broker_rack, sum(p.record_bytes) as bytes
-    from partition_requests p left join broker_racks b using (cluster, node_id)
-    where p.api_key = 1 and not p.by_replica
+    select r.cluster, r.client_id, r.client_ip, b.rack as broker_rack, sum(r.record_bytes) as bytes
+    from requests r left join broker_racks b using (cluster, node_id)
+    where r.api_key = 1 and coalesce(r.replica_id, -1) < 0
     group by all
 ),
 sent as (
