@@ -50,15 +50,16 @@ test: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST)
 
 # What takes long, a second of processor time for a test or more: all that starts Spark, commands and several
-# ingests from end to end, every recipe of the documentation, every number of every table at its limits through all
+# ingests from end to end, the README's recipes, every number of every table at its limits through all
 # queries, secrets through the stories, executors that lack our packages, workers that fail, kills and Ctrl-C.
 slow: .stamps/installed-test java
 	$(IN_MEMORY) $(PYTEST) -m "(slow or spark) and not lab"
 
-# What make slow has a smaller proof of: the same on large captures, on more captures, with more jobs, buckets, forms or
-# days; Spark's daemons (a master, workers, executors), Hadoop's connector for S3. make slow shows stories and ingest as
-# tasks of the embedded session, an archive for executors that is unpacked without Spark, the sentence for each lack and
-# for a JVM that ends, the connector's settings and ingest from S3 to S3.
+# What make slow has a smaller proof of: the recipes of all pages of the documentation, the same on large captures, on
+# more captures, with more jobs, buckets, forms or days; Spark's daemons (a master, workers, executors), Hadoop's
+# connector for S3. make slow shows stories and ingest as tasks of the embedded session, an archive for executors that
+# is unpacked without Spark, the sentence for each lack and for a JVM that ends, the connector's settings and ingest
+# from S3 to S3.
 lab: .stamps/installed-test java
 	$(PYTEST) -m lab
 

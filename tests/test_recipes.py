@@ -313,8 +313,15 @@ def test_the_program_is_that_of_the_wheel(here: Path, newcomer: Path) -> None:
 RUNNING = [recipe for recipe in recipes() if recipe.why_not is None]
 
 
+def pages_that_run() -> list[Any]:
+    """The pages with recipes that run. Each analyzes captures of its own, half a minute long: those of the README run
+    with `make slow`, all others with `make lab`."""
+    pages = sorted({recipe.page for recipe in RUNNING})
+    return [pytest.param(page, marks=() if page == "README.md" else pytest.mark.lab) for page in pages]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted({recipe.page for recipe in RUNNING}))
+@pytest.mark.parametrize("page", pages_that_run())
 def test_the_recipes_of_a_page_run_in_their_order(page: str, here: Path) -> None:
     for recipe in RUNNING:
         if recipe.page == page:
