@@ -326,23 +326,25 @@ def places(page, client: str) -> dict[str, float]:
 
 
 def colours_at(page, y: float) -> list[int]:
-    """How many colours the canvas has at this height, at 18 s (of a wait) and at 31 s (after it)."""
-    return page.evaluate(
+    """How many colours the canvas has at this height, at 18 s (of a wait) and at 31 s (after it), once it is drawn."""
+    drawn = page.wait_for_function(
         """([y]) => {
           const canvas = document.querySelector("canvas.lanes");
           const context = canvas.getContext("2d");
           const ratio = canvas.width / canvas.clientWidth;
           const x = (seconds) => Math.round((seconds / 34.7125792) * canvas.width);
-          const of = (from) => {
-            const data = context.getImageData(from, Math.round(y * ratio), Math.round(40 * ratio), 14).data;
+          const of = (from, width) => {
+            const data = context.getImageData(from, Math.round(y * ratio), width, 14).data;
             const found = new Set();
             for (let i = 0; i < data.length; i += 4) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
             return found.size;
           };
-          return [of(x(18)), of(x(31))];
+          const part = Math.round(40 * ratio);
+          return of(0, canvas.width) > 1 && [of(x(18), part), of(x(31), part)];
         }""",
-        [y],
+        arg=[y],
     )
+    return drawn.json_value()
 
 
 def test_a_wait_is_hatched_over_the_requests_and_says_what_it_waited_for(opened, real_page):
