@@ -101,7 +101,7 @@ def ingest(given: IngestArguments) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a command is to read, how, and where it writes."""
+    """The captures that a command reads, its options, and the place of the dataset that it writes."""
 
     inputs: "list[CapturePlace]"
     options: IngestOptions
@@ -111,8 +111,8 @@ class Planned:
 
 
 def planned(given: IngestArguments, messages: Messages) -> Planned | None:
-    """What the arguments ask for; None where the dataset holds all these captures already, which is noted. Raises
-    UsageError, CaptureError."""
+    """The captures, options and place that the arguments name; None where the dataset holds all these captures already,
+    which is noted. Raises UsageError, CaptureError."""
     place = place_for(given.captures, given.out, overwrite=given.overwrite, append=given.append)
     detail = record_detail(given.record_batches, records=given.records, payloads=given.payloads)
     key_logs = tls_key_logs(given.tls_keylog, messages, where=given.where)

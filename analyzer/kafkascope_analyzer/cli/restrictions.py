@@ -47,7 +47,7 @@ class Restriction:
 
     @property
     def asked(self) -> Asked:
-        """What the rows that a command shows have to concern."""
+        """The clients, brokers, groups, topics and time that the options name."""
         return Asked(self.client, self.node, self.group, self.topic, self.start, self.end)
 
 

@@ -147,7 +147,7 @@ class ConnectionFacts:
             self._note_texts(name, given, given["ts_ns"].to_numpy())
 
     def added_up(self) -> dict[str, Any]:
-        """What was noted of requests, to be saved."""
+        """The counts, client ids and texts that were noted of requests, to be saved."""
         texts = {name: self.texts[name] for name in _REQUESTED if name in self.texts}
         return {
             "numbers": [self.n_requests, self.n_responses, self.n_errors],

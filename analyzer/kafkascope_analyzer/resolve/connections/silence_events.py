@@ -20,7 +20,7 @@ from kafkascope_analyzer.scan.service_kernels import MILLISECOND
 from kafkascope_parsers.api_keys import PRODUCE
 
 _ENDS = {"before": ("request_last_ns", "first_ns"), "after": ("ts_ns", "last_ns")}
-"""Of the request before a silence and of that after it the time that is an end of the silence."""
+"""The times that are the ends of a silence: the column of the request beside it, and that of the silence."""
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 _SOON = 4
 """Records that are sent after a silence are counted for a quarter of the silence's length."""

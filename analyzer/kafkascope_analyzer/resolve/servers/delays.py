@@ -31,8 +31,7 @@ MOSTLY_ALIKE = 0.9
 """Share of the waits that take half as long as the middle one of their time, or longer, which take at most twice as
 long: TCP doubles the pause between its attempts where packets are lost (RFC 6298, 5.5). Shorter ones are quick."""
 FIRST_WAITS, SLICE_NS = 50, 300_000_000_000
-"""Of waits of a connection in one direction, one soon after the other, so many are kept of each such slice of time, and
-the last one."""
+"""The first waits of a connection in one direction that are kept of each slice of time, beside the last one."""
 _ARRIVED = (BY_ACK, BY_DATA, BY_SYN_ACK)
 _SPILLED = ("first_ns", "first_packet", "until_ns", "until_packet", "n_quick")
 _NAMES = ("conn", "sender", *_SPILLED, "covered_ns", "n_waits", "n_quick_after")

@@ -57,7 +57,7 @@ class PartedTable:
         self._bucket = bucket
         self.parts = spilled_parts(bucket.spill, spilled)
         self.keys, self.kept = dict[int, str](), tuple[DatasetFile, ...]()
-        """Of each part that no later run changes a text that stands for its rows."""
+        """A text that stands for its rows, by each part that no later run changes."""
         if bucket.earlier is not None:
             settled = (part for part in self.parts if part != END)
             self.keys = {part: _key(bucket, part, _digest(bucket, table, spilled, part, facts)) for part in settled}

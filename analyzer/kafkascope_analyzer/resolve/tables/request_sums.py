@@ -65,7 +65,7 @@ class RequestSums:
         return is_kept and now[: len(before)] == before and all(end > state["last_ns"] for _, end in now[len(before) :])
 
     def once_more(self) -> Iterator[pa.Table]:
-        """Of the parts that were added up, the spilled rows that the sources of events still have to see."""
+        """The spilled rows that the sources of events still have to see, of parts that were added up."""
         needed = self._events.needs_all_requests()
         for part in self._parts if needed.any() else ():
             named = (rows.filter(pc.equal(rows["table"], REQUESTS.name)) for rows in self._read(NAMED, part))

@@ -12,7 +12,7 @@ from kafkascope_spark.stories.incidents.successes import Before, Wanted
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOST_ASKED = 100
-"""Of so many recoveries of one failure, those that began first, it is looked at what went well before."""
+"""Recoveries of one failure, those that began first, for which the last success before them is looked up."""
 _NAMED = frozenset({"partition", "group", "transaction"})
 """Kinds of resources whose requests name them."""
 

@@ -216,7 +216,7 @@ class Failure:
     course: tuple[CourseStep, ...] = ()
     """For a broker or leader: what followed from the failure, in order of time."""
     stretches: tuple[tuple[int, int | None], ...] = ()
-    """Of a place that failed several times in short order: from when to when each time."""
+    """For a place that failed several times in short order: from when to when each time."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

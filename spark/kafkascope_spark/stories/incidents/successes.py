@@ -17,7 +17,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS, REQUESTS
 from kafkascope_spark.stories.incidents.meanwhile import rows_within
 
 LONGEST_NS = 60_000_000_000
-"""What succeeded longer before says little about when it stopped to do so."""
+"""A success longer before the first error says little about when the fault began."""
 _OF_REQUESTS = ["conn_id", "api_key", "group_id", "transactional_id"]
 _OF_PARTITIONS = ["conn_id", "api_key", "topic", "partition"]
 
@@ -92,6 +92,6 @@ def _succeeded(dataset: Dataset, spans: Sequence[tuple[int, int]]) -> Iterator[t
 
 
 def _last(rows: pa.Table, names: list[str], at: str) -> Iterator[tuple[Any, ...]]:
-    """Of rows with equal values of some columns the last time, behind these values. at: the column with the time."""
+    """The last time of rows with equal values of some columns, behind these values. at: the column with the time."""
     last = rows.group_by(names, use_threads=False).aggregate([(at, "max")])
     return zip(*(last[name].to_pylist() for name in (*names, f"{at}_max")), strict=True)
