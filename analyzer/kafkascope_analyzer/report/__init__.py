@@ -1,3 +1,3 @@
-"""The report on a dataset: its model (`report.json`) and what shows it. Reads Parquet with pyarrow, never with
-Spark.
+"""The report on a dataset: its model (`report.json`) and the modules that render it. Reads Parquet with pyarrow, never
+with Spark.
 """

@@ -1,5 +1,5 @@
-"""What is said of the packets and the end of a capture file, before it is ingested (`info`) and afterwards. Imports
-little, so that `info` of a capture begins at once."""
+"""Sentences about the packets and the end of a capture file, before it is ingested (`info`) and afterwards. Imports
+little, so that `info` of a capture starts at once."""
 
 from kafkascope_analyzer.report.formatting import count, safe
 
@@ -11,11 +11,11 @@ PACKET_KINDS = {
     "n_incomplete": "incomplete",
     "n_truncated": "cut by the snap length",
 }
-"""Columns of `captures` that say what packets were, and how they are headed. The rest are TCP segments."""
+"""Columns of `captures` that count packets by kind, with their headings. All other packets are TCP segments."""
 
 
 def cut_sentence(path: str | None, cut_at_byte: int | None, why: str | None, unread_bytes: int | None) -> str | None:
-    """What to say of a file that could not be read whole; None for one that could."""
+    """Returns the sentence about a file that could not be read whole; None for a file that could."""
     if cut_at_byte is None:
         return None
     unread = f"; {count(unread_bytes, 'byte')} could not be read" if unread_bytes else ""
@@ -23,4 +23,4 @@ def cut_sentence(path: str | None, cut_at_byte: int | None, why: str | None, unr
 
 
 CUT_COLUMNS = ("path", "cut_at_byte", "cut_why", "unread_bytes")
-"""What `cut_sentence` takes, as an input of the manifest has it."""
+"""Fields of an input of the manifest that are the arguments of `cut_sentence`, in order."""

@@ -1,4 +1,5 @@
-"""What the verdict of a report counts, one by one, as pipelines take it: with captures and the packets that show it."""
+"""Everything that counts towards the verdict of a report, one by one, for pipelines: with captures and the packets that
+show it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from kafkascope_analyzer.report.model.report import Report
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A packet of a capture, counted from 1; none where only the capture is known."""
+    """A packet of a capture, counted from 1; the number is None where only the capture is known."""
 
     capture: str
     packet_no: int | None
@@ -18,10 +19,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An incident, a stall of no incident, failed starts, or a finding.
+    """An incident, a stall that belongs to no incident, a failed start, or a finding.
 
-    kind: which of these; name: the kind of incident, the rule of a finding; id: what `kafkascope explain` takes; empty
-    where there is none. places: where packets show it, the first of each proof.
+    kind: which of these; name: the kind of incident or the rule of a finding; id: the id that `kafkascope explain`
+    takes, empty where there is none; places: the first packet of each proof.
     """
 
     kind: str
@@ -35,12 +36,12 @@ class Check:
 
     @property
     def rule(self) -> str:
-        """A name for all of its kind: `incident/broker_down`."""
+        """The name that all checks of the same kind share: `incident/broker_down`."""
         return f"{self.kind}/{self.name}"
 
 
 def checks_of(report: Report) -> tuple[Check, ...]:
-    """Everything that the verdict counts and the report lists, in its order."""
+    """Returns everything that counts towards the verdict and that the report lists, in the report's order."""
     captures = [file.path or "" for file in report.capture.files]
     return (
         *(_of_incident(each, captures) for each in report.incidents.listed),

@@ -1,4 +1,4 @@
-"""What a trace shows of the cluster as a whole: incidents, stalls, broker states, rebalances, transactions, and
+"""Rows of a trace about the cluster as a whole: incidents, stalls, broker states, rebalances, transactions, and
 counters of requests and lag over time.
 
 Each row is a slice of a track, or a point of a counter. Rows of a table come by time.
@@ -11,15 +11,15 @@ from kafkascope_analyzer.report.rows import select_each
 from kafkascope_analyzer.sql.database import Database
 
 MOST_POINTS = 1_000
-"""About how many points one counter has."""
+"""Approximate maximum number of points of one counter."""
 LEAST_STEP_MS = 100
-"""A counter has no more points than one in that time."""
+"""Shortest time between two points of a counter, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSlice:
-    """Something with a begin and an end. track: the name of its track; flow: the id that joins what belongs together;
-    id: what `kafkascope explain` explains; what: more of it, in words."""
+    """A slice of a track. track: the name of the track; flow: the id that joins slices that belong together; id: the id
+    that `kafkascope explain` takes; what: further details, in words."""
 
     track: str
     name: str
@@ -33,7 +33,7 @@ class TraceSlice:
 
 @dataclass(frozen=True, slots=True)
 class TracePoint:
-    """A value of a counter from a time on. counter: its name."""
+    """The value of a counter from a time on. counter: the counter's name."""
 
     counter: str
     ts_ns: int
@@ -66,7 +66,7 @@ _SLICES = {
             array_to_string(partitions, ', ') as what, evidence
         from transactions where transactional_id is not null order by from_ns, id""",
 }
-"""Table -> its slices."""
+"""Table -> the queries for its slices."""
 _STEPS = "select unnest(range({begin}, {end} + {step}, {step})) as ts_ns"
 _STEP = "{begin} + (ts_ns - {begin}) // {step} * {step}"
 _POINTS = {
@@ -109,11 +109,11 @@ _POINTS = {
         select 'group ' || group_id || ': lag of ' || topic as counter, ts_ns, sum(lag_last)::bigint as "count"
         from partition_flow where group_id is not null and lag_last is not null group by all order by counter, ts_ns""",
 }
-"""Counters by the table that they are of; those in flight are of requests too."""
+"""Table -> the queries for its counters. The counter of requests in flight is made from the table of requests too."""
 
 
 class ClusterTraceModel:
-    """The rows; a table that the dataset lacks has none. Raises UsageError where a table cannot be read."""
+    """The rows. There are none of a table that the dataset lacks. Raises UsageError where a table cannot be read."""
 
     def __init__(self, database: Database, begin_ns: int) -> None:
         self._database, self._begin_ns = database, begin_ns
@@ -121,13 +121,13 @@ class ClusterTraceModel:
         self._end_ns: int = begin_ns if last_ns is None else last_ns
 
     def slices(self) -> Iterator[TraceSlice]:
-        """The slices, table by table."""
+        """Yields the slices, table by table."""
         for table, query in _SLICES.items():
             if self._database.has(table):
                 yield from select_each(self._database, self._with_times(query), TraceSlice)
 
     def points(self) -> Iterator[TracePoint]:
-        """The points, counter by counter."""
+        """Yields the points, counter by counter."""
         for table, query in _POINTS.items():
             if self._database.has("requests" if table == "in_flight" else table):
                 yield from select_each(self._database, self._with_times(query), TracePoint)

@@ -1,7 +1,7 @@
-"""The commands that a report prints: how to cut the packets out, open the piece, and read on.
+"""The commands that a report prints: how to cut packets out, open the resulting file, and read on.
 
-They name the dataset OUT.kscope; whoever prints a report for a person replaces that name (`at_place`), so that
-report.json does not depend on where the dataset is.
+They name the dataset OUT.kscope, so that report.json does not depend on where the dataset is. Reports for people
+replace that name (`at_place`).
 """
 
 import shlex
@@ -14,41 +14,42 @@ from kafkascope_analyzer.dataset.restriction import Restriction
 
 SOME_DATASET = "OUT.kscope"
 KAFKA_PORT = 9092
-"""The port on which Wireshark decodes Kafka by itself."""
+"""The port on which Wireshark decodes Kafka without an option."""
 T = TypeVar("T")
 _COMMANDS = ("cut", "explain", "report_all")
 
 
 def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
-    """The command that cuts packets out: `--OPTION ID` for each identity, into PIECE.pcapng. The
-    piece is named after what it shows, so that a report's commands do not overwrite each other's files."""
+    """Returns the command that cuts packets out: `--OPTION ID` for each identity, into PIECE.pcapng. The file is named
+    after its content, so that the commands of a report do not overwrite each other's files."""
     wanted = " ".join(f"--{option} {shlex.quote(identity)}" for identity in identities)
     return f"kafkascope cut {SOME_DATASET} {wanted} -o {piece}.pcapng"
 
 
 def wireshark_command(piece: str, ports: Iterable[int | None] = ()) -> str:
-    """The command that opens PIECE.pcapng; see `open_in_wireshark`."""
+    """Returns the command that opens PIECE.pcapng; see `open_in_wireshark`."""
     return open_in_wireshark(f"{piece}.pcapng", ports)
 
 
 def open_in_wireshark(file: str, ports: Iterable[int | None] = ()) -> str:
-    """The command that opens the file in Wireshark, which decodes Kafka on other ports only with -d."""
+    """Returns the command that opens the file in Wireshark. Wireshark decodes Kafka on ports other than KAFKA_PORT only
+    with -d."""
     others = sorted({port for port in ports if port is not None and port != KAFKA_PORT})
     return " ".join([f"wireshark {file}", *(f"-d tcp.port=={port},kafka" for port in others)])
 
 
 def explain_command(identity: str, restriction: Restriction | None = None) -> str:
-    """The command that explains what has this id, within the same restriction."""
+    """Returns the command that explains the thing with this id, within the same restriction."""
     return " ".join(["kafkascope explain", SOME_DATASET, shlex.quote(identity), *_options(restriction)])
 
 
 def report_command(restriction: Restriction | None, *options: str) -> str:
-    """The command that prints the report, within the same restriction, with these options."""
+    """Returns the command that prints the report with these options, within the same restriction."""
     return " ".join(["kafkascope report", SOME_DATASET, *_options(restriction), *options])
 
 
 def _options(restriction: Restriction | None) -> Iterator[str]:
-    """The options that restrict a command, quoted for a shell."""
+    """Yields the options that restrict a command, quoted for a shell."""
     if restriction is None:
         return
     kinds = (
@@ -63,7 +64,7 @@ def _options(restriction: Restriction | None) -> Iterator[str]:
 
 
 def at_place(model: T, place: str) -> T:
-    """The model with the dataset's place, quoted for a shell, in all of its commands."""
+    """Returns the model with the dataset's place, quoted for a shell, in all of its commands."""
     return cast("T", _at_place(model, place))
 
 

@@ -1,4 +1,4 @@
-"""How figures and strangers' text are written: times, durations, sizes, counts, and text that is safe on a terminal.
+"""Formats figures and text from the wire: times, durations, sizes, counts, and text that is safe on a terminal.
 
 client ids, topics, host names and error messages come from the wire: control, bidi and zero-width characters are shown
 as escapes (`\\x1b`, `\\u202e`), in every form of the report.
@@ -14,18 +14,19 @@ from kafkascope_analyzer.dataset.capture_time import duration_text, since_start
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 MOST_RANGES = 6
-"""Ranges of numbers that are listed."""
+"""Most ranges of numbers that are listed."""
 LONGEST_PROSE = 2_000
-"""Characters of a sentence of ours, which has strangers' names in it; names alone are cut by `safe`."""
+"""Longest sentence, in characters. Our sentences contain names from the wire; those names alone are cut by `safe`."""
 LONGEST_TEXT = 160
-"""Characters of one stranger's text that are shown: a client id may have 32,000."""
+"""Longest text from the wire that is shown, in characters: a client id may have 32,000."""
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories without a picture: control, format (bidi, zero-width), surrogate, private, unassigned, breaks."""
+"""Unicode categories that have no glyph: control, format (bidi, zero-width), surrogate, private, unassigned, line and
+paragraph separators."""
 
 
 def visible(text: object) -> str:
-    """Text in which every character that has no picture is an escape: `\\x1b`, `\\u202e`, `\\U000e0041`."""
+    """Returns the text with every character that has no glyph as an escape: `\\x1b`, `\\u202e`, `\\U000e0041`."""
     return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in str(text))
 
 
@@ -37,35 +38,35 @@ def _escaped(c: str) -> str:
 
 
 def safe(text: object) -> str:
-    """Text as `visible` shows it, cut at LONGEST_TEXT characters."""
+    """Returns the text as `visible` shows it, cut at LONGEST_TEXT characters."""
     shown = visible(str(text)[: LONGEST_TEXT + 1])
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
 
 
 def absolute(ns: int) -> str:
-    """UTC date and time to the millisecond; any int64 of nanoseconds is between the years 1677 and 2262."""
+    """Returns UTC date and time to the millisecond. Every int64 of nanoseconds is between the years 1677 and 2262."""
     seconds, rest = divmod(ns, NS_PER_S)
     day = datetime.fromtimestamp(seconds, UTC)
     return f"{day:%Y-%m-%d %H:%M:%S}.{rest // NS_PER_MS:03d} UTC"
 
 
 def time_of_day(ns: int) -> str:
-    """The time of day (UTC) to the millisecond, without the day."""
+    """Returns the time of day (UTC) to the millisecond, without the date."""
     return absolute(ns).split()[1]
 
 
 def clock(ns: int) -> str:
-    """Time since the capture's start as mm:ss.mmm, with hours where there are any."""
+    """Returns the time since the capture's start as mm:ss.mmm, with hours where there are any."""
     return since_start(ns)
 
 
 def span(us: int | None) -> str:
-    """A duration as `duration_text` writes it; empty for None."""
+    """Returns a duration as `duration_text` writes it; an empty text for None."""
     return "" if us is None else duration_text(us)
 
 
 def size(n_bytes: int) -> str:
-    """Bytes in the largest unit that fits, decimal."""
+    """Returns bytes in the largest decimal unit that fits."""
     value, unit = float(n_bytes), "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if value < 1000 or unit == "TB":
@@ -75,12 +76,12 @@ def size(n_bytes: int) -> str:
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """A count with its noun: `1 request`, `1,204 requests`."""
+    """Returns a count with its noun: `1 request`, `1,204 requests`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def percent(part: int, whole: int) -> str:
-    """A share, never rounded up to 100 % nor down to 0 %."""
+    """Returns a share as a percentage that is never rounded up to 100 % nor down to 0 %."""
     if whole <= 0:
         return "n/a"
     if part == whole:
@@ -92,14 +93,14 @@ def percent(part: int, whole: int) -> str:
 
 
 def node(node_id: int | None, address: str | None) -> str:
-    """A broker as people name it: `node 2 (10.0.0.12:9092)`."""
+    """Returns a broker as people name it: `node 2 (10.0.0.12:9092)`."""
     if node_id is None:
         return safe(address) if address else "unknown node"
     return f"node {node_id} ({safe(address)})" if address else f"node {node_id}"
 
 
 ADDRESS_SQL = "(case when contains({ip}, ':') then '[' || {ip} || ']' else {ip} end || ':' || {port})"
-"""The same as an SQL expression of two columns."""
+"""SQL expression that makes `address:port` of the columns {ip} and {port}."""
 
 
 _OUTCOMES = {"gave_up": "given up", "client_ended": "client ended first"}
@@ -107,25 +108,25 @@ _STARTS = {"gave_up": "ended before it was ready", "done": "got its answers and 
 
 
 def outcome_text(outcome: str | None) -> str:
-    """How a recovery ended, in words. A client that ended before it recovered did not give up."""
+    """Returns the outcome of a recovery in words. A client that ended before it recovered did not give up."""
     known = outcome or "still_open"
     return _OUTCOMES.get(known, known.replace("_", " "))
 
 
 def start_text(outcome: str | None) -> str:
-    """How a start ended, in words."""
+    """Returns the outcome of a start in words."""
     known = outcome or "cut"
     return _STARTS.get(known, known.replace("_", " "))
 
 
 def list_of(names: list[str], most: int) -> str:
-    """The first names, and how many more."""
+    """Returns the first names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers as `0-3, 7`, the first few ranges and how many more numbers."""
+    """Returns whole numbers as `0-3, 7`: the first few ranges and how many more numbers there are."""
     ordered = sorted(set(numbers))
     runs: list[list[int]] = []
     for number in ordered:
@@ -139,6 +140,6 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def sentence(text: str | None) -> str:
-    """A finding's sentence or advice: long, but not without an end."""
+    """Returns a finding's sentence or advice as safe text, cut at LONGEST_PROSE characters."""
     shown = visible((text or "")[: LONGEST_PROSE + 1])
     return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"

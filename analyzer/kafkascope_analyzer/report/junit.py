@@ -1,7 +1,7 @@
-"""A report as JUnit's XML, which every CI shows: a suite of incidents, stalls and starts, and one of findings.
+"""A report as JUnit XML, which every CI system shows: one suite of incidents, stalls and starts, and one of findings.
 
-What is an error or a warning fails; what is worth knowing passes, with its text as output. A suite in which there is
-nothing has one case, which passes.
+Errors and warnings are failed cases; checks of severity info pass, with their text as output. An empty suite has one
+case, which passes.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kafkascope_analyzer.report.model.report import Report
 
 
 def junit_of(model: Report | ClusterReports) -> str:
-    """The report, or those of all clusters, with a last newline."""
+    """Returns the report, or the reports of all clusters, with a trailing newline."""
     root = ElementTree.Element("testsuites", name="kafkascope")
     for report in each_report(model):
         of = report.capture.of_cluster

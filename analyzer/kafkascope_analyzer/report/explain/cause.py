@@ -1,4 +1,4 @@
-"""The recoveries of one cause together: whom they concerned, their errors, how they ended, and the worst of them."""
+"""The recoveries that have one cause: the affected clients, their errors, how they ended, and the worst of them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _RESOURCES = {"partition": "partition", "group": "group membership", "transactio
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The recoveries of one cause."""
+    """The recoveries that have one cause."""
 
     cause_id: str
     n_recoveries: int
@@ -33,7 +33,7 @@ class Cause:
 
     @property
     def affected(self) -> str:
-        """Who was affected, and what of theirs: `2 clients (svc, reader): 4 partitions`."""
+        """The affected clients and resources: `2 clients (svc, reader): 4 partitions`."""
         who = [f"{count(len(self.clients), 'client')} ({list_of(list(self.clients), NAMED)})"] if self.clients else []
         who += [count(self.n_brokers, "broker's client", "brokers' clients")] if self.n_brokers else []
         what = [count(n, _RESOURCES.get(kind, kind)) for kind, n in self.resources.items()]
@@ -41,12 +41,12 @@ class Cause:
 
     @property
     def ended(self) -> str:
-        """How the recoveries ended: `4 recovered, 1 still open`."""
+        """The outcomes of the recoveries: `4 recovered, 1 still open`."""
         return ", ".join(f"{n:,} {outcome_text(outcome)}" for outcome, n in self.outcomes.items())
 
 
 def load_cause(dataset: Dataset, cause_id: str) -> Cause:
-    """The cause. Raises ValueError where no recovery has it."""
+    """Loads the cause. Raises ValueError where no recovery has it."""
     found = list(read(dataset, Recovery, one_of("cause_id", [cause_id])))
     ids = sorted({row.client_instance_id for row in found})
     clients = named_clients(dataset, ids)

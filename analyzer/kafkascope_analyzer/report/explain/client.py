@@ -18,7 +18,7 @@ MOST_STALLS = 20
 
 
 def explain_client(dataset: Dataset, identity: Identity) -> Explanation:
-    """A client; its starts, stalls and recoveries with their ids."""
+    """Explains a client: its starts, stalls and recoveries with their ids."""
     client, start_ns = one_client(dataset, identity.id), capture_span(dataset)[0]
     stalls = sorted(read(dataset, Stall, one_of("client_instance_id", [identity.id])), key=lambda stall: stall.from_ns)
     mechanisms = [connection.sasl_mechanism for connection in client.connections]
@@ -50,7 +50,7 @@ def _stalls(stalls: list[Stall], start_ns: int) -> Iterator[str]:
 
 
 def _recoveries(client: Client, start_ns: int) -> Iterator[str]:
-    """A sentence for each cause."""
+    """Yields a sentence for each cause of recoveries."""
     for cause in client.recoveries:
         met = f"At {clock((cause.start_ns or start_ns) - start_ns)} it met {safe(cause.first_error_name)}"
         yield f"{met} on {safe(cause.resource or '?')}: {cause.how_it_ended} ({cause.cause_id or cause.recovery_id})."

@@ -1,4 +1,4 @@
-"""Explains what an id or a name stands for."""
+"""Explains the thing that an id or a name stands for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -44,9 +44,9 @@ _EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
 
 
 def explain(dataset: Dataset, name: str, rules: Mapping[str, str]) -> Explanation:
-    """The explanation of what has this id or name (names.py; rules: name -> title), else of what has an id that begins
-    so. Of a restricted dataset it says first what it is restricted to. Raises UsageError where nothing has it, or
-    several things."""
+    """Explains the thing that has this id or name (names.py; rules: name -> title), else the one whose id begins with
+    it. For a restricted dataset the explanation first says what the dataset is restricted to. Raises UsageError where
+    nothing matches, or several things do."""
     if not has_id(dataset, name):
         named = names_of(dataset, rules)
         found = explain_name(dataset, name, named)
@@ -60,7 +60,7 @@ def explain(dataset: Dataset, name: str, rules: Mapping[str, str]) -> Explanatio
 
 
 def _check_inside(dataset: Dataset, name: str, rules: Mapping[str, str]) -> None:
-    """Raises UsageError where only the restriction leaves out what has this id or name."""
+    """Raises UsageError where the thing with this id or name exists, but the restriction excludes it."""
     everything = dataset.unrestricted
     if dataset.restriction is None or not (has_id(everything, name) or name in names_of(everything, rules).all()):
         return

@@ -37,7 +37,7 @@ _ENDS = {
 
 
 def explain_rebalance(dataset: Dataset, identity: Identity) -> Explanation:
-    """A rebalance: what began it, each member, how it ended."""
+    """Explains a rebalance: what triggered it, each member, how it ended."""
     row = next(read(dataset, Rebalance, one_of("rebalance_id", [identity.id])))
     members = row.members_by_joining
     names = named_clients(dataset, [member.client_instance_id for member in members])
@@ -80,7 +80,7 @@ def _member(member: Member, row: Rebalance, names: Mapping[str, NamedClient]) ->
 
 
 def _partitions(dataset: Dataset, row: Rebalance) -> list[str]:
-    """A sentence for each partition that changed its owner or was unread, those that were unread longest first."""
+    """Returns a sentence for each partition that changed its owner or was unread, longest unread first."""
     of_group = read(dataset, Rebalance, one_of("group_id", [row.group_id or ""]))
     names, (start_ns, _) = member_names(of_group), capture_span(dataset)
     unread = unread_of(row)
@@ -100,7 +100,8 @@ def _departed(member: DepartedMember) -> str:
 
 
 def explain_transaction(dataset: Dataset, identity: Identity) -> Explanation:
-    """One transaction of a transactional id, or all that it had. Raises UsageError where it had no such transaction."""
+    """Explains one transaction of a transactional id, or all of its transactions. Raises UsageError where it had no
+    such transaction."""
     found = list(read(dataset, Transaction, one_of("transactional_id", [identity.id])))
     found = [row for row in found if identity.number in (None, row.transaction_no)]
     if not found:
@@ -135,6 +136,6 @@ def _transaction(row: Transaction, names: Mapping[str, NamedClient]) -> str:
 
 
 def _name(names: Mapping[str, NamedClient], client_instance_id: str | None) -> str | None:
-    """The client's name; None where it has none."""
+    """Returns the client's name; None where it has none."""
     client = names.get(client_instance_id or "")
     return client.name if client else None

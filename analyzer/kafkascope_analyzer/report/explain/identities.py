@@ -1,4 +1,4 @@
-"""The ids that a report prints, and what each one names.
+"""The ids that a report prints, and the kind of thing that each one names.
 
 An id may be shortened to its beginning, with or without its prefix, as long as no other id begins so.
 """
@@ -37,17 +37,17 @@ _TABLES = (
     (CLIENT, CLIENTS, "client_instance_id"),
     (TRANSACTION, TRANSACTIONS, "transactional_id"),
 )
-"""What can be explained, with the table and the column that hold its ids."""
+"""Kinds of things that can be explained, with the table and the column that hold their ids."""
 SHORTEST_ID = 4
-"""Characters of an id after its prefix that may stand for it when no other begins so."""
+"""Fewest characters of an id after its prefix that may stand for it when no other id begins with them."""
 MOST_ALIKE = 5
-"""Ids that are named to somebody who gave the beginning of several."""
+"""Most ids that the error lists when the given beginning is that of several."""
 MOST_EXAMPLES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An id of the dataset. number: of the one transaction that is meant; None for all of a transactional id."""
+    """An id of the dataset. number: of one transaction; None for all transactions of a transactional id."""
 
     kind: str
     id: str
@@ -62,8 +62,8 @@ def has_id(dataset: Dataset, name: str) -> bool:
 
 
 def identity_of(dataset: Dataset, name: str, *kinds: str, others: Sequence[str] = ()) -> Identity:
-    """What the name, or the beginning of an id, names; kinds: only one of these; others: names that could have been
-    meant. Raises UsageError where there are no stories, no such id, or several.
+    """Returns the identity that the name, or the beginning of an id, stands for. kinds: only these kinds; others:
+    further names that the user could have meant. Raises UsageError where there are no stories, no such id, or several.
     """
     known = _known(dataset, kinds)
     if name in known:
@@ -85,14 +85,14 @@ def identity_of(dataset: Dataset, name: str, *kinds: str, others: Sequence[str] 
 
 
 def _known(dataset: Dataset, kinds: tuple[str, ...]) -> dict[str, str]:
-    """id -> kind of everything. Raises UsageError where there are no stories."""
+    """Returns id -> kind of all ids. Raises UsageError where there are no stories."""
     if not has_table(dataset, CLIENTS):
         raise UsageError(f"{dataset}: {NO_STORIES}")
     return dict(_ids(dataset, kinds))
 
 
 def _ids(dataset: Dataset, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(id, kind) of everything; where two kinds share an id, the earlier kind counts."""
+    """Yields (id, kind) of all ids; where two kinds share an id, the earlier kind counts."""
     for kind, table, column in reversed(_TABLES):
         if not kinds or kind in kinds:
             for batch in scan(dataset, table, [column]):
@@ -100,7 +100,8 @@ def _ids(dataset: Dataset, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _begins(identity: str, name: str) -> bool:
-    """Whether the name is a beginning of the id, with its prefix or without it, that is long enough to stand for it."""
+    """Whether the name is a prefix of the id, with or without the id's own kind prefix, and long enough to stand for
+    it."""
     prefix, dash, rest = identity.partition("-")
     whole = name.startswith(prefix + dash) if dash else False
     shorter = name[len(prefix) + 1 :] if whole else name

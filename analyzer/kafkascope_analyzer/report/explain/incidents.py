@@ -19,7 +19,7 @@ MOST_STALLS = 20
 
 
 def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
-    """An incident: what failed, who stalled, what followed, what to change, the proof."""
+    """Explains an incident: what failed, which clients stalled, the consequences, what to change, the proof."""
     overview = load_overview(dataset)
     incident, family = overview.incident(identity.id)
     title = f"{incident.title}, {incident.when}, on {absolute(incident.start_ns).split()[0]}."
@@ -41,7 +41,7 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
 
 
 def _who_stalled(incident: Incident, family: Family, facts: Facts) -> list[str]:
-    """A sentence for each stall, the longest first."""
+    """Returns a sentence for each stall, the longest first."""
     if not incident.n_stalls:
         return [f"Nobody stalled for {limit_text(facts.stall_ms)} or longer because of it."]
     longest = sorted(family.stalls, key=lambda s: (s.to_ns is not None, -s.waited_ms, s.stall_id))
@@ -64,7 +64,7 @@ def _stall(stall: Stall, facts: Facts) -> str:
 
 
 def _followed(incident: Incident, findings: tuple[Finding, ...]) -> list[str]:
-    """What followed, kind by kind, each with its sentences and ids."""
+    """Returns the consequences, kind by kind, each with its sentences and ids."""
     made = []
     for part in incident.followed:
         named = list(part.sentences)
@@ -78,7 +78,8 @@ def _followed(incident: Incident, findings: tuple[Finding, ...]) -> list[str]:
 
 
 def explain_stall(dataset: Dataset, identity: Identity) -> Explanation:
-    """A stall: who waited for what, from when to when, on which broker, and what it belongs to."""
+    """Explains a stall: which client waited for what, from when to when, on which broker, and the incident that it
+    belongs to."""
     overview = load_overview(dataset)
     facts = overview.facts
     stall = next(stall for stall in facts.stalls if stall.stall_id == identity.id)
@@ -105,7 +106,7 @@ def explain_stall(dataset: Dataset, identity: Identity) -> Explanation:
 
 
 def explain_finding(dataset: Dataset, identity: Identity) -> Explanation:
-    """A finding, with all rows that say the same about other clients."""
+    """Explains a finding, with all rows that say the same about other clients."""
     overview = load_overview(dataset)
     finding = next(found for found in overview.findings if identity.id in found.finding_ids)
     sentences = [f"{finding.severity.capitalize()}, rule {safe(finding.rule)}: {visible(finding.sentence)}."]

@@ -1,4 +1,4 @@
-"""What an explanation is made of: sentences, commands, and the rows behind them."""
+"""The parts of an explanation: sentences, commands, and the rows behind them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ MOST_PROOFS = 10
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Sentences to read one after the other, and the commands that lead to the packets. rows: what `--format json`
-    shows besides.
+    """Sentences to read one after the other, and the commands that lead to the packets. rows: the rows that `--format
+    json` adds.
     """
 
     asked_for: str
@@ -24,13 +24,13 @@ class Explanation:
 
 
 def numbers(packets: Iterable[int]) -> str:
-    """`[packets 12 and 15]`, with a blank before it; nothing without a packet."""
+    """Returns `[packets 12 and 15]` after a blank; an empty text without packets."""
     listed = [str(number) for number in packets]
     return f" [packet{'s' if len(listed) > 1 else ''} {' and '.join(listed)}]" if listed else ""
 
 
 def proof_sentences(proofs: Iterable[Proof], n_evidence: int, *, several_files: bool) -> list[str]:
-    """A sentence for each request that proves something: what it was, its broker, its latency, its packets."""
+    """Returns a sentence for each request that proves something: its API, its broker, its latency, its packets."""
     listed = [proof for proof in proofs if proof.api_name is not None]
     made = []
     for proof in listed[:MOST_PROOFS]:

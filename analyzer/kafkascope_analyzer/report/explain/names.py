@@ -32,7 +32,7 @@ from kafkascope_spark.stories.tables import CLIENTS, FINDINGS, REBALANCES, STALL
 GROUP, TOPIC, NODE, RULE = "group", "topic", "node", "rule"
 KINDS = (CLIENT, GROUP, TOPIC, NODE, RULE)
 MOST_SHOWN = 40
-"""Lines of what happened, or findings of a rule, that are shown."""
+"""Most lines of the chronology, or findings of a rule, that are shown."""
 _NODE = re.compile(r"(?:node[ -]?)?([0-9]{1,9})")
 
 
@@ -60,7 +60,7 @@ class _FindingOfRule(Row):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The names of a dataset by kind. rules: the title of each rule that there is."""
+    """The names of a dataset by kind. rules: name of each rule -> its title."""
 
     client_ids: frozenset[str]
     groups: frozenset[str]
@@ -69,7 +69,7 @@ class Named:
     rules: Mapping[str, str]
 
     def all(self) -> list[str]:
-        """Every name, for comparison with one that is not there."""
+        """All names, to suggest the nearest ones for a name that is unknown."""
         return sorted({*self.client_ids, *self.groups, *self.topics, *self.brokers, *self.rules})
 
     def has(self, kind: str, name: str) -> bool:
@@ -79,7 +79,7 @@ class Named:
 
 
 def names_of(dataset: Dataset, rules: Mapping[str, str]) -> Named:
-    """The names in the dataset. rules: as in Named."""
+    """Loads the names in the dataset. rules: name of each rule -> its title."""
     brokers: dict[str, int] = {}
     for row in read(dataset, _Server):
         if row.node_id is not None:
@@ -100,7 +100,7 @@ def _distinct(dataset: Dataset, table: Table, column: str) -> frozenset[str]:
 
 
 def explain_name(dataset: Dataset, name: str, named: Named) -> Explanation | None:
-    """What is known of what has the name; None where nothing has it."""
+    """Explains what the dataset has about a name; None where nothing has that name."""
     kind, colon, rest = name.partition(":")
     only, wanted = ((kind,), rest) if colon and kind in KINDS else (KINDS, name)
     node = _NODE.fullmatch(wanted)
@@ -167,7 +167,8 @@ def _rule(dataset: Dataset, name: str, named: Named) -> Explanation:
 
 
 def _happened(dataset: Dataset, **names: Any) -> Iterator[str]:
-    """The chronology, in order of time. names: the field of Restriction with what it is."""
+    """Yields the lines of the chronology that concern the names, by time. names: fields of Restriction with their
+    values."""
     entries = chronology(dataset.concerning(replace(dataset.restriction or Restriction(), **names)))
     if not entries:
         yield "Nothing happened to it but requests that were served."
@@ -178,7 +179,7 @@ def _happened(dataset: Dataset, **names: Any) -> Iterator[str]:
 
 
 def _explained(kind: str, name: str, sentences: list[str], option: str, identities: list[str]) -> Explanation:
-    """The explanation, with the commands that show its packets."""
+    """Builds the explanation, with the commands that show its packets."""
     if not identities:
         return Explanation(kind, name, sentences, "", "")
     return Explanation(kind, name, sentences, cut_command(option, identities, kind), wireshark_command(kind))

@@ -1,6 +1,7 @@
 """A recovery in sentences, each with its packet numbers: ready to paste into an incident review.
 
-Text from the wire is made safe; times are those of the capture, the episode's own counted from its first error.
+Text from the wire is made safe. Times are those of the capture; times of steps are counted from the episode's first
+error.
 """
 
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ _TRIGGERS = {
 
 
 def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
-    """A recovery; of a cause what its recoveries have in common, and the worst of them."""
+    """Explains a recovery. For a cause: what its recoveries have in common, and the worst of them."""
     is_cause = identity.kind == CAUSE
     cause = load_cause(dataset, identity.id) if is_cause else None
     model = episode_model(dataset, cause.worst_recovery_id if cause else identity.id)
@@ -87,7 +88,7 @@ def _head(model: Episode) -> str:
 
 
 def _steps(model: Episode) -> list[str]:
-    """The steps, where the same came several times in a row only once."""
+    """Returns the steps as sentences; equal steps in a row are one."""
     recovery = model.recovery
     shown: list[tuple[str, str, int]] = []
     for step in recovery.steps:
@@ -161,14 +162,16 @@ def _error(step: EpisodeStep, recovery: Recovery, api: str | None) -> str:
 
 
 def _unanswered_for(step: EpisodeStep) -> str:
-    """` for 30.0 s`: how long the request of the step had been without an answer; empty where that is not known."""
+    """Returns ` for 30.0 s`, the time for which the request of the step had been without an answer; empty where that is
+    not known."""
     if step.request is None:
         return ""
     return f" for {span((step.ts_ns - step.request.ts_ns) // 1000)}"
 
 
 def recovery_sentences(recovery: Recovery) -> list[str]:
-    """How a row of stories/recoveries ended, whether the client did what was expected, and whose the time was."""
+    """Returns how a row of stories/recoveries ended, whether the client reacted as expected, and how the time divides
+    between client, broker and network."""
     return [_end(recovery), *_judgement(recovery), *_figures(recovery)]
 
 
@@ -215,7 +218,7 @@ def _alike(cause: Cause) -> Iterator[str]:
 
 
 def _cause_sentences(cause: Cause, start_ns: int) -> list[str]:
-    """What the recoveries of a cause have in common, before the worst of them."""
+    """Yields what the recoveries of a cause have in common, before the worst of them."""
     lasted = span((cause.end_ns - cause.start_ns) // 1000)
     recoveries = count(cause.n_recoveries, "recovery", "recoveries")
     since = f"{absolute(cause.start_ns)} ({clock(cause.start_ns - start_ns)} into the capture)"

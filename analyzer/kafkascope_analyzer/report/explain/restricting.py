@@ -1,4 +1,4 @@
-"""A dataset restricted to names and times as people write them: in options of commands, or through an assistant."""
+"""Restricts a dataset to names and times as people write them, in options of commands or through an assistant."""
 
 from collections.abc import Collection, Sequence
 
@@ -15,12 +15,13 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.tables import CLIENTS
 
 MOST_NAMED = 10
-"""How many known names the error about an unknown one lists."""
+"""Most known names that the error about an unknown name lists."""
 
 
 def restricted(dataset: Dataset, asked: Asked) -> Dataset:
-    """The dataset, which has one cluster, with the rows that concern what was asked for, within its own restriction.
-    Raises UsageError for a name that the dataset lacks, with the nearest names to it, and for a text that is no time.
+    """Returns the dataset, which has one cluster, with the rows that match the given names and times, within its own
+    restriction. Raises UsageError for a name that the dataset lacks, with the nearest known names, and for a text that
+    is not a time.
     """
     found = Restriction(
         tuple(asked.clients or ()),
@@ -62,7 +63,7 @@ def _check_known(dataset: Dataset, wanted: Restriction) -> None:
 
 
 def _in_chronology(dataset: Dataset) -> tuple[set[int], set[str]]:
-    """The nodes and groups of the chronology, which may have no connection in the capture."""
+    """Returns the nodes and groups of the chronology, which may have no connection in the capture."""
     entries = chronology(dataset) if has_table(dataset, CLIENTS) else []
     return {node for entry in entries for node in entry.nodes}, {group for entry in entries for group in entry.groups}
 

@@ -1,4 +1,4 @@
-"""A start in sentences: its steps on the critical path, with whose time each took and the packets."""
+"""A start in sentences: its steps on the critical path, with who spent the time of each step, and the packets."""
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
@@ -14,7 +14,8 @@ MOST_STEPS = 40
 
 
 def explain_start(dataset: Dataset, identity: Identity) -> Explanation:
-    """A start of a client: when, how it went, step by step, and how it differs from what is expected."""
+    """Explains a start of a client: when it began, how it went, step by step, and how it differs from the expected
+    sequence."""
     start, client = start_with_client(dataset, identity.id)
     steps = [step for step in start.steps if step.on_critical_path or step.outcome != "ok"]
     proofs = load_proofs(dataset, [step.request_ids for step in steps])

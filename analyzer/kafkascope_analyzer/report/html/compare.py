@@ -1,4 +1,4 @@
-"""The comparison of two captures as an HTML page: what Markdown and JSON have, as tables."""
+"""The comparison of two captures as an HTML page: the content of the Markdown and JSON forms, as tables."""
 
 from kafkascope_analyzer.report.formatting import count, safe
 from kafkascope_analyzer.report.html.embedded_data import packed_json, shown
@@ -8,7 +8,7 @@ from kafkascope_analyzer.report.plain import plain
 
 
 def comparison_page(model: Comparison) -> str:
-    """The text of the file. The same comparison gives the same bytes."""
+    """Returns the text of the file. The same comparison gives the same bytes."""
     title = safe(f"{model.before.name} and {model.after.name}")
     worse = [f"worse: {name} ({n:,})" for name, n in n_worse(model).items()]
     brief = [f"{count(len(model.matched), 'kind')} of client in both", *worse]

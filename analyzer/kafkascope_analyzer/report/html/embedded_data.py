@@ -21,13 +21,13 @@ _PROSE = ["sentence", "advice", "title", "trigger_why", "why_not", "details", "h
 _PROSE += ["routine_text", "packets", "text", "cut", "wireshark", "explain", "ended", "in_short", "slowest_text"]
 _PROSE += ["heading", "facts", "lines", "held_back_text", "unread", "trouble", "owner", "what", "when"]
 _ALIGNED = 8
-"""Columns begin at multiples of this, so that the page can lay typed arrays over the bytes."""
+"""Alignment of columns in bytes, so that the page can lay typed arrays over them."""
 _KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float64": "f64"}
 
 
 def shown(value: Any, start_ns: int) -> Any:
-    """The value as the page may have it: strings visible, times (keys that end in `_ns`) as nanoseconds since start_ns,
-    because numbers in a browser are exact to 2**53 only.
+    """Returns the value in the form that the page may hold: strings visible, and times (keys that end in `_ns`) as
+    nanoseconds since start_ns, because numbers in a browser are exact only up to 2**53.
     """
     if isinstance(value, str):
         return safe(value)
@@ -53,13 +53,13 @@ def _since(value: Any, start_ns: int) -> Any:
 
 
 def packed_json(value: Any) -> str:
-    """A JSON value, deflated, as base64."""
+    """Returns a JSON value, deflated, as base64."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return _packed(text.encode("ascii"))
 
 
 def packed_columns(columns: Mapping[str, NDArray[Any]]) -> str:
-    """One-dimensional arrays under their names, deflated, as base64.
+    """Returns one-dimensional arrays under their names, deflated, as base64.
 
     Layout: size of the header (uint32), the header (JSON: [name, kind, length, first byte] of each), the columns little
     endian. Raises KeyError for a dtype that the page has no array for.

@@ -1,8 +1,7 @@
-"""The page: one HTML file with its style, its code and its data, and a policy that lets it do nothing else.
+"""The page: one HTML file with its style, its code and its data, and a policy that forbids it everything else.
 
-The policy names the hashes of the one style and the one script and forbids everything besides: no request leaves the
-page, and text that a stranger managed to put into it as markup would not run. Style and code are the files beside this
-module.
+The policy names the hashes of the one style and the one script and forbids everything else: the page sends no request,
+and text from the wire that got into it as markup would not run. Style and code are the files beside this module.
 """
 
 import base64
@@ -13,7 +12,7 @@ from importlib import resources
 
 STYLES = ("page.css", "timeline.css", "pictures.css", "print.css")
 SCRIPT = "page.js"
-"""The bundle of the modules under script/, which `make page` makes."""
+"""The bundle of the modules under script/, made by `make page`."""
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -39,8 +38,8 @@ _TEMPLATE = """<!DOCTYPE html>
 
 
 def page(title: str, brief: list[str], islands: Mapping[str, str]) -> str:
-    """The whole file. title and the sentences of brief may hold any text. islands: the data by the ids of the elements
-    that hold it, base64: `data-story` and `data-columns` of a report, or `data-comparison`."""
+    """Returns the whole file. title and the sentences of brief may hold any text. islands: base64 data by the id of the
+    element that holds it: `data-story` and `data-columns` of a report, or `data-comparison`."""
     style, script = _joined(STYLES), _joined((SCRIPT,))
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in brief)
     return _TEMPLATE.format(

@@ -16,8 +16,8 @@ MOST_BRIEF = 50
 def write_html(report: Report, model: PageModel, place: Path) -> None:
     """Writes the report as one HTML file.
 
-    model: what page_model gave beside the report. The same models give the same bytes. Raises OSError where the file
-    cannot be written.
+    model: the result of page_model for the same report. The same models give the same bytes. Raises OSError where the
+    file cannot be written.
     """
     write_page(render_html(report, model), place)
 
@@ -33,7 +33,7 @@ def write_page(text: str, place: Path) -> None:
 
 
 def render_html(report: Report, model: PageModel) -> str:
-    """The file's text."""
+    """Returns the file's text."""
     brief = [visible(sentence[:LONGEST_PROSE]) for sentence in brief_of(report)]
     values = shown(plain(model.story), report.capture.begin_ns)
     islands = {"data-story": packed_json(values), "data-columns": packed_columns(model.columns)}
@@ -41,8 +41,8 @@ def render_html(report: Report, model: PageModel) -> str:
 
 
 def brief_of(report: Report) -> list[str]:
-    """The report in a few sentences, for readers without scripts."""
-    said = [report.headline.sentence, *report.headline.details]
-    said += [f"{row.severity}: {row.title}, {row.when}" for row in report.incidents.listed]
-    said += [f"{row.severity}: {row.sentence}" for row in report.findings.listed]
-    return said[:MOST_BRIEF]
+    """Returns the report in a few sentences, for readers without scripts."""
+    sentences = [report.headline.sentence, *report.headline.details]
+    sentences += [f"{row.severity}: {row.title}, {row.when}" for row in report.incidents.listed]
+    sentences += [f"{row.severity}: {row.sentence}" for row in report.findings.listed]
+    return sentences[:MOST_BRIEF]

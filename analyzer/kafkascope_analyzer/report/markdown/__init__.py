@@ -1,1 +1,1 @@
-"""The report as Markdown: lays out what the model says."""
+"""The report as Markdown: lays out the texts of the model."""

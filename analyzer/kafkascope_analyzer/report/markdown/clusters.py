@@ -1,4 +1,4 @@
-"""Reports of several clusters as Markdown: which clusters there are, then the report of each."""
+"""Reports of several clusters as Markdown: the list of clusters, then the report of each."""
 
 from kafkascope_analyzer.report.formatting import list_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
@@ -11,7 +11,7 @@ MOST_IDS = 4
 
 
 def markdown_of(model: Report | ClusterReports) -> str:
-    """The report, or those of all clusters, as GitHub's Markdown, with a last newline."""
+    """Returns the report, or the reports of all clusters, as GitHub's Markdown, with a trailing newline."""
     if isinstance(model, Report):
         return to_markdown(model)
     head = [("cluster", ""), ("servers", ""), ("clients", "r"), ("verdict", ""), ("incidents", "r"), ("findings", "r")]

@@ -1,4 +1,4 @@
-"""The comparison of two captures as Markdown: starts, latency, errors, versions, rebalances; what changed first."""
+"""The comparison of two captures as Markdown: starts, latency, errors, versions, rebalances; changed rows first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ _CHANGE = (("before", "r"), ("after", "r"), ("", ""))
 
 
 def markdown_comparison(model: Comparison) -> str:
-    """The comparison as GitHub's Markdown, with a last newline."""
+    """Returns the comparison as GitHub's Markdown, with a trailing newline."""
     same = sum(row.verdict == SAME for row in model.matched)
     lines = [
         f"# {code(model.before.name)} and {code(model.after.name)}",
@@ -102,7 +102,7 @@ def _latency(rows: Sequence[LatencyChange]) -> list[tuple[str, ...]]:
 
 
 def _sides(model: Comparison) -> Iterator[tuple[str, ...]]:
-    """The rows of the table of the two captures."""
+    """Yields the rows of the table of the two captures."""
     sides = (model.before, model.after)
     yield "begins", *(side.start or "" for side in sides)
     yield "lasts", *(span(side.duration_us) for side in sides)
@@ -124,7 +124,7 @@ def _alone(title: str, kinds: Sequence[ClientKind]) -> Iterator[str]:
 
 
 def _part(title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A section with its table; nothing where there are no rows."""
+    """Yields a section with its table; nothing where there are no rows."""
     if not rows:
         return
     yield from ("", f"## {title}", "", *table(columns, rows[:MOST_ROWS]))

@@ -1,4 +1,4 @@
-"""The part of the Markdown report about topics: latency from end to end and lag, for each group that reads them."""
+"""The part of the Markdown report about topics: end-to-end latency and lag, for each group that reads them."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ MOST_TOPICS = 20
 
 
 def markdown_flow(found: Flow) -> Iterator[str]:
-    """A row for each topic and reader; below, who fell behind."""
+    """Yields a row for each topic and reader, and below them the readers that fell behind."""
     if not found.n:
         return
     yield from ("", "## Topics: latency from end to end, and lag", "")

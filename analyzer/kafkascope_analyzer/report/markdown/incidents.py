@@ -1,5 +1,5 @@
-"""The first screen of the Markdown report: the verdict, one table of all incidents, each of them with who stalled,
-other findings, and the commands to read on."""
+"""The first screen of the Markdown report: the verdict, one table of all incidents, each incident with the clients that
+stalled, other findings, and the commands to read on."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +24,7 @@ _VERDICT = {"error": "Error", "warning": "Warning", "none": "Ok", "unknown": "Un
 
 
 def markdown_headline(model: Report) -> Iterator[str]:
-    """The verdict in a word, and why."""
+    """Yields the verdict in a word, and the reason for it."""
     headline = model.headline
     details = [prose(sentence(detail)) for detail in headline.details]
     yield from (
@@ -34,7 +34,7 @@ def markdown_headline(model: Report) -> Iterator[str]:
 
 
 def markdown_incidents(model: Report) -> Iterator[str]:
-    """The incidents, the most harm first; the routine ones in one line."""
+    """Yields the incidents, the most harmful first; the routine ones in one line."""
     found = model.incidents
     findings = {row.finding_id: row for row in model.findings.listed}
     if found.n or found.n_unassigned:
@@ -53,7 +53,7 @@ def markdown_incidents(model: Report) -> Iterator[str]:
 
 
 def _table(incidents: Sequence[Incident]) -> Iterator[str]:
-    """A row an incident: what and where, when, who, and whether it is over."""
+    """Yields a row for each incident: what and where, when, which clients, and whether it is over."""
     columns = ("what and where", "fault from", "to", "served again after", "who stalled", "over")
     rows = [
         (
@@ -98,7 +98,7 @@ def _incident(incident: Incident, findings: dict[str, Finding]) -> Iterator[str]
 
 
 def _course(course: Sequence[CourseLine]) -> Iterator[str]:
-    """The steps from the failure until the last client was served, each with its packet."""
+    """Yields the steps from the failure until the last client was served, each with its packet."""
     if not course:
         return
     shown = course[:FIRST_STEPS]
@@ -110,7 +110,7 @@ def _course(course: Sequence[CourseLine]) -> Iterator[str]:
 
 
 def _proof(packets: str, identity: str) -> str:
-    """The packets, and the id that commands take."""
+    """Returns the packets, and the id that commands take."""
     return f"{prose(packets)}: {code(identity)}" if packets else code(identity)
 
 
@@ -123,7 +123,7 @@ def _waits(waits: Sequence[Wait], n_waits: int) -> Iterator[str]:
 
 
 def markdown_findings(model: Report) -> Iterator[str]:
-    """The findings that belong to no incident."""
+    """Yields the findings that belong to no incident."""
     found = model.findings
     if not found.present:
         return
@@ -141,7 +141,7 @@ def markdown_findings(model: Report) -> Iterator[str]:
 
 
 def markdown_commands(model: Report) -> Iterator[str]:
-    """The commands to read on, once for the whole report."""
+    """Yields the commands to read on, once for the whole report."""
     commands = model.commands
     listed = [command for command in (commands.explain, commands.cut, commands.wireshark) if command]
     yield from ("", "## To read on, and to see the packets", "", "```", *listed, commands.report_all, "```")

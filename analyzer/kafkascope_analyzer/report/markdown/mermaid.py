@@ -1,4 +1,4 @@
-"""An episode as a Mermaid sequence diagram: what the client and the brokers said to each other until it was over."""
+"""An episode as a Mermaid sequence diagram: the messages between the client and the brokers until it was over."""
 
 from kafkascope_analyzer.report.formatting import safe, span
 from kafkascope_analyzer.report.markdown.text import label
@@ -7,11 +7,11 @@ from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 from kafkascope_spark.stories.recoveries.steps_table import RecoveryStep
 
 FIRST_STEPS, LAST_STEPS = 16, 8
-"""Steps that are drawn of a long episode: how it began and how it ended."""
+"""Steps of a long episode that are drawn: from its beginning and from its end."""
 
 
 def sequence(client: Client, recovery: RecoveredCause) -> list[str]:
-    """The diagram's lines, without a fence."""
+    """Returns the diagram's lines, without a fence."""
     steps, begun = recovery.steps, recovery.start_ns
     left = max(0, len(steps) - FIRST_STEPS - LAST_STEPS)
     nodes = {step.node_id for step in steps if step.step != "backoff"}
@@ -33,7 +33,7 @@ def _by_id(node_id: int | None) -> int:
 
 
 def _name(node_id: int | None) -> str:
-    """The participant's name in the diagram; node ids may be negative."""
+    """Returns the participant's name in the diagram; node ids may be negative."""
     return "N" if node_id is None else f"N{node_id}".replace("-", "m")
 
 

@@ -29,7 +29,7 @@ MOST_IDS = 15
 
 
 def to_markdown(model: Report) -> str:
-    """The report as GitHub's Markdown, with a last newline."""
+    """Returns the report as GitHub's Markdown, with a trailing newline."""
     before = (_head, markdown_headline, markdown_incidents, markdown_findings, markdown_commands)
     parts = [part(model) for part in (*before, _restarts, _starts, _recoveries, _rebalances, _transactions)]
     parts += [markdown_flow(model.flow), markdown_service_levels(model.service_levels)]

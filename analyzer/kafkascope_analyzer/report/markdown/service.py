@@ -1,4 +1,4 @@
-"""The parts of the Markdown report that saved questions answer: service levels, racks, how clients come in."""
+"""The parts of the Markdown report that saved questions answer: service levels, racks, security of connections."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ MOST_ROWS = 20
 
 
 def markdown_service_levels(found: ServiceLevels) -> Iterator[str]:
-    """A row for each topic and group."""
+    """Yields a row for each topic and group."""
     if not found.n:
         return
     yield from ("", "## Service levels", "")
@@ -35,7 +35,7 @@ def _level(row: ServiceLevel) -> tuple[str, ...]:
 
 
 def markdown_racks(found: Racks) -> Iterator[str]:
-    """What went from one rack to another, and consumers that say their rack."""
+    """Yields the bytes between racks, and the consumers that send their rack."""
     if not found.present:
         return
     yield from ("", "## Racks", "", f"{size(found.bytes)} went from one rack to another.", "")
@@ -59,7 +59,7 @@ def markdown_racks(found: Racks) -> Iterator[str]:
 
 
 def markdown_security(found: Security) -> Iterator[str]:
-    """How clients come in, the weakest first."""
+    """Yields how clients connect (transport and authentication), the least secure first."""
     if not found.n:
         return
     failed = f"{count(found.n_failed_logins, 'login')} failed, {count(found.n_denied, 'operation')} denied"

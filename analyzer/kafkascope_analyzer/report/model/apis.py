@@ -1,4 +1,4 @@
-"""What the requests were: each API with its versions, latency and errors; and the error codes in the responses."""
+"""The APIs of the requests, each with its versions, latency and errors, and the error codes in the responses."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,7 +12,7 @@ MOST_ERRORS = 40
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API."""
+    """An API with its versions, latency and errors."""
 
     api_name: Annotated[str, "API"]
     n: Annotated[int, "requests"]
@@ -28,7 +28,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """An error of an API."""
+    """An error code in the responses of an API."""
 
     error_name: Annotated[str, "error"]
     api_name: Annotated[str, "API that returned it"]
@@ -47,7 +47,7 @@ class Errors:
 
 
 _NAMED = "(from requests where api_name is not null)"
-"""A response whose request is not in the capture has no API."""
+"""Requests with a known API. A response whose request is not in the capture has none."""
 _APIS = f"""
 with latencies as ({percentiles_sql({"api_name": "api_name"}, "broker_us", _NAMED)}), sent as (
     select api_name, count(*) as n, list_sort(list(distinct api_version) filter (api_version is not null)) as versions,
@@ -67,11 +67,12 @@ from errors group by 1, 2 order by n desc, error_name, api_name
 
 
 def apis(database: Database) -> tuple[Api, ...]:
-    """Each API that was asked for, the most frequent first: how often, in which versions, how fast, how many errors."""
+    """Returns each API with requests, the most frequent first: how often, in which versions, how fast, how
+    many errors."""
     return tuple(select(database, _APIS, Api))
 
 
 def errors(database: Database) -> Errors:
-    """Which error codes the brokers returned, to which API, how often, and when first and last."""
+    """Returns the error codes of the responses: of which API, how often, when first and when last."""
     kinds = select(database, _ERRORS, ErrorKind)
     return Errors(sum(kind.n for kind in kinds), len(kinds), tuple(kinds[:MOST_ERRORS]))

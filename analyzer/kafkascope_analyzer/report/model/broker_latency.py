@@ -1,9 +1,9 @@
-"""How fast each broker answered each API, and how much of it was the broker's and how much the network's.
+"""How fast each broker answered each API, split into the broker's time and the network's.
 
 broker: last byte of the request to first byte of the response, as the capture saw it, without the time for which the
-request waited for the response before it on its connection (`requests.broker_us`); queued: that time. network:
-the bytes' own time on the way, first to last byte of the request and of the response. What the way there and back adds
-to the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, says how much that is.
+request waited for the previous response on its connection (`requests.broker_us`); queued: that waiting time. network:
+the transfer time of the bytes, first to last byte of the request and of the response. The share of the round trip in
+the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, says how much that is.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
 MOST_PAIRS = 500
-"""Pairs of API and broker in report.json, those with the most requests."""
+"""Most pairs of API and broker in report.json, those with the most requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ _SERVER = {
     "node_id": "node_id",
     "address": f"case when node_id is null then {ADDRESS_SQL.format(ip='server_ip', port='server_port')} end",
 }
-"""A broker by its node id; by its address where that is not known."""
+"""Names a broker by its node id, or by its address where the node id is not known."""
 _PAIR = {"api_name": "coalesce(nullif(api_name, ''), '?')", **_SERVER}
 _ANSWERED = "(from requests where broker_us is not null and decoded_by is distinct from 'tls_lengths')"
-"""Without encrypted requests: nobody knows which of them are meant to wait."""
+"""Answered requests without encrypted ones: it is not known which of those a broker holds on purpose."""
 _NETWORK = """(coalesce(coalesce(request_last_ns, ts_ns) - ts_ns
     + coalesce(response_last_ns, response_ns) - response_ns, 0) // 1000)"""
 
@@ -88,7 +88,7 @@ from ({percentiles_sql(_SERVER, "handshake_us", "(from connections where protoco
 
 
 def broker_latency(database: Database) -> BrokerLatency:
-    """Round trips by broker, and the pairs of API and broker with most requests first."""
+    """Returns round trips by broker, and the pairs of API and broker, those with most requests first."""
     brokers = select(database, _ROUND_TRIPS, RoundTrip)
     brokers.sort(key=lambda row: (row.node_id is None, row.node_id or 0, row.address or ""))
     listed = select(database, _PAIRS, LatencyPair)

@@ -1,4 +1,4 @@
-"""What was read: files, times, packets, how much of the streams was decoded, and what the connections speak."""
+"""The input of a report: files, times, packets, how much of the streams was decoded, and the connections' protocols."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -16,7 +16,7 @@ from kafkascope_analyzer.sql.database import Database
 
 @dataclass(frozen=True, slots=True)
 class FileRead(Row):
-    """A file that was read."""
+    """A capture file that was read."""
 
     TABLE: ClassVar[Table] = CAPTURES
     path: str | None
@@ -44,7 +44,7 @@ class FileRead(Row):
 
 @dataclass(frozen=True, slots=True)
 class UncoveredTime:
-    """A time that no file covers."""
+    """A span of time that no file covers."""
 
     from_ns: Annotated[int, "last packet before it"]
     to_ns: Annotated[int, "first packet after it"]
@@ -53,7 +53,7 @@ class UncoveredTime:
 
 @dataclass(frozen=True, slots=True)
 class OfCluster:
-    """The cluster that a report is of, where the dataset has several."""
+    """The cluster that a report is about, where the dataset has several."""
 
     cluster: Annotated[str, "its name in all tables"]
     number: Annotated[int, "its place among the dataset's clusters, by name; the first is 1"]
@@ -61,13 +61,13 @@ class OfCluster:
 
     @property
     def place(self) -> str:
-        """Which of the clusters it is: `1 of 2`."""
+        """The position of the cluster among all clusters: `1 of 2`."""
         return f"{self.number:,} of {self.n_clusters:,}"
 
 
 @dataclass(frozen=True, slots=True)
 class ByteTotals:
-    """Where the bytes of the streams went."""
+    """The bytes of the streams by what became of them: decoded, undecoded, missing, other protocols."""
 
     stream_bytes: Annotated[int, "bytes of all TCP directions: decoded_bytes + undecoded_bytes"]
     decoded_bytes: Annotated[int, "bytes in decoded frames"]
@@ -78,14 +78,14 @@ class ByteTotals:
 
     @property
     def kafka_bytes(self) -> int:
-        """Stream bytes that may be Kafka's."""
+        """Stream bytes that may belong to Kafka."""
         return self.stream_bytes - self.tls_bytes - self.zookeeper_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What was read. Files, times and packets are those of the whole capture, also where the report is of one of its
-    clusters; the bytes of the streams are the cluster's."""
+    """Input files, times and packets of the capture. They are those of the whole capture, also where the report is
+    about one of its clusters; the bytes of the streams are the cluster's."""
 
     files: Annotated[tuple[FileRead, ...], "the files read, in order"]
     start_ns: Annotated[int | None, "first packet"]
@@ -108,12 +108,12 @@ class Capture:
 
     @property
     def begin_ns(self) -> int:
-        """The first packet; 0 where there is none."""
+        """Time of the first packet, ns; 0 where there is none."""
         return self.start_ns or 0
 
     @property
     def packets(self) -> str:
-        """How many packets there are, in words."""
+        """The number of packets in words."""
         return count(self.n_packets, "packet") + (
             " in the whole capture" if self.of_cluster or self.restricted_to else ""
         )
@@ -129,7 +129,7 @@ class ProtocolCount:
 
 @dataclass(frozen=True, slots=True)
 class CloseCount:
-    """Connections that ended in one way."""
+    """Connections by how they ended."""
 
     close_kind: Annotated[str | None, "how they ended"]
     n: Annotated[int, "how many"]
@@ -137,7 +137,7 @@ class CloseCount:
 
 @dataclass(frozen=True, slots=True)
 class OpeningCount:
-    """Connections whose client was known in one way."""
+    """Connections by how their client was determined."""
 
     opened_by: Annotated[str | None, "what showed which end is the client"]
     n: Annotated[int, "how many"]
@@ -145,7 +145,7 @@ class OpeningCount:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """How many TCP connections there are, what they speak, how they began and ended."""
+    """The number of TCP connections, their protocols, and how they began and ended."""
 
     n: Annotated[int, "TCP connections"]
     by_protocol: Annotated[tuple[ProtocolCount, ...], "what they speak"]
@@ -171,7 +171,7 @@ from sizes
 
 
 def capture(database: Database) -> Capture:
-    """Files, times, packets, and how much of the streams was decoded."""
+    """Returns files, times, packets, and how much of the streams was decoded."""
     files = tuple(read(database.dataset, FileRead))
     starts = [file.first_ns for file in files if file.first_ns is not None]
     ends = [file.last_ns for file in files if file.last_ns is not None]
@@ -195,7 +195,7 @@ def capture(database: Database) -> Capture:
 
 
 def of_cluster(dataset: Dataset) -> OfCluster | None:
-    """The cluster whose rows are read, where the dataset has several; None where all are."""
+    """Returns the cluster whose rows are read, where the dataset has several clusters; None where all are read."""
     clusters = () if dataset.cluster is None else dataset.whole.clusters
     if dataset.cluster is None or len(clusters) < 2:
         return None
@@ -209,12 +209,13 @@ def _uncovered_time(time: tuple[int, int], start_ns: int) -> UncoveredTime:
 
 
 def byte_totals(database: Database) -> ByteTotals:
-    """The bytes of all connections; those of ZooKeeper's protocol apart, as nobody expects to read them as Kafka."""
+    """Returns the bytes of all connections. Bytes of ZooKeeper's protocol are counted apart, because they are not
+    expected to decode as Kafka."""
     return select(database, _TOTALS, ByteTotals)[0]
 
 
 def connections(database: Database) -> Connections:
-    """How many connections, what they speak, how they began and ended, the most frequent first."""
+    """Returns the number of connections, their protocols, and how they began and ended, the most frequent first."""
     by_protocol = select(database, _COUNTED.format(column="protocol"), ProtocolCount)
     return Connections(
         n=sum(row.n for row in by_protocol),

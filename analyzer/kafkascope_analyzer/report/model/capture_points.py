@@ -1,4 +1,4 @@
-"""Capture points: whose clock the times are by, and how much of the requests' latency was the network between two."""
+"""Capture points: the clock of each, and how much of the requests' latency is network time between two of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
 MOST_NAMES = 8
-"""Names in a sentence, and sentences of a kind; report.json has all."""
+"""Most names in a sentence, and most sentences of a kind; report.json has all."""
 _NS_PER_US = 1000
 
 
@@ -42,13 +42,13 @@ class Path:
 
     @property
     def round_trip_us(self) -> int:
-        """Both ways together."""
+        """Network time of both directions together, microseconds."""
         return (self.to_server_p50_ns + self.to_client_p50_ns) // _NS_PER_US
 
 
 @dataclass(frozen=True, slots=True)
 class CapturePoints:
-    """What the capture points of a dataset show; nothing of a dataset without them."""
+    """Facts about the capture points of a dataset; empty for a dataset without them."""
 
     points: Annotated[tuple[Point, ...], "the points, in the order of their files"]
     paths: Annotated[tuple[Path, ...], "pairs of points that saw the same connections, those with most requests first"]
@@ -78,7 +78,7 @@ order by n_requests desc, client_point, server_point, times_from
 
 
 def capture_points(database: Database, files: Sequence[FileRead]) -> CapturePoints:
-    """What the capture points show. files: of the capture."""
+    """Returns the facts about the capture points. files: the files of the capture."""
     points = tuple(_points(files))
     paths = tuple(select(database, _PATHS, Path)) if points else ()
     return CapturePoints(points, paths, tuple(_sentences(points, paths)))

@@ -1,4 +1,5 @@
-"""What is said of the recoveries of one client from one cause: errors, brokers, how they ended, what was expected."""
+"""Sentences about the recoveries of one client from one cause: errors, brokers, how they ended, the
+expected reaction."""
 
 from collections.abc import Iterator
 
@@ -8,12 +9,13 @@ from kafkascope_analyzer.report.model.recoveries import RecoveredCause
 
 
 def cause_severity(cause: RecoveredCause) -> tuple[bool, int, int]:
-    """The order in which causes deserve their steps: what did not end well, then what took longest."""
+    """Returns the sort key of causes whose steps are shown first: those that did not end well, then those that took
+    longest."""
     return cause.outcome == "recovered", -(cause.time_to_recover_ms or 0), cause.start_ns
 
 
 def cause_sentences(cause: RecoveredCause, cluster: Cluster) -> Iterator[str]:
-    """Short sentences about a cause. cluster: knows the brokers' addresses."""
+    """Yields short sentences about a cause. cluster: has the brokers' addresses."""
     yield f"{count(cause.n_errors, 'error')}, {count(cause.n_wasted_requests, 'wasted request')}"
     old, new = cause.old_node_id, cause.new_node_id
     if old is not None and new is not None and old != new:

@@ -1,5 +1,5 @@
-"""What happened in a capture in order of time, one line each: incidents, stalls, broker states, rebalances, moves of
-leaders and coordinators, starts and ends of clients.
+"""The events of a capture by time, one line each: incidents, stalls, broker states, rebalances, moves of leaders and
+coordinators, starts and ends of clients.
 
 Words and numbers of incidents, stalls and broker states are those of the report.
 """
@@ -30,7 +30,7 @@ KINDS = ("incident", "stall", "broker", "rebalance", "move", "start", "client")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the chronology. clients: client_instance_ids; nodes: node ids that it is about."""
+    """A line of the chronology. clients: client_instance_ids; nodes: ids of the nodes that it is about."""
 
     ts_ns: int
     at: str
@@ -44,8 +44,8 @@ class Entry:
 
 
 def chronology(dataset: Dataset) -> list[Entry]:
-    """The entries by time. Of a restricted dataset those of its rows that fall into its time and, where it is
-    restricted to nodes, that are about one of them. Raises UsageError where there are no stories."""
+    """Returns the entries by time. For a restricted dataset: the entries of its rows within its time span and, where it
+    is restricted to nodes, about one of those nodes. Raises UsageError where there are no stories."""
     facts = load_facts(dataset)
     if not facts.has_stories:
         raise UsageError(f"{dataset}: {NO_STORIES}")
@@ -64,7 +64,7 @@ def _is_wanted(entry: Entry, wanted: Restriction) -> bool:
 
 
 def _incidents(facts: Facts) -> Iterator[Entry]:
-    """A line where an incident begins and one where it ends."""
+    """Yields a line where an incident begins and one where it ends."""
     for family in every_incident(facts):
         row, begin, end = family.root, family.start_ns or facts.start_ns, family.end_ns
         about = Entry(
@@ -101,7 +101,7 @@ def _stalls(facts: Facts) -> Iterator[Entry]:
 
 
 def _broker_states(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
-    """The stretches in which a broker did not serve somebody."""
+    """Yields the spans of time in which a broker did not serve some host."""
     for lane in broker_lanes(dataset):
         for stretch in lane.failing:
             lasted = span(((stretch.to_ns or facts.end_ns) - stretch.from_ns) // 1000)
@@ -134,7 +134,7 @@ def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 
 
 def _moves(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
-    """Leaders, coordinators and the controller that moved, and brokers that Metadata stopped or began to list."""
+    """Yields moves of leaders, coordinators and the controller, and brokers that Metadata stopped or began to list."""
     for change in topology_model(dataset).changes or ():
         if not _concerns(change, dataset.restriction or Restriction()):
             continue
@@ -145,14 +145,14 @@ def _moves(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 
 
 def _concerns(change: ClusterChange, wanted: Restriction) -> bool:
-    """Whether a move is one of the groups and topics; of a client none is. The topology is read whole."""
+    """Whether a move is one of the groups and topics. No move belongs to a client. The topology is read whole."""
     of_group = change.kind == "group coordinator" and change.subject in wanted.groups
     of_topic = change.kind == "leader" and change.subject in wanted.topics
     return not wanted.clients and (not wanted.groups or of_group) and (not wanted.topics or of_topic)
 
 
 def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
-    """Starts of clients, without those of the brokers' own."""
+    """Yields starts of clients, without those of the brokers' own clients."""
     for row in read(dataset, Start):
         client = facts.clients.get(row.client_instance_id)
         if row.start_ns is None or facts.is_broker(row.client_instance_id):
@@ -172,7 +172,8 @@ def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 
 
 def _ends(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
-    """Ends of clients, without those of the brokers' own and of clients that were there when the capture ended."""
+    """Yields ends of clients, without the brokers' own clients and clients that were still there when the capture
+    ended."""
     for row in read(dataset, Client):
         if row.kind == "broker" or row.end_state in (None, "open") or row.last_ns is None:
             continue

@@ -27,17 +27,17 @@ class NamedClient(Row):
 
     @property
     def name(self) -> str | None:
-        """Its client id, else its address."""
+        """The client id, else the address."""
         return self.client_id or self.client_ip
 
 
 def named_clients(dataset: Dataset, client_instance_ids: Iterable[str | None]) -> dict[str, NamedClient]:
-    """client_instance_id -> the client, for those that the dataset has."""
+    """Returns client_instance_id -> the client, for those that the dataset has."""
     wanted = one_of("client_instance_id", sorted({identity for identity in client_instance_ids if identity}))
     return {client.client_instance_id: client for client in read(dataset, NamedClient, wanted)}
 
 
 def client_ids(dataset: Dataset, client_instance_ids: Iterable[str | None]) -> dict[str, str | None]:
-    """client_instance_id -> client id."""
+    """Returns client_instance_id -> client id."""
     found = named_clients(dataset, client_instance_ids)
     return {identity: client.client_id for identity, client in found.items()}

@@ -1,5 +1,5 @@
-"""How each client fared, decided once for every form of the report: by its starts, recoveries, stalls, the incidents
-that concern it, and whether anything answered it.
+"""The outcome of each client, decided once for every form of the report: from its starts, recoveries, stalls, the
+incidents that concern it, and whether anything answered it.
 
 The worst decides: CLIENT_OUTCOMES in their order.
 """
@@ -30,25 +30,27 @@ NEVER_SERVED, GAVE_UP, STILL_OPEN, RECOVERED, WELL, UNKNOWN = CLIENT_OUTCOMES = 
     "well",
     "unknown",
 )
-"""never_served: nothing answered it; gave_up: it gave something up, was refused it for good, or ended before it was
-served; still_open: it still waited when the capture ended; recovered: it was served again after each trouble; well: it
-was served, and had no trouble that shows; unknown: the capture does not show whether it was served."""
+"""never_served: nothing answered it; gave_up: it gave something up, got a fatal error, or ended before it was served;
+still_open: it was still waiting when the capture ended; recovered: it was served again after every problem; well: it
+was served and had no visible problem; unknown: the capture does not show whether it was served."""
 UNSUCCESSFUL = frozenset({"gave_up", "fatal", "wrong_reaction", "client_ended"})
 """Outcomes of recoveries after which the client did not get what it wanted."""
 _REFUSED = ("refused", "unanswered")
-"""How connections end that never were."""
+"""How connections end that were never established."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOutcome:
-    """How a client fared. longest_stall: its longest stall in words; reasons: what else the outcome is by, in words."""
+    """The outcome of a client. longest_stall: its longest stall in words; reasons: further reasons for the outcome, in
+    words."""
 
     outcome: str = UNKNOWN
     longest_stall: str | None = None
     reasons: tuple[str, ...] = ()
 
     def trouble(self, recoveries: str) -> str:
-        """Its trouble in words. recoveries: how many and how they ended; empty without any."""
+        """Returns the client's problems in words. recoveries: how many recoveries and how they ended; empty without
+        any."""
         parts = [part for part in (self.longest_stall, recoveries, *self.reasons) if part]
         return "; ".join(parts) or ("not known" if self.outcome == UNKNOWN else "none")
 
@@ -81,7 +83,7 @@ class _Start(Row):
 
     @property
     def shows_service(self) -> bool:
-        """Whether the client was answered, which is all that is known of an encrypted one."""
+        """Whether the client was answered. For an encrypted client nothing more is known."""
         return self.claimed and self.outcome in ("ready", "done")
 
 
@@ -93,8 +95,8 @@ class _Recovery(Row):
 
 
 @dataclass(slots=True)
-class _Met:
-    """What a client met."""
+class _ClientHistory:
+    """The connections, starts, recoveries, stalls and incidents of one client."""
 
     connections: list[_Connection] = field(default_factory=list)
     starts: list[_Start] = field(default_factory=list)
@@ -104,48 +106,50 @@ class _Met:
 
 
 def client_outcomes(dataset: Dataset) -> dict[str, ClientOutcome]:
-    """client_instance_id -> how the client fared. Raises UsageError where a table cannot be read."""
+    """Returns client_instance_id -> outcome. Raises UsageError where a table cannot be read."""
     conns = {row.conn_id: row for row in read(dataset, _Connection)}
-    met = {
-        row.client_instance_id: _Met([conns[c] for c in row.conn_ids if c in conns]) for row in read(dataset, _Client)
+    histories = {
+        row.client_instance_id: _ClientHistory([conns[c] for c in row.conn_ids if c in conns])
+        for row in read(dataset, _Client)
     }
     stalls = [stall for stall in read(dataset, Stall) if stall.client_instance_id]
     for identity, of_client in grouped(stalls, lambda stall: stall.client_instance_id or "").items():
-        met.setdefault(identity, _Met()).stalls = list(of_client)
+        histories.setdefault(identity, _ClientHistory()).stalls = list(of_client)
     for start in read(dataset, _Start):
-        met.setdefault(start.client_instance_id, _Met()).starts.append(start)
+        histories.setdefault(start.client_instance_id, _ClientHistory()).starts.append(start)
     for recovery in read(dataset, _Recovery):
-        met.setdefault(recovery.client_instance_id, _Met()).recoveries.append(recovery)
+        histories.setdefault(recovery.client_instance_id, _ClientHistory()).recoveries.append(recovery)
     for incident in read(dataset, IncidentRow):
         for identity in incident.clients if incident.severity != INFO else ():
-            met.setdefault(identity, _Met()).incidents.append(incident)
+            histories.setdefault(identity, _ClientHistory()).incidents.append(incident)
     longest = longest_stalls(stalls)
-    return {identity: _outcome(of_client, longest.get(identity)) for identity, of_client in met.items()}
+    return {identity: _outcome(of_client, longest.get(identity)) for identity, of_client in histories.items()}
 
 
-def _outcome(met: _Met, longest: str | None) -> ClientOutcome:
-    is_encrypted = any(start.shows_service for start in met.starts)
-    served = is_encrypted or _was_served(met.connections)
-    last = max(met.starts, key=lambda start: start.start_ns or 0, default=None)
-    bad_starts = [start_text(start.outcome) for start in met.starts if start.outcome in NOT_READY]
+def _outcome(history: _ClientHistory, longest: str | None) -> ClientOutcome:
+    is_encrypted = any(start.shows_service for start in history.starts)
+    served = is_encrypted or _was_served(history.connections)
+    last = max(history.starts, key=lambda start: start.start_ns or 0, default=None)
+    bad_starts = [start_text(start.outcome) for start in history.starts if start.outcome in NOT_READY]
     has_no_start = last is not None and last.outcome in NOT_READY
-    unsuccessful = [row.outcome for row in met.recoveries if row.outcome in UNSUCCESSFUL]
+    unsuccessful = [row.outcome for row in history.recoveries if row.outcome in UNSUCCESSFUL]
     reasons = _counted(f"start {text}" for text in bad_starts)
     if served is False:
         return ClientOutcome(NEVER_SERVED, longest, ("never served", *reasons))
-    if has_no_start or unsuccessful or any(stall.served is False for stall in met.stalls):
+    if has_no_start or unsuccessful or any(stall.served is False for stall in history.stalls):
         return ClientOutcome(GAVE_UP, longest, reasons)
-    if _is_waiting(met):
-        return ClientOutcome(STILL_OPEN, longest, reasons or _of_incidents(met, longest))
-    if bad_starts or met.recoveries or met.stalls or met.incidents:
-        return ClientOutcome(RECOVERED, longest, reasons or _of_incidents(met, longest))
+    if _is_waiting(history):
+        return ClientOutcome(STILL_OPEN, longest, reasons or _of_incidents(history, longest))
+    if bad_starts or history.recoveries or history.stalls or history.incidents:
+        return ClientOutcome(RECOVERED, longest, reasons or _of_incidents(history, longest))
     if is_encrypted:
         return ClientOutcome(WELL, longest, ("none that shows: encrypted",))
     return ClientOutcome(WELL if served else UNKNOWN, longest)
 
 
 def _was_served(connections: Iterable[_Connection]) -> bool | None:
-    """Whether a request was answered; None where the capture does not show it: another protocol, or one direction."""
+    """Whether a request was answered; None where the capture does not show it, because of another protocol or because
+    one direction is missing."""
     known = list(connections)
     if any(conn.n_responses for conn in known):
         return True
@@ -156,24 +160,24 @@ def _was_served(connections: Iterable[_Connection]) -> bool | None:
     return None if not known or any(unseen) else False
 
 
-def _is_waiting(met: _Met) -> bool:
-    """Whether it was not served again when the capture ended: by its own stalls and recoveries, and without any by the
-    incidents that concern it."""
-    if met.stalls or met.recoveries:
-        waits = any(stall.to_ns is None for stall in met.stalls)
-        return waits or any(row.outcome == "still_open" for row in met.recoveries)
-    return any(incident.end_ns is None for incident in met.incidents)
+def _is_waiting(history: _ClientHistory) -> bool:
+    """Whether the client was still not served when the capture ended: according to its own stalls and recoveries;
+    without any, according to the incidents that concern it."""
+    if history.stalls or history.recoveries:
+        waits = any(stall.to_ns is None for stall in history.stalls)
+        return waits or any(row.outcome == "still_open" for row in history.recoveries)
+    return any(incident.end_ns is None for incident in history.incidents)
 
 
-def _of_incidents(met: _Met, longest: str | None) -> tuple[str, ...]:
-    """The incidents, where nothing else says what the trouble was."""
-    if longest or met.recoveries or not met.incidents:
+def _of_incidents(history: _ClientHistory, longest: str | None) -> tuple[str, ...]:
+    """Returns the incidents in words; empty where the client has a stall or recoveries, which say more."""
+    if longest or history.recoveries or not history.incidents:
         return ()
-    return (f"met {len(met.incidents):,} incident{'' if len(met.incidents) == 1 else 's'}",)
+    return (f"met {len(history.incidents):,} incident{'' if len(history.incidents) == 1 else 's'}",)
 
 
 def _counted(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each text once, with how often it is there."""
+    """Returns each distinct text with the number of its occurrences."""
     counts: dict[str, int] = {}
     for text in texts:
         counts[text] = counts.get(text, 0) + 1
@@ -181,5 +185,5 @@ def _counted(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def outcome_of(outcomes: Mapping[str, ClientOutcome], client_instance_id: str) -> ClientOutcome:
-    """How the client fared; unknown where nothing is known of it."""
+    """Returns the client's outcome; unknown where the dataset has none."""
     return outcomes.get(client_instance_id, ClientOutcome())

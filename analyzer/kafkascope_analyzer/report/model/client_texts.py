@@ -1,4 +1,4 @@
-"""Clients in words: the name of each, its software, what is known of it; for every form of the report."""
+"""Clients in words, for every form of the report: the name of each, its software, and facts about it."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 GROUP_PROTOCOLS = {protocol.name: protocol.words for protocol in PROTOCOLS}
 """Group protocols in words."""
 ROUNDS = {protocol.name: protocol.round_words for protocol in PROTOCOLS}
-"""What a rebalance makes, by group protocol."""
+"""Words for what a rebalance produces (a generation, an epoch), by group protocol."""
 ENDS = {
     "closed": "closed its connections",
     "died": "vanished",
@@ -21,7 +21,7 @@ ENDS = {
 }
 """Ends of clients in words."""
 MOST_SUBJECTS = 3
-"""Subjects of a job that are named."""
+"""Most subjects of a job that are named."""
 _TRANSACTIONS = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}
 
 
@@ -30,30 +30,31 @@ class HasSoftware(Protocol):
 
     @property
     def software_name(self) -> str | None:
-        """The library or program."""
+        """The name of the library or program."""
 
     @property
     def software_version(self) -> str | None:
-        """Its version."""
+        """The version of the library or program."""
 
 
 def client_name(client_id: str | None, client_ip: str | None = None) -> str:
-    """The client id, else that it has none, and its address."""
+    """Returns the client id; without one, the address and that there is no client id."""
     return safe(client_id) if client_id else f"(no client id) {safe(client_ip or '')}".rstrip()
 
 
 def kind_text(kind: str | None) -> str:
-    """What a client is: `transactional producer`."""
+    """Returns the client kind in words: `transactional producer`."""
     return (kind or "client").replace("_", " ")
 
 
 def software_text(client: HasSoftware | None) -> str:
-    """The software and its version, as far as they are known."""
+    """Returns the software and its version, as far as they are known."""
     return " ".join(safe(part) for part in (client.software_name, client.software_version) if part) if client else ""
 
 
 def client_facts(client: "ClientFacts", mechanisms: Iterable[str | None], start_ns: int) -> tuple[str, ...]:
-    """What is known of a client, a line each. mechanisms: of SASL, on its connections; start_ns: of the capture."""
+    """Returns facts about a client, a line each. mechanisms: SASL mechanisms on its connections; start_ns: the
+    capture's start."""
     software = software_text(client)
     facts = [f"{kind_text(client.kind)} at {safe(client.client_ip or '?')}{software and f' · {software}'}"]
     if client.claimed_software:
@@ -86,7 +87,8 @@ def _lifetime(client: "ClientFacts", start_ns: int) -> str:
 
 
 def job_text(job: "Job") -> str:
-    """A job of a connection: for what it is done, and how sure it is where no response of a broker proves it."""
+    """Returns a job of a connection in words: its purpose, and how certain it is where no response of a broker proves
+    it."""
     name: str = job.role.replace("_", " ")
     subjects = [safe(subject) for subject in job.subjects]
     if job.n_subjects > MOST_SUBJECTS:

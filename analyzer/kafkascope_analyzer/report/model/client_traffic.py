@@ -1,8 +1,8 @@
 """How each client sends and fetches: records a request, batch sizes, acks, compression, empty fetches.
 
-A client is an address and a client id, so that this needs no stories. A Produce request carries one batch a partition
-(Kafka 0.11 and later), so its bytes over its partitions are a batch. Compression is known where batches were read
-(`--record-batches`).
+A client is an address and a client id here, so that no stories are needed. A Produce request carries one batch per
+partition (Kafka 0.11 and later), so its bytes divided by its partitions are the batch size. Compression is known where
+batches were read (`--record-batches`).
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class ClientTraffic:
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of record batches that it sent and got."""
+        """Bytes of record batches that the client sent and received."""
         return sum(part.record_bytes for part in (self.produce, self.fetch) if part)
 
 
@@ -82,7 +82,8 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """Requests of a client: of all APIs, of Produce, of Fetch; and how many of them have each value of a setting."""
+    """Totals of a client's requests: of all APIs, of Produce and of Fetch, and how many requests have each value of a
+    setting."""
 
     client_ip: str | None
     client_id: str | None
@@ -96,7 +97,7 @@ class _Client:
 
 @dataclass(frozen=True, slots=True)
 class _Codec:
-    """How many batches a client compressed in one way."""
+    """The number of batches that a client compressed with one codec."""
 
     client_ip: str | None
     client_id: str | None
@@ -115,7 +116,7 @@ select client_ip, client_id, count(*) as n, {_SUMS.format(which=f"api_key = {PRO
     histogram(acks) as acks, histogram(max_wait_ms) as max_wait_ms, histogram(min_bytes) as min_bytes
 from requests where coalesce(replica_id, -1) < 0 group by client_ip, client_id
 """
-"""Without followers' fetches."""
+"""Requests of clients, without followers' fetches."""
 _CODECS = f"""
 select client_ip, client_ids[1] as client_id, coalesce(nullif(codec, ''), 'unknown') as codec, count(*) as n
 from record_batches join connections using (conn_id) where api_key = {PRODUCE} and control is null
@@ -124,7 +125,8 @@ group by all order by codec
 
 
 def client_traffic(database: Database) -> AllClientTraffic:
-    """Clients by the bytes of records that they moved; `codecs_known` says whether compression was read."""
+    """Returns clients by the bytes of records that they sent and received. `codecs_known` says whether compression was
+    read."""
     codecs = grouped(select(database, _CODECS, _Codec), lambda row: (row.client_ip, row.client_id))
     found = [
         _traffic(row, {one.codec: one.n for one in codecs.get((row.client_ip, row.client_id), ())})
@@ -175,7 +177,7 @@ def _fetch(row: _Client) -> FetchTraffic:
 
 
 def _ratio(part: int, whole: int) -> float | None:
-    """The quotient, rounded down to thousandths; None over nothing."""
+    """Returns the quotient, rounded down to thousandths; None for a whole of zero."""
     return part * 1000 // whole / 1000 if whole else None
 
 

@@ -1,7 +1,7 @@
-"""Each client instance: what it is, the jobs of its connections, how it started and how it recovered.
+"""Each client instance: its kind, the jobs of its connections, how it started and how it recovered.
 
-Reads the story tables for a bounded number of clients; those in trouble come first when there are too many. Brokers
-that talk to brokers are summed up, not listed.
+Reads the story tables for a bounded number of clients: where there are too many, those with problems come first.
+Connections between brokers are summed up, not listed.
 """
 
 from collections import Counter
@@ -40,12 +40,12 @@ have everything.
 """
 
 _ROLE_OF_JOB = dict.fromkeys(CLAIMED_JOBS, "partition_leader") | {COORDINATOR_JOB: "group_coordinator"}
-"""The role of the broker on an encrypted connection, by what the client seems to do there."""
+"""The role of the broker on an encrypted connection, by the job that the lengths of TLS records suggest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job of a connection."""
+    """A job of a connection: the purpose for which the client uses it."""
 
     role: Annotated[str, "the job", ROLES]
     n_subjects: Annotated[int, "topic-partitions, groups or transactional ids that it is done for"]
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """A connection."""
+    """A connection of a client with its jobs."""
 
     conn_id: Annotated[str, "connection"]
     node_id: Annotated[int | None, "node id of the server"]
@@ -79,7 +79,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class ClientFacts(Row):
-    """What table stories/clients says of a client instance itself."""
+    """Columns of table stories/clients about a client instance itself."""
 
     TABLE: ClassVar[Table] = CLIENTS
     client_instance_id: str
@@ -129,7 +129,7 @@ class Client(ClientFacts):
 
 @dataclass(frozen=True, slots=True)
 class BrokerClients:
-    """The brokers' own clients, summed up."""
+    """Summary of the brokers' own clients."""
 
     n: Annotated[int, "clients inside brokers"]
     n_connections: Annotated[int, "their connections"]
@@ -141,7 +141,7 @@ class BrokerClients:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Client instances: what they are, where they connect, how they started and recovered."""
+    """Client instances: their kinds, their connections, how they started and recovered."""
 
     n: Annotated[int, "client instances but for brokers"]
     listed: Annotated[tuple[Client, ...], "by the time they were first seen, at most 200: those in trouble"]
@@ -150,7 +150,7 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsOfClient(Row):
-    """Which connections a client instance has."""
+    """The connections of a client instance."""
 
     TABLE: ClassVar[Table] = CLIENTS
     client_instance_id: str
@@ -159,7 +159,7 @@ class ConnectionsOfClient(Row):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRow(Row):
-    """What table connections says of a connection."""
+    """Columns of table connections about a connection."""
 
     TABLE: ClassVar[Table] = CONNECTIONS
     conn_id: str
@@ -186,7 +186,7 @@ class ConnectionRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class RoleRow(Row):
-    """What table roles says of a role of a connection."""
+    """Columns of table roles about a role of a connection."""
 
     TABLE: ClassVar[Table] = ROLE_ROWS
     conn_id: str
@@ -200,7 +200,7 @@ class RoleRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class _ClaimedJob(Row):
-    """What an encrypted connection seems to do."""
+    """The job that an encrypted connection seems to have."""
 
     TABLE: ClassVar[Table] = CONNECTIONS
     conn_id: str
@@ -224,7 +224,7 @@ class _StartOutcome(Row):
 
 
 def clients(dataset: Dataset) -> Clients:
-    """Client instances by the time they were first seen, and one summary of the brokers among them."""
+    """Returns client instances by the time they were first seen, and one summary of the brokers among them."""
     everyone = list(_counted(dataset, read(dataset, Client)))
     conn_ids = connections_of_clients(dataset)
     troubled = _troubled(dataset)
@@ -241,7 +241,8 @@ def clients(dataset: Dataset) -> Clients:
 
 
 def connections_of_clients(dataset: Dataset, only: Any = None) -> dict[str, tuple[str, ...]]:
-    """client_instance_id -> its connections, of those that are read. only: the clients (a pyarrow expression)."""
+    """Returns client_instance_id -> its connections, of those that are read. only: the clients (a pyarrow
+    expression)."""
     found = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient, only)}
     if dataset.restriction is None:
         return found
@@ -250,20 +251,21 @@ def connections_of_clients(dataset: Dataset, only: Any = None) -> dict[str, tupl
 
 
 def one_client(dataset: Dataset, client_instance_id: str) -> Client:
-    """The client with all that the report says of it. Raises StopIteration where there is none of that id."""
+    """Returns the client with everything that the report has about it. Raises StopIteration where no client has that
+    id."""
     only = one_of("client_instance_id", [client_instance_id])
     conn_ids = connections_of_clients(dataset, only)
     return next(iter(_complete(dataset, list(_counted(dataset, read(dataset, Client, only))), conn_ids)))
 
 
 def _counted(dataset: Dataset, found: Iterable[Client]) -> Iterator[Client]:
-    """The clients, without counts where only parts of clients are read."""
+    """Yields the clients, without counts where only parts of clients are read."""
     for client in found:
         yield client if dataset.has_whole_clients else replace(client, n_requests=None, n_errors=None)
 
 
 def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
-    """The clients with their connections, starts, loops and recoveries."""
+    """Returns the clients with their connections, starts, loops and recoveries."""
     ids = [client.client_instance_id for client in chosen]
     connections = _connections(dataset, [c for name in ids for c in conn_ids[name][:MOST_CONNECTIONS]])
     starts = grouped(starts_in_order(dataset, ids), lambda start: start.client_instance_id)
@@ -295,7 +297,7 @@ def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tup
 
 
 def _troubled(dataset: Dataset) -> Counter[str]:
-    """Instances by how much went wrong: episodes that did not end well, failed starts, other episodes."""
+    """Counts problems by client instance: episodes that did not end well, failed starts, other episodes."""
     found: Counter[str] = Counter()
     for row in read(dataset, _RecoveryOutcome):
         found[row.client_instance_id] += 100 if row.outcome in NOT_RECOVERED else 1
@@ -318,7 +320,7 @@ def _brokers(dataset: Dataset, instances: list[Client], conn_ids: Mapping[str, t
 
 
 def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
-    """The connections with their jobs, by conn_id."""
+    """Returns the connections with their jobs, by conn_id."""
     roles = roles_of_connections(dataset, wanted)
     is_whole = dataset.has_whole_connections
     return {
@@ -343,7 +345,8 @@ def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnect
 
 
 def roles_of_connections(dataset: Dataset, wanted: Collection[str]) -> dict[str, list[RoleRow]]:
-    """conn_id -> its roles; of an encrypted connection the one that the lengths of its TLS records claim."""
+    """Returns conn_id -> its roles. The role of an encrypted connection is the one suggested by the lengths of its TLS
+    records."""
     of_these = one_of("conn_id", sorted(wanted))
     claimed = (
         RoleRow(
@@ -362,7 +365,8 @@ def roles_of_connections(dataset: Dataset, wanted: Collection[str]) -> dict[str,
 
 
 def jobs_of(roles: list[RoleRow], *, is_whole: bool = True) -> tuple[Job, ...]:
-    """The jobs of one connection by the time they began. is_whole: whether all of the connection is told."""
+    """Returns the jobs of one connection by the time they began. is_whole: whether all rows of the
+    connection are read."""
     jobs = [_job(of_role, is_whole) for of_role in grouped(roles, lambda row: row.role).values()]
     return tuple(sorted(jobs, key=lambda job: (job.first_ns or 0, job.role)))
 

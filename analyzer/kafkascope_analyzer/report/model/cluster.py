@@ -1,4 +1,4 @@
-"""The brokers: cluster id, controller, node ids, the addresses they answered at, what Metadata says of them."""
+"""The brokers: cluster id, controller, node ids, the addresses of their servers, and their entries in Metadata."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -10,7 +10,8 @@ from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 
 MOST_BROKERS = 200
-"""Clusters have a few dozen brokers; behind a gateway with a port for each there may be more."""
+"""Most brokers in report.json. Clusters have a few dozen; behind a gateway with a port for each broker there may be
+more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Broker:
 
     @property
     def address(self) -> str | None:
-        """Where it is reached: the commonest address, else what it advertises."""
+        """The address at which the broker is reached: the most common one, else the one that it advertises."""
         return next(iter((*self.addresses, *self.advertised)), None)
 
 
@@ -66,7 +67,7 @@ class Cluster:
     servers_without_node_id: Annotated[tuple[UnknownServer, ...], "Kafka servers whose node id is not known"]
 
     def address_of(self, node_id: int | None) -> str | None:
-        """Where the broker is reached; None where that is not known."""
+        """Returns the address at which the broker is reached; None where it is not known."""
         return next((broker.address for broker in self.brokers if broker.node_id == node_id), None)
 
 
@@ -108,14 +109,14 @@ from topology where kind in ('broker', 'controller', 'cluster') group by all ord
 
 
 def cluster(database: Database) -> Cluster:
-    """The brokers by node id. Raises UsageError where a table cannot be read."""
+    """Returns the brokers by node id. Raises UsageError where a table cannot be read."""
     servers, listed = select(database, _SERVERS, _Server), select(database, _LISTED, _Listed)
     releases = cluster_releases(database.dataset)
     seen = grouped((row for row in servers if row.node_id is not None), lambda row: row.node_id)
     known = [row for row in listed if row.kind == "broker" and (row.node_id or 0) >= 0 and row.address]
     advertised = grouped((row for row in known if row.node_id is not None), lambda row: row.node_id)
-    told = seen if database.dataset.restriction else {**seen, **advertised}
-    node_ids = sorted(node_id for node_id in told if node_id is not None)
+    shown = seen if database.dataset.restriction else {**seen, **advertised}
+    node_ids = sorted(node_id for node_id in shown if node_id is not None)
     brokers = [_broker(node_id, seen.get(node_id, []), advertised.get(node_id, []), releases) for node_id in node_ids]
     if not database.dataset.has_whole_connections:
         brokers = [replace(broker, n_requests=None, n_errors=None) for broker in brokers]

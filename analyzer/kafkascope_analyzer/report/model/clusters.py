@@ -1,7 +1,8 @@
-"""What a dataset of several clusters shows: the clusters, who talks to more than one of them, and a report of each.
+"""A dataset of several clusters: the clusters, the client hosts that talk to more than one of them, and a report of
+each.
 
-Topics, groups, transactional ids and node numbers of two clusters may have the same names, so that no section of a
-report may mix them: each report is that of one cluster (Dataset.of_cluster).
+Topics, groups, transactional ids and node numbers of two clusters may have the same names, so no section of a report
+may mix them: each report is about one cluster (Dataset.of_cluster).
 """
 
 from collections import defaultdict
@@ -25,16 +26,17 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories.tables import CLIENTS
 
 MOST_NAMED = 5
-"""Clusters that a sentence names, and client ids of an address."""
+"""Most clusters that a sentence names, and most client ids of an address."""
 KNOWN_BY = {
     "cluster_id": "cluster id in its messages",
     "addresses": "messages name its addresses together",
     "nothing": "no message names these addresses",
 }
-"""How a cluster is known, in words."""
+"""How a cluster was identified, in words."""
 _MIRRORS = ("mirrormaker", "mirror-maker", "mirrorsource", "mirrorcheckpoint", "mirrorheartbeat", "->", "mm2")
 _CONNECT = ("connector-consumer", "connector-producer", "connect-")
-"""Parts of client ids in small letters: MirrorMaker 2 names its clients after connectors and `source->target`."""
+"""Parts of lower-case client ids of Kafka Connect: MirrorMaker 2 names its clients after connectors and
+`source->target`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class _ClientRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class ClusterOverview:
-    """A cluster, and what its report says first."""
+    """A cluster with the headline of its report."""
 
     cluster: Annotated[str, "its name in all tables: the cluster id, or an address that stands for it"]
     known_by: Annotated[str, "what joins its addresses, in words"]
@@ -86,7 +88,7 @@ class SharedClient:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReports:
-    """What a dataset of several clusters shows."""
+    """The clusters of a dataset, their shared clients, and a report of each."""
 
     clusters: Annotated[tuple[ClusterOverview, ...], "the clusters, by name"]
     shared_clients: Annotated[tuple[SharedClient, ...], "addresses whose clients talk to several clusters"]
@@ -99,8 +101,8 @@ class ClusterReports:
 
 
 def report_of(dataset: Dataset) -> Report | ClusterReports:
-    """The report of a dataset; of one with several clusters, those of all. Raises UsageError where a table cannot be
-    read."""
+    """Returns the report of a dataset; for several clusters, the reports of all. Raises UsageError where a table cannot
+    be read."""
     dataset = kept(dataset)
     if not has_several(dataset):
         return report_model(dataset)
@@ -116,13 +118,13 @@ def has_several(dataset: Dataset) -> bool:
 
 
 def each_report(model: Report | ClusterReports) -> tuple[Report, ...]:
-    """The report, or those of all clusters."""
+    """Returns the report as a tuple, or the reports of all clusters."""
     return model.reports if isinstance(model, ClusterReports) else (model,)
 
 
 def cluster_named(dataset: Dataset, name: str) -> str:
-    """The cluster of that name, of that cluster id, or with a server at that address (`ip:port` or `ip`). Raises
-    UsageError where there is none, or several have a server there."""
+    """Returns the cluster of that name, of that cluster id, or with a server at that address (`ip:port` or `ip`).
+    Raises UsageError where there is none, or several clusters have a server there."""
     rows = sorted(read(dataset, ClusterRow), key=lambda row: row.cluster)
     found = [row.cluster for row in rows if name in (row.cluster, row.cluster_id)]
     found = found or [row.cluster for row in rows if name in _addresses(row)]
@@ -140,7 +142,7 @@ def _addresses(row: ClusterRow) -> set[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first of the names, and how many more."""
+    """Returns the first names, and how many more there are."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return (", ".join(map(safe, names[:MOST_NAMED])) or "none") + more
 

@@ -1,8 +1,8 @@
-"""Two captures of one application: which starts became slower, and in which step; and what else changed.
+"""Compares two captures of one application: which starts became slower, in which step, and what else changed.
 
-Clients are matched by what stays the same between runs: client id, kind, group and transactional id (numbers at the
-end of a generated client id count for nothing). Of several of one name the middle one speaks for all. A step's time
-is what it added to the critical path: duration and the wait before it.
+Clients are matched by what stays the same between runs: client id, kind, group and transactional id (without the number
+at the end of a generated client id). Where several have one name, the start with the median total is compared. A step's
+time is what it added to the critical path: duration and the wait before it.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ from kafkascope_analyzer.report.model.starts import ClientStarts, Start, clients
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClientKind:
-    """Clients that are compared with one another: what stays the same between runs."""
+    """The key by which clients of two captures are matched: what stays the same between runs."""
 
     client_id: str
     kind: str
@@ -44,7 +44,7 @@ class ClientKind:
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """What a step added to the total before and after; wait, broker and network: how each of them changed."""
+    """The time that a step added to the total before and after; wait, broker and network: the change of each part."""
 
     step: str
     before_us: int
@@ -57,7 +57,7 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True)
 class StartChange:
-    """A kind of client in both captures: its starts before and after."""
+    """Starts of one kind of client that both captures have, before and after."""
 
     client_id: str
     kind: str
@@ -76,8 +76,8 @@ class StartChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The two captures; matched starts, slowest change first, and who is in one capture only; what failed and how
-    clients recovered; latency, errors, versions, rebalances."""
+    """The comparison of two captures: matched starts, slowest change first; clients that only one capture has; failures
+    and recoveries; latency, errors, versions, rebalances."""
 
     before: Side
     after: Side
@@ -102,8 +102,8 @@ _WORSE = ("slower", "broken", NEW, MORE, WORSE)
 
 
 def n_worse(model: Comparison) -> dict[str, int]:
-    """How many starts, incidents, recoveries, APIs, error codes and groups are worse in the second capture than in the
-    first, by which of COMPARED they are; without those of which there is none."""
+    """Counts by comparison (COMPARED) how many starts, incidents, recoveries, APIs, error codes and groups are worse in
+    the second capture than in the first. Comparisons without any are left out."""
     verdicts = (
         [row.verdict for row in model.matched],
         [row.verdict for row in model.incidents],
@@ -118,7 +118,7 @@ def n_worse(model: Comparison) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _Shares:
-    """Microseconds that a step added to the critical path."""
+    """Microseconds that a step added to the critical path, split by client's wait, broker and network."""
 
     wait_us: int = 0
     broker_us: int = 0
@@ -126,26 +126,26 @@ class _Shares:
 
     @property
     def total_us(self) -> int:
-        """All of them."""
+        """The sum of the parts."""
         return self.wait_us + self.broker_us + self.network_us
 
 
 def comparison(before: Dataset, after: Dataset) -> Comparison:
-    """The comparison. Raises UsageError where a dataset has no stories."""
+    """Returns the comparison. Raises UsageError where a dataset has no stories."""
     old, new = _by_kind(before), _by_kind(after)
     matched = [_matched(kind, old[kind], new[kind]) for kind in sorted(old.keys() & new.keys())]
     matched.sort(key=lambda row: (-(row.change_us or 0), row.client_id, row.kind))
-    traffic, told = traffic_changes(before, after), story_changes(before, after)
+    traffic, stories = traffic_changes(before, after), story_changes(before, after)
     return Comparison(
-        before=told.before,
-        after=told.after,
+        before=stories.before,
+        after=stories.after,
         matched=tuple(matched),
         n_slower=sum(row.verdict == "slower" for row in matched),
         n_faster=sum(row.verdict == "faster" for row in matched),
         only_before=tuple(sorted(old.keys() - new.keys())),
         only_after=tuple(sorted(new.keys() - old.keys())),
-        incidents=told.incidents,
-        recoveries=told.recoveries,
+        incidents=stories.incidents,
+        recoveries=stories.recoveries,
         latency=traffic.latency,
         latency_by_broker=traffic.latency_by_broker,
         errors=traffic.errors,
@@ -156,7 +156,7 @@ def comparison(before: Dataset, after: Dataset) -> Comparison:
 
 
 def _by_kind(dataset: Dataset) -> dict[ClientKind, list[Start]]:
-    """Kind of client -> first starts of the clients of that kind."""
+    """Returns kind of client -> first starts of the clients of that kind."""
     clients = clients_of(dataset)
     starts = starts_of(dataset, [client.client_instance_id for client in clients])
     found: dict[ClientKind, list[Start]] = defaultdict(list)
@@ -194,7 +194,7 @@ def _matched(kind: ClientKind, old: list[Start], new: list[Start]) -> StartChang
 
 
 def _middle(starts: list[Start]) -> Start:
-    """The start of median total; those that did not get ready are the slowest."""
+    """Returns the start of median total. Starts that did not become ready count as the slowest."""
     ordered = sorted(starts, key=lambda s: (s.total_us is None, s.total_us or 0, s.startup_id))
     return ordered[(len(ordered) - 1) // 2]
 
@@ -209,7 +209,7 @@ def _verdict(a: Start, b: Start, change: int | None) -> str:
 
 
 def _steps(a: Start, b: Start) -> tuple[StepChange, ...]:
-    """Steps by what they added to the total, largest change first."""
+    """Returns the steps by the time that they added to the total, largest change first."""
     old, new = _shares(a), _shares(b)
     changes = []
     for name in old.keys() | new.keys():
@@ -220,7 +220,7 @@ def _steps(a: Start, b: Start) -> tuple[StepChange, ...]:
 
 
 def _shares(start: Start) -> dict[str, _Shares]:
-    """What each step added to the critical path."""
+    """Returns the time that each step added to the critical path."""
     found: dict[str, _Shares] = defaultdict(_Shares)
     for step in start.steps:
         if step.on_critical_path:

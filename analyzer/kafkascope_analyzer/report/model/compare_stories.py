@@ -1,7 +1,7 @@
-"""Two captures of one application: what failed in each, and how clients recovered.
+"""Compares two captures of one application: what failed in each, and how clients recovered.
 
-Incidents are matched by their kind and what failed, recoveries by client, by what broke and by the first error. As
-captures may differ in length, both are compared by how many there are a minute, and then by how long they took.
+Incidents are matched by their kind and what failed; recoveries by client, kind of resource and first error. Captures
+may differ in length, so both are compared by their number per minute, and then by how long they took.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,8 +48,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class IncidentChange:
-    """Incidents of one kind that one thing had, with what followed from them; longest: the longest stall because of
-    one."""
+    """Incidents of one kind of one broker, topic or other subject, with their consequences. longest: the longest stall
+    because of one of them."""
 
     what: str
     n_before: int
@@ -63,7 +63,7 @@ class IncidentChange:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryChange:
-    """Recoveries of clients of one name from one first error of one kind of thing. ms: the median time that they took;
+    """Recoveries of clients of one name from one first error of one kind of resource. ms: their median duration;
     unrecovered: those that did not end well."""
 
     client_id: str
@@ -80,7 +80,7 @@ class RecoveryChange:
 
 @dataclass(frozen=True, slots=True)
 class StoryChanges:
-    """What failed and how clients recovered, what changed first; and the two captures."""
+    """Changes of incidents and recoveries, changed ones first, and the two captures."""
 
     before: Side
     after: Side
@@ -89,8 +89,8 @@ class StoryChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What was read of one capture."""
+class _CaptureRows:
+    """The rows of one capture that are compared."""
 
     facts: Facts
     minutes: float
@@ -99,7 +99,7 @@ class _Told:
 
 
 def story_changes(before: Dataset, after: Dataset) -> StoryChanges:
-    """Compares the two. Raises UsageError where a table cannot be read."""
+    """Compares the two captures. Raises UsageError where a table cannot be read."""
     old, new = _load(before), _load(after)
     incidents = [_incident(what, old, new) for what in sorted(old.incidents.keys() | new.incidents.keys())]
     recoveries = [_recovery(key, old, new) for key in sorted(old.recoveries.keys() | new.recoveries.keys())]
@@ -115,21 +115,21 @@ def _changed_first(rows: Iterable[T], verdict: Callable[[T], str]) -> tuple[T, .
     return tuple(sorted(rows, key=lambda row: verdict(row) == SAME))
 
 
-def _load(dataset: Dataset) -> _Told:
+def _load(dataset: Dataset) -> _CaptureRows:
     facts = load_facts(dataset)
     own = (row for row in read(dataset, Recovery) if not facts.is_broker(row.client_instance_id))
     recoveries = grouped(own, lambda row: (generic_name(row.client_id or ""), row.resource_kind, row.first_error_name))
-    return _Told(facts, minutes_of(dataset), grouped(families_of(facts), _what), recoveries)
+    return _CaptureRows(facts, minutes_of(dataset), grouped(families_of(facts), _what), recoveries)
 
 
 def _what(family: Family) -> str:
-    """What failed in words that are the same in both captures: a broker may have another address."""
+    """Returns what failed in words that are the same in both captures: a broker may have another address."""
     root = family.root
     return title_of(root) if root.node_id is None else f"{words_of(root.kind)}: node {root.node_id}"
 
 
-def _side(dataset: Dataset, told: _Told) -> Side:
-    facts = told.facts
+def _side(dataset: Dataset, rows: _CaptureRows) -> Side:
+    facts = rows.facts
     of_cluster = "" if dataset.cluster is None else f" ({safe(dataset.cluster)})"
     return Side(
         name=f"{dataset}{of_cluster}",
@@ -137,17 +137,17 @@ def _side(dataset: Dataset, told: _Told) -> Side:
         duration_us=(facts.end_ns - facts.start_ns) // 1000,
         n_clients=facts.n_clients,
         n_requests=dataset.rows("requests"),
-        n_incidents=sum(family.severity != INFO for of_kind in told.incidents.values() for family in of_kind),
+        n_incidents=sum(family.severity != INFO for of_kind in rows.incidents.values() for family in of_kind),
         n_stalled_clients=len(stalled_names(facts.stalls, facts)),
     )
 
 
-def _incident(what: str, old: _Told, new: _Told) -> IncidentChange:
-    families = [told.incidents.get(what, ()) for told in (old, new)]
+def _incident(what: str, old: _CaptureRows, new: _CaptureRows) -> IncidentChange:
+    families = [rows.incidents.get(what, ()) for rows in (old, new)]
     counts = len(families[0]), len(families[1])
     clients = [
-        len({client for family in own for client in family.clients if not told.facts.is_broker(client)})
-        for own, told in zip(families, (old, new), strict=True)
+        len({client for family in own for client in family.clients if not rows.facts.is_broker(client)})
+        for own, rows in zip(families, (old, new), strict=True)
     ]
     longest = [max((family.longest_ms for family in own), default=0) for own in families]
     verdict = rate_verdict(counts, (counts[0] / old.minutes, counts[1] / new.minutes))
@@ -156,8 +156,8 @@ def _incident(what: str, old: _Told, new: _Told) -> IncidentChange:
     return IncidentChange(what, *counts, clients[0], clients[1], longest[0], longest[1], verdict)
 
 
-def _recovery(key: tuple[str, str, str], old: _Told, new: _Told) -> RecoveryChange:
-    episodes = [told.recoveries.get(key, ()) for told in (old, new)]
+def _recovery(key: tuple[str, str, str], old: _CaptureRows, new: _CaptureRows) -> RecoveryChange:
+    episodes = [rows.recoveries.get(key, ()) for rows in (old, new)]
     counts = len(episodes[0]), len(episodes[1])
     medians = [_median(row.time_to_recover_ms for row in own) for own in episodes]
     unwell = [sum(row.outcome in NOT_RECOVERED for row in own) for own in episodes]

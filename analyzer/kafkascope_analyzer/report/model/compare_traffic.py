@@ -1,6 +1,7 @@
-"""Two captures of one application: latency by API, errors, versions, rebalances; without what brokers ask each other.
+"""Compares the traffic of two captures of one application: latency by API, errors, versions, rebalances; without
+requests between brokers.
 
-Captures may differ in length, so errors and rebalances are compared by how many there are a minute.
+Captures may differ in length, so errors and rebalances are compared by their number per minute.
 """
 
 import re
@@ -15,11 +16,11 @@ from kafkascope_analyzer.sql.database import Database
 
 NOTABLE_US = 5_000
 NOTABLE_SHARE = 10
-"""A duration that changed by less than 5 ms or a tenth is as before."""
+"""A duration counts as unchanged if it changed by less than 5 ms or by less than a tenth."""
 NOTABLE_RATIO = 2
-"""A rate that changed by less than this factor is as before."""
+"""A rate counts as unchanged if it changed by less than this factor."""
 FEWEST, FEWEST_FOR_P99 = 20, 100
-"""Requests of an API in either capture below which its median, or its 99th percentile, is not judged."""
+"""Requests of an API that each capture needs for its median, and for its 99th percentile, to be judged."""
 SAME, SLOWER, FASTER = "same", "slower", "faster"
 NEW, GONE, MORE, FEWER = "new", "gone", "more", "fewer"
 _NS_PER_MINUTE = 60_000_000_000
@@ -30,7 +31,8 @@ from requests semi join {OF_CLIENTS_SQL} using (conn_id)
 where broker_us is not null and api_name not in {MEANT_TO_WAIT}
 group by grouping sets ((api_name), (api_name, node_id))
 """
-"""By API, and by API and broker. Without the requests that are meant to wait: for records, or for other members."""
+"""Latency by API, and by API and broker, without requests that a broker holds on purpose: for records, or for other
+members."""
 _ERRORS = f"""
 select error_name, api_name, count(*) from errors semi join {OF_CLIENTS_SQL} using (conn_id)
 group by error_name, api_name
@@ -49,7 +51,7 @@ from rebalances where group_id is not null group by group_id
 
 @dataclass(frozen=True, slots=True)
 class LatencyChange:
-    """Latency of the responses to an API's requests: of a broker, or (node_id is null) of all."""
+    """Latency of the responses to an API's requests: of one broker, or of all where node_id is None."""
 
     api_name: str
     node_id: int | None
@@ -63,13 +65,13 @@ class LatencyChange:
 
     @property
     def change_rank(self) -> int:
-        """The less, the more the 99th percentile has changed."""
+        """Sort key: the smaller, the more the 99th percentile has changed."""
         return -abs(self.p99_after_us - self.p99_before_us)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorChange:
-    """How often an error code came in the responses to an API."""
+    """How often an error code occurred in the responses of an API."""
 
     error_name: str
     api_name: str
@@ -82,7 +84,7 @@ class ErrorChange:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """What a client id used: its software, or versions of an API; texts are what was used in only one of the two."""
+    """Software or API versions that clients of one name used in only one of the two captures, as texts."""
 
     client_id: str
     what: str
@@ -92,7 +94,7 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceChange:
-    """Rebalances of a group, and the longest time that nobody read a partition around one."""
+    """Rebalances of a group, and the longest time that a partition was unread around one."""
 
     group_id: str
     n_before: int
@@ -106,7 +108,7 @@ class RebalanceChange:
 
 @dataclass(frozen=True, slots=True)
 class TrafficChanges:
-    """Everything that was compared, what changed most first."""
+    """All compared traffic, largest changes first."""
 
     latency: tuple[LatencyChange, ...]
     latency_by_broker: tuple[LatencyChange, ...]
@@ -117,7 +119,7 @@ class TrafficChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Traffic:
-    """What was read of one capture. rows: by their first one or two columns."""
+    """The rows of one capture that are compared, by their first one or two columns."""
 
     minutes: float
     latency: dict[tuple[str, int | None], tuple[Any, ...]]
@@ -127,7 +129,7 @@ class _Traffic:
 
 
 def traffic_changes(before: Dataset, after: Dataset) -> TrafficChanges:
-    """Compares the two. Raises UsageError where a table cannot be read."""
+    """Compares the two captures. Raises UsageError where a table cannot be read."""
     old, new = _load(before), _load(after)
     latency = [_latency(key, old.latency[key], new.latency[key]) for key in old.latency.keys() & new.latency.keys()]
     latency.sort(key=lambda row: (row.verdict == SAME, row.change_rank, row.api_name, row.node_id or 0))
@@ -147,13 +149,13 @@ def traffic_changes(before: Dataset, after: Dataset) -> TrafficChanges:
 
 
 def minutes_of(dataset: Dataset) -> float:
-    """How long the capture is."""
+    """Returns the length of the capture in minutes."""
     first_ns, last_ns = capture_span(dataset)
     return max(last_ns - first_ns, 1) / _NS_PER_MINUTE
 
 
 def generic_name(client_id: str) -> str:
-    """The client id without a number at its end, which differs from run to run."""
+    """Returns the client id without a number at its end, which differs from run to run."""
     return re.sub(r"(?<=[-_.])\d+$", "*", client_id)
 
 
@@ -197,7 +199,7 @@ def _rebalance(group: str, old: _Traffic, new: _Traffic) -> RebalanceChange:
 
 
 def rate_verdict(counts: tuple[int, int], rates: tuple[float, float]) -> str:
-    """How often something was there before and after, judged by how often a minute that is."""
+    """Judges how often something occurred before and after, by its rate per minute."""
     if not counts[0]:
         return NEW
     if not counts[1]:
@@ -208,7 +210,8 @@ def rate_verdict(counts: tuple[int, int], rates: tuple[float, float]) -> str:
 
 
 def _versions(old: _Traffic, new: _Traffic) -> Iterator[VersionChange]:
-    """What clients of one name used in only one of the captures; an API that one of them lacks is no change."""
+    """Yields what clients of one name used in only one of the captures. An API that one capture lacks is
+    not a change."""
     for client in sorted(old.versions.keys() & new.versions.keys()):
         was, now = old.versions[client], new.versions[client]
         for what in sorted(was.keys() & now.keys(), key=lambda name: (name != "software", name)):

@@ -1,5 +1,5 @@
-"""What the capture could not show: bytes that did not decode, gaps, packets that were dropped or cut, connections
-that were there before it began.
+"""Limits of what the capture shows: bytes that did not decode, gaps, packets that were dropped or cut, connections that
+existed before it began.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ from kafkascope_analyzer.sql.database import Database
 
 MOST_DETAILS = 3
 MOST_FILES = 6
-"""Files that could not be read whole and are named in a sentence each."""
+"""Most files that could not be read whole and are named, in a sentence each."""
 NO_REASON = "unknown"
 _TROUBLE = ("syn_retry", "refused", "rst", "retransmit", "retransmit_differs", "zero_window", "gap", "buffer_limit")
-"""TCP events that hint at trouble."""
+"""TCP events that indicate problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class EventCount:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """Encrypted connections that seem to do one job, by the lengths and times of TLS records."""
+    """Encrypted connections that seem to have one job, by the lengths and times of TLS records."""
 
     job: Annotated[str, "the job: claimed, never confirmed", CLAIMED_JOBS]
     n_connections: Annotated[int, "connections"]
@@ -61,7 +61,7 @@ class ClaimedJob:
 
 @dataclass(frozen=True, slots=True)
 class DataQuality:
-    """What the capture could not show."""
+    """Bytes, packets and connections that the capture does not show in full."""
 
     undecoded: Annotated[tuple[UndecodedReason, ...], "stream bytes that are no decoded frame, by reason"]
     n_connections: Annotated[int, "connections"]
@@ -108,7 +108,8 @@ _EVENTS = "select event, count(*) as n from tcp_events group by event"
 
 
 def data_quality(database: Database) -> DataQuality:
-    """Stretches by reason, missing bytes, connections of which the capture has only a part, limits that were hit."""
+    """Returns undecoded ranges by reason, missing bytes, connections of which the capture has only a part, limits that
+    were reached."""
     names, (counts,) = database.query(_PARTIAL)
     events = {row.event: row for row in select(database, _EVENTS, EventCount)}
     return DataQuality(
@@ -122,19 +123,19 @@ def data_quality(database: Database) -> DataQuality:
 
 
 def limits_hit(dataset: Dataset) -> dict[str, int]:
-    """How much was left out at each limit, by the names of dataset.limits_hit."""
+    """Returns how much was left out at each limit, by the names of dataset.limits_hit."""
     hit = dataset.manifest.limits_hit
     return {name: hit[name] for name in MEANINGS if hit.get(name)}
 
 
 def limit_sentence(name: str, n: int) -> str:
-    """What to say of a limit that was hit."""
+    """Returns the sentence about a limit that was reached."""
     what, fate = MEANINGS[name]
     return f"{count(n, what)} {fate}"
 
 
 def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
-    """What the capture could not show, in sentences. found, capture: the sections `unread` and `capture`."""
+    """Yields what the capture does not show, in sentences. found, capture: the sections `unread` and `capture`."""
     of = f"of {count(found.n_connections, 'connection')}"
     if found.n_without_start:
         yield f"{found.n_without_start:,} {of} began before the capture did, or without their SYN in it"
@@ -146,8 +147,8 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
         yield f"{found.n_encrypted:,} {of} are encrypted: their Kafka requests cannot be seen"
     if found.n_claimed_requests:
         yield from _claimed_sentences(found)
-    said = (cut_sentence(file.path, file.cut_at_byte, file.cut_why, file.unread_bytes) for file in capture.files)
-    cut = [sentence for sentence in said if sentence]
+    sentences = (cut_sentence(file.path, file.cut_at_byte, file.cut_why, file.unread_bytes) for file in capture.files)
+    cut = [sentence for sentence in sentences if sentence]
     yield from cut[:MOST_FILES]
     if len(cut) > MOST_FILES:
         yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
@@ -168,7 +169,7 @@ def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
 
 
 def _claimed_sentences(found: DataQuality) -> Iterator[str]:
-    """What to say of requests that only record lengths show."""
+    """Yields sentences about requests that only the lengths of TLS records show."""
     yield (
         f"of {count(found.n_claimed_requests, 'encrypted request')} the lengths of TLS records show when they were "
         "sent and answered, and not what they asked for"
@@ -192,7 +193,7 @@ def _latency(job: ClaimedJob) -> str:
 
 
 def _clock_sentences(capture: Capture) -> Iterator[str]:
-    """What to say of times that are wrong."""
+    """Yields sentences about times that are wrong."""
     n_wrong, n_leaps = (
         sum(getattr(file, name) or 0 for file in capture.files) for name in ("n_wrong_times", "n_leaps")
     )

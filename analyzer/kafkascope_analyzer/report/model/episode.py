@@ -1,6 +1,6 @@
-"""One recovery, loaded whole: the row, its client, its steps with their packets.
+"""One recovery, loaded whole: the row, its client, and its steps with their packets.
 
-The model is what `explain` and `timeline --recovery` show. Packet numbers are those of the capture file, from 1.
+`explain` and `timeline --recovery` show this model. Packet numbers are those of the capture file, from 1.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ class StepRequest(Row):
 
 @dataclass(slots=True)
 class EpisodeStep(RecoveryStep):
-    """A step with its request, the packets that show it (first and last), their file, and the server's address."""
+    """A step with its request, its first and last packet, their file, and the server's address."""
 
     request: StepRequest | None = None
     server: str | None = None
@@ -69,7 +69,7 @@ class EpisodeRecovery(Recovery):
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A recovery and its client. start_ns: of the capture; files: by capture_id."""
+    """A recovery and its client. start_ns: the capture's start; files: file names by capture_id."""
 
     start_ns: int
     recovery: EpisodeRecovery
@@ -103,7 +103,7 @@ class _File(Row):
 
 
 def episode_model(dataset: Dataset, recovery_id: str) -> Episode:
-    """The episode of a recovery that the dataset has."""
+    """Loads the episode of a recovery that the dataset has."""
     recovery = next(read(dataset, EpisodeRecovery, one_of("recovery_id", [recovery_id])))
     identity = recovery.client_instance_id
     return Episode(
@@ -133,7 +133,7 @@ def _steps(dataset: Dataset, recovery_id: str) -> tuple[EpisodeStep, ...]:
 def _packets(
     step: RecoveryStep, request: StepRequest | None, events: Iterable[_Event]
 ) -> tuple[tuple[int, ...], int | None]:
-    """The numbers of the packets that show the step, and their file."""
+    """Returns the numbers of the packets that show the step, and their file."""
     is_closing = step.step == "error" and (step.error_name or "").startswith("CONNECTION_")
     if request is not None and not is_closing:
         answered = None if step.step == "retry" else request.response_packet_no

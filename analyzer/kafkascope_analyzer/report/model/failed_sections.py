@@ -1,7 +1,7 @@
-"""Parts of the analysis that failed, as the report names them, and what stands in the place of a section that failed.
+"""Parts of the analysis that failed, in the form of the report, and the empty section that replaces a failed one.
 
-A section that cannot be made because of a defect is empty, says so where it says whether it is present, and is named in
-`failed_parts` and in the headline; the other sections stand (dataset.failed_parts).
+A section that cannot be made because of a defect is empty, gives that as the reason for its absence, and is named in
+`failed_parts` and in the headline. The other sections are not affected (dataset.failed_parts).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,14 +14,14 @@ from kafkascope_analyzer.report.formatting import safe
 
 T = TypeVar("T")
 SECTION = "section of the report"
-"""Kind of a section that failed."""
+"""The kind of a failed part that is a section of the report."""
 _NOT_MADE = "This section could not be made because of a defect of kafkascope; failed_parts in report.json names it"
 _EMPTY: dict[Any, Any] = {int: 0, float: 0.0, str: "", bool: False, tuple: (), dict: {}, list: []}
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPartRow:
-    """Parts of the analysis of one kind that failed in one place of the program, and are missing from the report."""
+    """Failed parts of the analysis of one kind and one place in the program, which are missing from the report."""
 
     kind: Annotated[str, "what they are, as rule, client, incident detector or section of the report"]
     names: Annotated[tuple[str, ...], "which, at most 50"]
@@ -32,7 +32,7 @@ class FailedPartRow:
 
 
 def failed_rows(parts: Iterable[FailedPart]) -> tuple[FailedPartRow, ...]:
-    """The parts as the report has them."""
+    """Returns the parts in the form of the report."""
     return tuple(
         FailedPartRow(part.kind, tuple(map(safe, part.names)), part.n, part.reason, part.places, safe(part.sentence))
         for part in joined_parts(parts)
@@ -40,15 +40,15 @@ def failed_rows(parts: Iterable[FailedPart]) -> tuple[FailedPartRow, ...]:
 
 
 def sections(failed_parts: FailedParts, model: type, made_by: Mapping[str, Callable[[], Any]]) -> Mapping[str, Any]:
-    """Sections of a report by their names; empty ones of those that cannot be made. model: the dataclass of the report;
-    made_by: the name of each section, and the function that makes it."""
+    """Makes the sections of a report by their names; a section that cannot be made is empty. model: the dataclass of
+    the report; made_by: the name of each section, and the function that makes it."""
     hints = get_type_hints(model)
     made = {name: failed_parts.value(SECTION, name, None, make) for name, make in made_by.items()}
     return {name: _empty_value(hints[name]) if value is None else value for name, value in made.items()}
 
 
 def empty(kind: type[T]) -> T:
-    """A dataclass of a report without content: what says whether it is present says why it is not."""
+    """Returns an instance of a report's dataclass without content; its field for presence gives the reason."""
     hints = get_type_hints(kind)
     values = {each.name: _empty_value(hints[each.name]) for each in fields(kind)}  # type: ignore[arg-type]
     if "why_not" in values:

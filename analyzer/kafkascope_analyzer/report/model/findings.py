@@ -1,4 +1,4 @@
-"""Findings: the rows of stories/findings, where rows that say the same about several clients are one finding.
+"""Findings: the rows of stories/findings; rows that say the same about several clients become one finding.
 
 Each finding names the incident whose consequence it is, the packets that prove it, and the command that cuts them out.
 """
@@ -23,12 +23,12 @@ MOST_CUT = 10
 """Limits of report.json; the table findings has everything."""
 NAMED_CLIENTS = 4
 MOST_ADVICE = 4
-"""Different advice that a finding about several clients gives; the rows have each one's own."""
+"""Most different pieces of advice of a finding about several clients; the rows have the advice of each client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found, about one client or about several of which it says the same."""
+    """The result of a rule about one client, or about several clients for which it is the same."""
 
     finding_id: Annotated[str, "the diagnosis; of several rows the one that was seen most often"]
     finding_ids: Annotated[tuple[str, ...], "the rows of table findings that it stands for"]
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings(Presence):
-    """What is wrong, what to change, and the proof."""
+    """All findings: each with a sentence, advice, and proof."""
 
     n: Annotated[int, "findings"]
     by_severity: Annotated[dict[str, int], "findings by severity"]
@@ -64,23 +64,24 @@ class Findings(Presence):
 
     @property
     def standing_alone(self) -> list[Finding]:
-        """Those listed that belong to no incident."""
+        """The listed findings that belong to no incident."""
         return [finding for finding in self.listed if finding.incident_id is None]
 
     @property
     def n_under_incidents(self) -> int:
-        """How many of those listed belong to an incident."""
+        """The number of listed findings that belong to an incident."""
         return len(self.listed) - len(self.standing_alone)
 
     @property
     def n_alone(self) -> int:
-        """How many belong to no incident."""
+        """The number of findings that belong to no incident."""
         return self.n - self.n_under_incidents
 
 
 @dataclass(frozen=True, slots=True)
 class FindingSources:
-    """What findings need besides their rows: names of clients, proofs, start of the capture, number of its files."""
+    """Data that findings need besides their rows: names of clients, proofs, start of the capture, number of
+    its files."""
 
     names: dict[str, str]
     proofs: dict[str, Proof]
@@ -89,26 +90,26 @@ class FindingSources:
 
 
 def merged_findings(rows: list[FindingRow], sources: FindingSources) -> tuple[Finding, ...]:
-    """Findings by severity, then by time. rows: of table findings."""
+    """Returns findings by severity, then by time. rows: rows of table findings."""
     made = [_finding(alike, sources) for alike in _alike(rows)]
     made.sort(key=lambda finding: (severity_order(finding.severity), finding.first_ns or 0, finding.finding_id))
     return tuple(made)
 
 
 def severity_order(severity: str | None) -> int:
-    """0 for the worst severity."""
+    """Returns the rank of a severity: 0 for the worst."""
     return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
 
 
 def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
-    """How many findings there are of each severity, the worst first."""
+    """Returns how many findings there are of each severity, the worst first."""
     found = Counter(finding.severity for finding in findings)
     return {severity: found[severity] for severity in WORST_FIRST}
 
 
 def _alike(rows: list[FindingRow]) -> list[list[FindingRow]]:
-    """Rows of one rule, severity and incident together that have their subject or their advice in common, where they
-    are about different clients."""
+    """Groups rows of one rule, severity and incident that share their subject or their advice, where they are about
+    different clients."""
     groups: dict[tuple[Any, ...], list[list[FindingRow]]] = {}
     for row in rows:
         key = (row.rule, row.severity, row.incident_id)
@@ -123,7 +124,7 @@ def _alike(rows: list[FindingRow]) -> list[list[FindingRow]]:
 
 
 def _joined(groups: list[list[FindingRow]], key: Callable[[FindingRow], str | None]) -> list[list[FindingRow]]:
-    """The groups, where those are one that have a value of the key in common."""
+    """Merges the groups that share a value of the key."""
     at: dict[Any, int] = {}
     joined: list[list[FindingRow]] = []
     for group in groups:
@@ -178,7 +179,8 @@ def _finding(alike: list[FindingRow], sources: FindingSources) -> Finding:
 
 
 def _sentence(alike: list[FindingRow], names: list[str], n_clients: int) -> str:
-    """The row's sentence; of several rows how many clients it is about, and the sentence of the one seen most often."""
+    """Returns the row's sentence. For several rows: how many clients they are about, and the sentence of the most
+    frequent one."""
     sentence = alike[0].sentence
     if len(alike) == 1:
         return sentence
@@ -187,7 +189,8 @@ def _sentence(alike: list[FindingRow], names: list[str], n_clients: int) -> str:
 
 
 def _advice(alike: list[FindingRow], names: dict[str, str]) -> str | None:
-    """The rows' advice; where it differs by client, because the libraries or values do, each with its clients."""
+    """Returns the rows' advice. Where it differs by client, because the libraries or values do, each one with its
+    clients."""
     clients: dict[str, list[str]] = {}
     for row in alike:
         if row.advice:
@@ -202,7 +205,8 @@ def _advice(alike: list[FindingRow], names: dict[str, str]) -> str | None:
 
 
 def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> str:
-    """How often, and from when to when: `3 times, 00:01.000 to 00:04.120 (12:20:00.000 to 12:20:03.120 UTC)`."""
+    """Returns how often, and from when to when: `3 times, 00:01.000 to 00:04.120 (12:20:00.000 to
+    12:20:03.120 UTC)`."""
     times = count(n, "time") + ", " if n > 1 else ""
     if first is None:
         return times.rstrip(", ")

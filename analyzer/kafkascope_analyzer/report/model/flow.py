@@ -1,10 +1,10 @@
-"""How records passed through each topic, for each group that reads it: latency from end to end and lag, over time.
+"""Records passing through each topic, for each group that reads it: end-to-end latency and lag, over time.
 
-The lag is what the reader has still to fetch; the commit lag, which Kafka's own tools show, is what its group has
-still to commit: records that it has fetched and not yet handled are in the second only.
+The lag is the number of records that the reader still has to fetch. The commit lag, which Kafka's own tools show, is
+the number that its group still has to commit: it includes records that were fetched and not yet processed.
 
-Everything is from the table partition_flow, which DuckDB adds up. Memory grows with topics, readers and slices, and
-with the partitions of each topic, never with requests.
+All figures are sums over the table partition_flow, computed by DuckDB. Memory grows with topics, readers and slices,
+and with the partitions of each topic, never with requests.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,8 @@ class PartitionLine:
 
 @dataclass(frozen=True, slots=True)
 class TopicFlow:
-    """A topic and a group that reads it (a consumer without a group; nobody), over the whole capture."""
+    """A topic and a group that reads it, over the whole capture; also a topic with a consumer without a group, or with
+    no reader."""
 
     topic: Annotated[str, "topic"]
     group_id: Annotated[str | None, "group that reads it"]
@@ -100,7 +101,7 @@ class TopicFlow:
 
 @dataclass(frozen=True, slots=True)
 class Flow(Presence):
-    """How records passed through all topics."""
+    """Records passing through all topics."""
 
     slice_ms: Annotated[int | None, "length of a slice, milliseconds"]
     slice_length: Annotated[str, "the same in words"]
@@ -109,7 +110,7 @@ class Flow(Presence):
 
 
 _SUM = f"(case when sum({{0}}) > {2**63 - 1} then {2**63 - 1} else sum({{0}}) end)::bigint"
-"""The sum of a lag over any number of partitions, in the type of one."""
+"""SQL sum of a lag over any number of partitions, capped at the largest bigint."""
 _READ = "coalesce(group_id, client_instance_id) is not null"
 _TOPICS = f"""
 with flow as (
@@ -172,13 +173,13 @@ with flow as (
 select {{topic}} from (select * exclude (lag_max, lag_last) from figures where level = 'topic')
     join partitions using (reader) join over_time using (reader)
 """
-"""Topics with their readers; nobody is a reader only where nobody reads the topic. What is not known of the lag of a
-partition in a slice is as before, and so are the end of a partition and the offset that a group committed last. Where
-a commit lies beyond the end that the capture shows, nothing is left to commit."""
+"""Topics with their readers; "no reader" only where nobody reads the topic. Where the lag of a partition in a slice,
+its end or its last committed offset is not known, the previous value holds. Where a commit lies beyond the end that the
+capture shows, the commit lag is zero."""
 
 
 def flow(database: Database) -> Flow:
-    """Topics with their readers, those that were furthest behind and slowest first."""
+    """Returns topics with their readers, those that were furthest behind and slowest first."""
     here = presence(database.dataset, PARTITION_FLOW)
     if not database.has(PARTITION_FLOW.name):
         return Flow(here.present, here.why_not, None, "", 0, ())
@@ -193,12 +194,12 @@ def flow(database: Database) -> Flow:
 
 
 def _struct(kind: type[Any]) -> str:
-    """SQL that makes a struct of the columns of the kind."""
+    """Returns SQL that makes a struct of the columns of the kind."""
     return f"struct_pack({', '.join(f'{name} := {name}' for name in column_names(kind).split(', '))})"
 
 
 def _length_text(slice_ms: int | None) -> str:
-    """The length of a slice in its largest unit."""
+    """Returns the length of a slice in its largest unit."""
     for unit, name in ((3_600_000, "hour"), (60_000, "minute"), (1_000, "second")):
         if slice_ms and slice_ms % unit == 0:
             return count(slice_ms // unit, name)
@@ -224,7 +225,7 @@ def _with_words(row: TopicFlow, start_ns: int, slice_ms: int) -> TopicFlow:
 
 
 def _note(row: TopicFlow, start_ns: int, slice_ms: int) -> str | None:
-    """Says where the reader fell behind: by more records than an average slice of time brings it."""
+    """Returns a sentence about where the reader fell behind by more records than an average slice of time brings."""
     lags, n_slices = {each.ts_ns: each.lag for each in row.over_time if each.lag is not None}, len(row.over_time)
     if not lags:
         return None
@@ -233,10 +234,10 @@ def _note(row: TopicFlow, start_ns: int, slice_ms: int) -> str | None:
     if highest * n_slices <= max(row.n_fetched, row.n_records, n_slices):
         return None
     if highest_ns == max(lags):
-        said = f"{count(highest, 'record')} behind when the capture ended, which is the most"
+        text = f"{count(highest, 'record')} behind when the capture ended, which is the most"
     else:
         after = "caught up at the end" if last == 0 else f"{count(last, 'record')} behind at the end"
-        said = f"{count(highest, 'record')} behind at {clock(highest_ns + slice_ms * NS_PER_MS - start_ns)}; {after}"
+        text = f"{count(highest, 'record')} behind at {clock(highest_ns + slice_ms * NS_PER_MS - start_ns)}; {after}"
     behind = sorted((-part.lag_max, part.partition) for part in row.partitions if part.lag_max)
     names = [f"partition {number} up to {-lag:,}" for lag, number in behind]
-    return f"{said}; {list_of(names, NAMED_PARTITIONS)}"
+    return f"{text}; {list_of(names, NAMED_PARTITIONS)}"

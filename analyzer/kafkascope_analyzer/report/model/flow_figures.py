@@ -13,7 +13,7 @@ FLOW_LEGEND = (
 
 
 def flow_figures(row: TopicFlow) -> list[str]:
-    """The figures of a topic and reader, in the order of FLOW_FIGURES."""
+    """Returns the figures of a topic and reader, in the order of FLOW_FIGURES."""
     times = [row.created_to_acked_p50_us, row.created_to_acked_p99_us]
     times += [row.acked_to_fetched_p50_us, row.acked_to_fetched_p99_us]
     lags = (row.lag_max, row.lag_last, row.commit_lag_max, row.commit_lag_last)
@@ -21,5 +21,5 @@ def flow_figures(row: TopicFlow) -> list[str]:
 
 
 def records(n: int | None) -> str:
-    """A number of records; empty where it is not known."""
+    """Returns a number of records as text; empty where it is not known."""
     return "" if n is None else f"{n:,}"

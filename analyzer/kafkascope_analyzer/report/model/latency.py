@@ -1,28 +1,29 @@
 """Percentiles of latencies in bounded memory, the same whatever the order of the requests.
 
-DuckDB counts latencies in steps, 128 for each doubling: a percentile is the lower edge of its step, at most 0.8 % below
-the true value. (A t-digest would be smaller, but its percentiles depend on the order of its input.)
+DuckDB counts latencies in histogram steps, 128 for each doubling: a percentile is the lower edge of its step, at most
+0.8 % below the true value. (A t-digest would be smaller, but its percentiles depend on the order of its input.)
 """
 
 STEPS_LOG2 = 7
 _WHOLE = 2 << STEPS_LOG2
 _SHIFT = f"(floor(log2({{us}}))::integer - {STEPS_LOG2})"
 STEP_SQL = f"case when {{us}} < {_WHOLE} then greatest({{us}}, 0) else (({{us}}) >> {_SHIFT}) << {_SHIFT} end"
-"""The lower edge of the step that the expression `us`, a bigint, is in."""
+"""SQL for the lower edge of the step that the expression `us`, a bigint, is in."""
 
 
 MEANT_TO_WAIT = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
-"""APIs whose requests a broker holds on purpose: for records, or for other members."""
+"""APIs whose requests a broker holds on purpose: until there are records, or until other members join."""
 OF_CLIENTS_SQL = (
     "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
 )
-"""The connections that are not the brokers' own."""
+"""SQL of the connections that are not the brokers' own."""
 
 
 def percentiles_sql(keys: dict[str, str], us: str, source: str) -> str:
-    """The query that gives for each group how many durations there are (n), and p50_us, p99_us and max_us of them.
+    """Returns the query that gives for each group the number of durations (n), and their p50_us, p99_us and max_us.
 
-    keys: name and expression of what groups; us: the expression of the duration, where it is not null.
+    keys: name -> expression of each grouping column; us: the expression of the duration; rows where it is null are left
+    out.
     """
     named = ", ".join(f"{expression} as {name}" for name, expression in keys.items())
     names = ", ".join(keys)

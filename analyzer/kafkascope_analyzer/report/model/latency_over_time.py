@@ -1,8 +1,8 @@
 """How fast each broker answered clients, over the capture.
 
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the one in which it was sent, so that the
-latency of a request that waited for a broker shows where the waiting began. Without requests that a broker holds on
-purpose, and without what brokers ask each other. Latencies are counted in steps, as in model.latency.
+latency of a request that waited for a broker shows where the waiting began. Requests that a broker holds on purpose and
+requests between brokers are left out. Latencies are counted in steps, as in model.latency.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kafkascope_analyzer.sql.database import Database
 
 N_SLOTS = 60
 MOST_BROKERS = 12
-"""Brokers in report.json, those with the most requests."""
+"""Most brokers in report.json, those with the most requests."""
 _QUERY = """
 with answered as (
     select node_id, {step} as us,
@@ -62,7 +62,7 @@ class BrokerOverTime:
 
 @dataclass(frozen=True, slots=True)
 class LatencyOverTime:
-    """How fast each broker answered clients over the capture, without requests that are meant to wait."""
+    """How fast each broker answered clients over the capture, without requests that a broker holds on purpose."""
 
     n_slots: Annotated[int, "slots of equal length that the capture is divided into"]
     slot_text: Annotated[str, "how long each is"]
@@ -80,7 +80,7 @@ class _Slot:
 
 
 def latency_over_time(database: Database) -> LatencyOverTime:
-    """Latency by broker and slot. Raises UsageError where a table cannot be read."""
+    """Returns latency by broker and slot. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = capture_span(database.dataset)
     span_ns = max(end_ns - start_ns + 1, LEAST_SPAN_NS)
     query = _QUERY.format(

@@ -12,7 +12,7 @@ MOST_BROKERS = 200
 
 @dataclass(frozen=True, slots=True)
 class LeaderLoad:
-    """What clients wrote to and read from a broker."""
+    """Bytes and requests that clients wrote to and read from a broker."""
 
     node_id: Annotated[int, "node id"]
     n_partitions: Annotated[int, "partitions that it was seen to lead"]
@@ -25,7 +25,7 @@ class LeaderLoad:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that were written and read."""
+        """Bytes written plus bytes read."""
         return self.produce_bytes + self.fetch_bytes
 
 
@@ -58,7 +58,7 @@ group by node_id order by node_id
 
 
 def leader_load(database: Database) -> Leaders:
-    """Brokers by node id; no skew with fewer than two leaders."""
+    """Returns the brokers by node id; no skew with fewer than two leaders."""
     listed = select(database, _LOAD, LeaderLoad)
     loads = [row.n_bytes for row in listed]
     is_shared = len(loads) > 1 and sum(loads) > 0

@@ -1,7 +1,7 @@
-"""The byte ledger in full: where every byte of the streams went, reason by reason with an example to look up, and what
-each packet of each file was.
+"""The byte ledger in full: what became of every byte of the streams, by reason with an example to look up, and the
+packets of each file by kind.
 
-stream = decoded + undecoded; missing bytes were never captured. Of each reason the longest stretch is the example.
+stream = decoded + undecoded; missing bytes were never captured. The example of a reason is its longest range.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from kafkascope_analyzer.sql.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The longest stretch of a reason, and where to look it up."""
+    """The longest undecoded range of a reason, and where to find it."""
 
     conn_id: str
     direction: str | None
@@ -47,7 +47,7 @@ class ReasonTotal:
 
 @dataclass(frozen=True, slots=True)
 class PacketsOfFile(Row):
-    """What the packets of a file were."""
+    """The packets of a file by kind."""
 
     TABLE: ClassVar[Table] = CAPTURES
     path: str | None
@@ -60,14 +60,14 @@ class PacketsOfFile(Row):
     n_truncated: int
 
     def n_of(self, kind: str) -> int:
-        """How many packets were of a kind of PACKET_KINDS."""
+        """Returns how many packets were of a kind of PACKET_KINDS."""
         n: int = getattr(self, kind)
         return n
 
 
 @dataclass(frozen=True, slots=True)
 class FullLedger:
-    """Bytes in all, by reason and what packets there were by file; limits that were hit."""
+    """Bytes in total and by reason, packets by file, and limits that were reached."""
 
     totals: Annotated[dict[str, int], "bytes in all"]
     reasons: Annotated[tuple[ReasonTotal, ...], "by reason"]
@@ -100,7 +100,7 @@ TOTALS = ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
 
 
 def full_ledger(database: Database) -> FullLedger:
-    """The ledger. Raises UsageError where a table cannot be read."""
+    """Returns the ledger. Raises UsageError where a table cannot be read."""
     totals = byte_totals(database)
     return FullLedger(
         totals={name: getattr(totals, name) for name in TOTALS},

@@ -1,7 +1,7 @@
-"""When brokers left the lists that Metadata answers give, and came back.
+"""When brokers left the lists in Metadata responses, and came back.
 
 Brokers learn of a change one after the other, so their lists disagree for a moment: an absence or presence shorter than
-DISAGREEMENT_NS is not taken for a change.
+DISAGREEMENT_NS is not counted as a change.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ GONE, BACK = "gone", "back"
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerMove:
-    """A broker that left the lists (GONE) or came BACK; request_id: of the first response that shows it."""
+    """A broker that left the lists (GONE) or returned (BACK). request_id: the first response that shows it."""
 
     ts_ns: int
     what: str
@@ -28,7 +28,7 @@ class BrokerMove:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The node ids of a Metadata response."""
+    """The node ids in a Metadata response."""
 
     ts_ns: int
     request_id: str
@@ -36,19 +36,19 @@ class Sighting:
 
     @property
     def order(self) -> tuple[int, str]:
-        """What sorts responses by time."""
+        """Sort key of responses by time."""
         return self.ts_ns, self.request_id
 
 
 def broker_moves(dataset: Dataset) -> list[BrokerMove]:
-    """Brokers that left and came back, by time. Raises UsageError where the table cannot be read."""
+    """Returns brokers that left and came back, by time. Raises UsageError where the table cannot be read."""
     sightings = list(_sightings(dataset))
     nodes = sorted(set().union(*(sighting.listed for sighting in sightings)))
     return sorted(move for node in nodes for move in _moves_of(node, sightings))
 
 
 def _sightings(dataset: Dataset) -> Iterator[Sighting]:
-    """Lists that differ from the one before them, by time."""
+    """Yields lists that differ from the previous one, by time."""
     before: frozenset[int] = frozenset()
     for sighting in sorted(_first_and_last(dataset), key=_by_time):
         if sighting.listed != before:
@@ -57,8 +57,8 @@ def _sightings(dataset: Dataset) -> Iterator[Sighting]:
 
 
 def _first_and_last(dataset: Dataset) -> Iterator[Sighting]:
-    """The first and the last response with each list of brokers in every DISAGREEMENT_NS, so that memory grows with
-    time and not with responses."""
+    """Yields the first and the last response with each list of brokers in every DISAGREEMENT_NS, so that memory grows
+    with time and not with the number of responses."""
     found: dict[tuple[int, frozenset[int]], list[Sighting]] = {}
     for batch in _responses(dataset):
         for ts_ns, request_id, brokers in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -82,7 +82,7 @@ def _responses(dataset: Dataset) -> Iterator[pa.RecordBatch]:
 
 
 def _moves_of(node: int, sightings: list[Sighting]) -> list[BrokerMove]:
-    """One broker's moves, from its first listing on."""
+    """Returns one broker's moves, from the first list that contains it."""
     moves: list[BrokerMove] = []
     listed = None
     for sighting in sightings:

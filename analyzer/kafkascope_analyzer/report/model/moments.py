@@ -1,4 +1,4 @@
-"""When something happened: after the capture's start and as time of day (UTC), and between which packets."""
+"""Formats when something happened: after the capture's start and as time of day (UTC), and between which packets."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,7 +8,7 @@ from kafkascope_analyzer.report.formatting import clock, span, time_of_day
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a fault began or ended, as far as packets show it."""
+    """The time at which a fault began or ended, as far as packets show it."""
 
     after_ns: Annotated[int | None, "the last packet that shows that it had not; null where no packet shows that"]
     by_ns: Annotated[int, "the first packet that shows that it had"]
@@ -18,7 +18,7 @@ class Moment:
 
 
 def moment_of(after_ns: int | None, by_ns: int, start_ns: int) -> Moment:
-    """The moment between two packets. start_ns: the capture's start."""
+    """Returns the moment between two packets. start_ns: the capture's start."""
     if after_ns is None or clock(after_ns - start_ns) == clock(by_ns - start_ns):
         return Moment(after_ns, by_ns, clock(by_ns - start_ns), time_of_day(by_ns), is_between=False)
     return Moment(
@@ -31,13 +31,13 @@ def moment_of(after_ns: int | None, by_ns: int, start_ns: int) -> Moment:
 
 
 def at_text(ns: int, start_ns: int) -> str:
-    """A time after the capture's start, and the time of day: `00:06.816 (12:20:00.671 UTC)`."""
+    """Returns a time after the capture's start, and the time of day: `00:06.816 (12:20:00.671 UTC)`."""
     return f"{clock(ns - start_ns)} ({time_of_day(ns)} UTC)"
 
 
 def from_to_text(first_ns: int, last_ns: int, start_ns: int, *, lasted: bool = False) -> str:
-    """From when to when: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC)`, and how long that lasted. Two
-    times that look alike are one."""
+    """Returns from when to when: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC)`. lasted: adds the
+    duration. Two times with the same text are given once."""
     if clock(first_ns - start_ns) == clock(last_ns - start_ns):
         return at_text(first_ns, start_ns)
     times = f"{clock(first_ns - start_ns)} to {clock(last_ns - start_ns)}"

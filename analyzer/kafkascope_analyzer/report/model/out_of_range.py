@@ -1,4 +1,4 @@
-"""Fields of messages whose values cannot be what they should be: they were taken as null."""
+"""Fields of messages with values outside of their valid range, which were read as null."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,12 +9,12 @@ from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
 MOST_FIELDS = 6
-"""Fields that are named in a sentence each."""
+"""Most fields that are named, in a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOutOfRange:
-    """A field of a message, and its values that it cannot have."""
+    """A field of a message with values outside of its valid range."""
 
     api_name: Annotated[str | None, "API of the message"]
     direction: Annotated[str | None, "request or response", OUT_OF_RANGE.column("direction").values]
@@ -36,16 +36,16 @@ from out_of_range group by api_name, direction, field, kind, allowed order by n 
 
 
 def fields_out_of_range(database: Database) -> tuple[FieldOutOfRange, ...]:
-    """The fields, those with the most such values first."""
+    """Returns the fields, those with the most such values first."""
     return tuple(select(database, _FIELDS, FieldOutOfRange))
 
 
 def out_of_range_sentences(fields: tuple[FieldOutOfRange, ...]) -> list[str]:
-    """What to say of them."""
-    said = [_sentence(field) for field in fields[:MOST_FIELDS]]
+    """Returns sentences about the fields."""
+    sentences = [_sentence(field) for field in fields[:MOST_FIELDS]]
     if len(fields) > MOST_FIELDS:
-        said.append(f"{count(len(fields) - MOST_FIELDS, 'more field')} with such values: table out_of_range")
-    return said
+        sentences.append(f"{count(len(fields) - MOST_FIELDS, 'more field')} with such values: table out_of_range")
+    return sentences
 
 
 def _sentence(field: FieldOutOfRange) -> str:

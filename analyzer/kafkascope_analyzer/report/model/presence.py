@@ -1,4 +1,4 @@
-"""Whether a dataset has what a section of the report is made from."""
+"""Whether a dataset has the tables from which a section of the report is made."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,13 +12,13 @@ from kafkascope_spark.stories.tables import CLIENTS
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether Spark's stories are in the dataset, or those that a section of the report is made from."""
+    """Whether Spark's stories, or those for a section of the report, are in the dataset."""
 
     present: Annotated[bool, "whether the dataset has the table"]
     why_not: Annotated[str | None, "why it has not, and what to do"]
 
 
 def presence(dataset: Dataset, table: Table) -> Presence:
-    """Whether the dataset has a table that Spark writes, with the reason where it has not."""
+    """Returns whether the dataset has a table that Spark writes; if not, with the reason."""
     present, stories = has_table(dataset, table), has_table(dataset, CLIENTS)
     return Presence(present, None if present else OLD_STORIES if stories else NO_STORIES)

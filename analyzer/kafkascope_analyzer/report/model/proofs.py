@@ -1,4 +1,4 @@
-"""What proves a sentence of the report: requests with their latency and packet numbers, or whole connections.
+"""Proofs of sentences of the report: requests with their latency and packet numbers, or whole connections.
 
 Packet numbers are those of the capture files, counted from 1.
 """
@@ -16,7 +16,7 @@ from kafkascope_analyzer.report.formatting import count, span
 from kafkascope_analyzer.report.rows import read
 
 MOST_PROOFS = 20
-"""Proofs of one sentence that are in report.json; the story tables have all."""
+"""Most proofs of one sentence in report.json; the story tables have all."""
 MOST_PACKETS = 6
 
 
@@ -38,7 +38,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class ProvingRequest(Row):
-    """A request as a proof shows it."""
+    """The columns of a request that a proof shows."""
 
     TABLE: ClassVar[Table] = REQUESTS
     request_id: str
@@ -55,7 +55,7 @@ class ProvingRequest(Row):
 
 
 def load_proofs(dataset: Dataset, evidence: Iterable[Sequence[str] | None]) -> dict[str, Proof]:
-    """request_id -> the request, of the first MOST_PROOFS ids of each list."""
+    """Loads request_id -> the request, for the first MOST_PROOFS ids of each list."""
     ids = sorted({identity for listed in evidence for identity in (listed or ())[:MOST_PROOFS]})
     return {row.request_id: _proof(row) for row in read(dataset, ProvingRequest, one_of("request_id", ids))}
 
@@ -78,18 +78,18 @@ def _proof(row: ProvingRequest) -> Proof:
 
 _TOOK = {"unanswered": "no answer", "no_response_expected": "no answer expected"}
 _TOOK |= {"not_captured": "answer not in the capture"}
-"""What stands for the time of requests without a response, by their status."""
+"""Text in place of the latency of requests without a response, by their status."""
 
 
 def latency_text(status: str | None, latency_us: int | None) -> str:
-    """How long a request's answer took, or why there is none."""
+    """Returns how long a request's response took, or why there is none."""
     if latency_us is not None:
         return span(latency_us)
     return _TOOK.get(status or "", "not known")
 
 
 def proofs_of(evidence: Sequence[str] | None, known: dict[str, Proof]) -> tuple[Proof, ...]:
-    """The first MOST_PROOFS proofs; an id that is no request is a connection's."""
+    """Returns the first MOST_PROOFS proofs; an id that is no request is a connection's."""
     return tuple(known.get(identity) or _connection(identity) for identity in (evidence or ())[:MOST_PROOFS])
 
 
@@ -98,8 +98,9 @@ def _connection(conn_id: str) -> Proof:
 
 
 def packets_text(proofs: Iterable[Proof], n_evidence: int, n_connections: int, n_files: int) -> str:
-    """The packets by number: `packets 12, 15, 17 … and 3 more`; of several files as `0:12`, the number of the file
-    before it, as `kafkascope cut --packets` has it. Where no packet is known, on how many connections it was seen.
+    """Returns the packets by number: `packets 12, 15, 17 … and 3 more`. With several files: `0:12`, with the number of
+    the file first, as `kafkascope cut --packets` takes it. Where no packet is known: the number of connections that
+    show it.
     """
     listed = list(proofs)
     found = sorted({(proof.capture_id or 0, number) for proof in listed for number in proof.packets})

@@ -1,5 +1,5 @@
-"""What went from one rack to another, and which consumers read outside of their rack: what the saved questions
-`cross-rack-bytes` and `rack-readers` answer."""
+"""Bytes between racks, and consumers that read outside of their rack: the answers of the saved questions
+`cross-rack-bytes` and `rack-readers`."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -27,7 +27,7 @@ class CrossRackBytes:
 
 @dataclass(frozen=True, slots=True)
 class RackReader:
-    """A consumer that says its rack."""
+    """A consumer that sends its rack (client.rack)."""
 
     client_id: Annotated[str | None, "client id"]
     client_ip: Annotated[str | None, "address"]
@@ -42,7 +42,7 @@ class RackReader:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """What went from one rack to another; nothing where the capture shows no racks of brokers."""
+    """Bytes between racks; empty where the capture shows no racks of brokers."""
 
     present: Annotated[bool, "whether the racks of brokers, and bytes of whole connections, are known"]
     bytes: Annotated[int, "bytes that went from one rack to another"]
@@ -53,7 +53,7 @@ class Racks:
 
 
 def racks(database: Database) -> Racks:
-    """The racks. Raises UsageError, as answers."""
+    """Returns the racks. Raises UsageError as `answers` does."""
     if not (database.dataset.has_whole_connections and _has_racks(database)):
         return Racks(False, 0, 0, (), 0, ())
     crossing = answers(database, "cross-rack-bytes", CrossRackBytes)

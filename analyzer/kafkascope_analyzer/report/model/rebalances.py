@@ -1,4 +1,4 @@
-"""How often each group rebalanced, why, who came last, and for how long nobody read its partitions."""
+"""Rebalances of each group: how many, why, which member joined last, and for how long its partitions were unread."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from kafkascope_spark.stories.tables import REBALANCES
 MOST_GROUPS = 100
 MOST_REBALANCES = 50
 MOST_MEMBERS = 50
-"""Limits of report.json; the table rebalances has everything."""
+"""Most members in report.json; the table rebalances has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRebalances:
-    """A group."""
+    """The rebalances of a group."""
 
     group_id: Annotated[str, "group"]
     group_protocol: Annotated[str | None, "protocol"]
@@ -37,7 +37,7 @@ class GroupRebalances:
 
 @dataclass(frozen=True, slots=True)
 class Rebalances(Presence):
-    """Generations and group epochs."""
+    """The rebalances of all groups."""
 
     n: Annotated[int, "rebalances"]
     n_groups: Annotated[int, "groups that rebalanced"]
@@ -47,7 +47,8 @@ class Rebalances(Presence):
 
 
 def rebalances(dataset: Dataset) -> Rebalances:
-    """Groups with their rebalances by time; those whose partitions were unread longest where there are too many."""
+    """Returns groups with their rebalances by time; where there are too many, those whose partitions were unread
+    longest."""
     groups = grouped(read(dataset, Rebalance), lambda row: (row.group_id or "", row.group_protocol or ""))
     start_ns, _ = capture_span(dataset)
     found = [_group(of_group, start_ns) for of_group in groups.values()]
@@ -84,7 +85,7 @@ def _listed(row: Rebalance, names: Mapping[str, str], start_ns: int) -> Rebalanc
 
 
 def _named(row: Rebalance, names: Mapping[str, str | None]) -> Rebalance:
-    """Gives members, and the last that joined, the client id of their instance."""
+    """Returns the row in which members, and the last that joined, have the client id of their instance."""
     members = tuple(
         replace(member, client_id=member.client_id or names.get(member.client_instance_id or ""))
         for member in row.members

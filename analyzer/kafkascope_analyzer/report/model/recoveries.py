@@ -1,4 +1,4 @@
-"""A client's recoveries of one cause together, with the steps of the worst of them."""
+"""A client's recoveries that have one cause, together, with the steps of the worst of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from kafkascope_spark.stories.recoveries.table import NOT_RECOVERED, RECOVERIES,
 
 MOST_CAUSES = 25
 MOST_NAMES = 5
-"""Limits of report.json; the tables have everything."""
+"""Most names in report.json; the tables have all."""
 R = TypeVar("R", bound=Recovery)
 
 
@@ -58,18 +58,18 @@ class RecoveredCause(Row):
 
     @property
     def how_it_ended(self) -> str:
-        """How the worst of them ended, and after how long: `recovered after 103 ms`."""
+        """The outcome of the worst of them, and its duration: `recovered after 103 ms`."""
         return outcome_text(self.outcome) + (took_text(self.time_to_recover_ms) if self.outcome == "recovered" else "")
 
 
 def took_text(time_to_recover_ms: int | None) -> str:
-    """` after 103 ms`; empty where it is not known."""
+    """Returns ` after 103 ms`; empty where the duration is not known."""
     return "" if time_to_recover_ms is None else f" after {span(1000 * time_to_recover_ms)}"
 
 
 def recoveries_text(n: int, recoveries: Iterable[Recovery | RecoveredCause]) -> str:
-    """How many, the longest, and how the first ended that did not recover: `12 recoveries, up to 4.20 s, still open`;
-    empty without any."""
+    """Returns the number of recoveries, the longest, and how the first ended that did not succeed: `12 recoveries, up
+    to 4.20 s, still open`; empty without any."""
     found = list(recoveries)
     longest_ms = max((row.time_to_recover_ms or 0 for row in found), default=0)
     longest = f", up to {span(1000 * longest_ms)}" if longest_ms else ""
@@ -78,7 +78,7 @@ def recoveries_text(n: int, recoveries: Iterable[Recovery | RecoveredCause]) -> 
 
 
 def causes_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[RecoveredCause]]:
-    """Episodes of one cause together by time, with the steps of the one that took longest, by client instance."""
+    """Returns episodes of one cause together by time, with the steps of the longest one, by client instance."""
     found = read(dataset, Recovery, one_of("client_instance_id", client_instance_ids))
     causes: dict[str, list[RecoveredCause]] = {}
     for (identity, _), episodes in grouped(found, lambda row: row.cause_key).items():
@@ -91,13 +91,13 @@ def causes_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, lis
 
 
 def steps_of(dataset: Dataset, recovery_ids: list[str]) -> dict[str, list[RecoveryStep]]:
-    """recovery_id -> its steps in order."""
+    """Returns recovery_id -> its steps in order."""
     found = read(dataset, RecoveryStep, one_of("recovery_id", recovery_ids))
     return grouped(sorted(found, key=lambda step: step.seq), lambda step: step.recovery_id)
 
 
 def worst_of_cause(episodes: Iterable[R]) -> R:
-    """The recovery that stands for all of one cause: one that did not end well, else the longest."""
+    """Returns the recovery that represents all of one cause: one that did not end well, else the longest."""
     return min(episodes, key=lambda row: (*row.worst_first, -row.n_errors))
 
 
@@ -107,7 +107,7 @@ def _with_steps(cause: RecoveredCause, steps: dict[str, list[RecoveryStep]]) -> 
 
 
 def _cause(episodes: Sequence[Recovery]) -> RecoveredCause:
-    """What a client's episodes of one cause have in common, and what the worst of them says."""
+    """Returns the common facts of a client's episodes of one cause, and the outcome of the worst of them."""
     episodes = sorted(episodes, key=lambda row: (row.start_ns, row.resource, row.recovery_id))
     worst = worst_of_cause(episodes)
     resources = sorted({row.resource for row in episodes if row.resource})

@@ -1,5 +1,5 @@
-"""Who still uses API versions that Kafka 4.0 removed (KIP-896), or APIs that it has no longer: these clients stop
-working at the upgrade.
+"""Clients that use API versions or APIs that Kafka 4.0 removed (KIP-896): they stop working when the brokers are
+upgraded.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class RemovedUse:
 
 @dataclass(frozen=True, slots=True)
 class RemovedVersions:
-    """Who uses API versions that Kafka 4.0 removed (KIP-896)."""
+    """Clients that use API versions that Kafka 4.0 removed (KIP-896)."""
 
     n: Annotated[int, "uses: client, API, version"]
     n_requests: Annotated[int, "requests"]
@@ -50,9 +50,9 @@ _ORDER = ("client_ip", "client_id", "api_key", "api_name", "api_version")
 
 
 def removed_versions(database: Database) -> RemovedVersions:
-    """Uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
+    """Returns uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
 
-    ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
+    ApiVersions v0 is left out: every client may fall back to it, and 4.0 answers it.
     """
     order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
     uses = select(database, _USES.format(order=order), RemovedUse)

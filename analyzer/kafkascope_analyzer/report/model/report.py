@@ -1,4 +1,4 @@
-"""`report.json`: everything that is shown of a dataset, as one dataclass, from which its schema is made.
+"""The dataclass of `report.json`: the whole report on a dataset. The schema of report.json is made from it.
 
 The same dataset gives the same bytes: no wall clock, no paths but the names that the user gave. Times are nanoseconds
 since the epoch (`*_ns`) and durations microseconds (`*_us`), as in the tables.
@@ -36,7 +36,7 @@ from kafkascope_spark.stories.tables import CLIENTS, FINDINGS
 
 @dataclass(frozen=True, slots=True)
 class Report(Traffic):
-    """What a dataset of kafkascope shows."""
+    """The report of kafkascope on a dataset."""
 
     stories: Annotated[Presence, "whether Spark's stories are in the dataset"]
     headline: Annotated[Headline, "what the report says first"]
@@ -64,8 +64,8 @@ class Report(Traffic):
 
 
 def report_model(dataset: Dataset) -> Report:
-    """The whole report; a section that cannot be made because of a defect is empty, and is named in failed_parts.
-    Raises UsageError where a table cannot be read."""
+    """Returns the whole report; a section that cannot be made because of a defect is empty, and is named in
+    failed_parts. Raises UsageError where a table cannot be read."""
     dataset, failed = kept(dataset), FailedParts()
     with report_tables(dataset) as database:
         traffic = traffic_of(database, failed)
@@ -101,13 +101,13 @@ def report_model(dataset: Dataset) -> Report:
 
 
 def _summary(overview: Overview | None, n_errors: int, failed: FailedParts) -> Summary:
-    """The summary; without content where it cannot be made."""
+    """Returns the summary; an empty one where it cannot be made."""
     made = overview and failed.value(SECTION, "incidents", None, lambda: summary_of(overview, n_errors))
     return made or empty(Summary)
 
 
 def _present(here: Presence, summary: Summary) -> Presence:
-    """Whether what a table tells of is there: where no Kafka was read, there is nothing to tell."""
+    """Returns whether the contents of a table are there; they are absent, with the reason, where no Kafka was read."""
     return Presence(present=False, why_not=summary.headline.sentence) if summary.no_kafka else here
 
 

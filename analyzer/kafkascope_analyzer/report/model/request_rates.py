@@ -2,7 +2,7 @@
 
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
 latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table
-counts, but a response whose request is not in the capture is none. DuckDB counts latencies in steps of at most 0.8 %
+counts; a response whose request is not in the capture does not. DuckDB counts latencies in steps of at most 0.8 %
 (model.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
 gives the same numbers.
 """
@@ -19,9 +19,10 @@ from kafkascope_analyzer.sql.database import Database
 
 N_SLOTS = 120
 LEAST_SPAN_NS = N_SLOTS * 10_000_000
-"""A shorter capture has slots of 10 ms all the same: the rate of a few requests in less says nothing."""
-# Encrypted requests are of no known family. Requests are counted before they are joined: DuckDB expects one row of an
-# Arrow table, and would hold all requests to look up their families.
+"""Shortest span that is divided into slots: shorter captures have slots of 10 ms too, because the rate of a few
+requests in less time means nothing."""
+# Encrypted requests belong to no known family. Requests are counted before the join, because DuckDB expects one row of
+# an Arrow table, and would hold all requests in memory to look up their families.
 _QUERY = """
 with sent as (
     select api_name, {step} as us,
@@ -46,7 +47,7 @@ from ranked group by family, slot order by family, slot
 
 @dataclass(frozen=True, slots=True)
 class RateSlot:
-    """Requests of a family that were sent in a slot of time."""
+    """Requests of a family that were sent in one slot of time."""
 
     from_ns: Annotated[int, "begin of the slot"]
     to_ns: Annotated[int, "end of the slot"]
@@ -85,7 +86,7 @@ class RequestRates:
 
 
 def request_rates(database: Database) -> RequestRates:
-    """Rates and latencies by family and slot. Raises UsageError where the table requests cannot be read."""
+    """Returns rates and latencies by family and slot. Raises UsageError where the table requests cannot be read."""
     start_ns, end_ns = capture_span(database.dataset)
     span_ns = max(end_ns - start_ns + 1, LEAST_SPAN_NS)
     found: dict[int, list[RateSlot]] = defaultdict(list)
@@ -138,7 +139,7 @@ def _text(rate: str, p99_us: int | None, n: int, n_failed: int) -> str:
 
 
 def _rate(per_second: float) -> str:
-    """Three figures or so, as durations have them."""
+    """Returns a rate with about three significant digits, as durations have."""
     return (
         f"{per_second:,.2f}" if per_second < 10 else f"{per_second:,.1f}" if per_second < 100 else f"{per_second:,.0f}"
     )

@@ -1,5 +1,5 @@
-"""Restarts of brokers as the stories found them: in their order, with the release before and after each, and how long
-clients waited because of it.
+"""Restarts of brokers by time, from the stories: the release before and after each, and how long clients waited because
+of it.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class Restart:
 
     @property
     def in_short(self) -> str:
-        """How long it was down, and which release it has, where it stands with its incident."""
+        """The duration of the restart and the release after it, for use with its incident."""
         return f"down at {self.at}, {'not back' if self.back_ns is None else f'for {self.lasted}'}; {self.release}"
 
 
@@ -70,21 +70,21 @@ class Restarts:
 
     @property
     def alone(self) -> "Restarts":
-        """The restarts that no incident above info tells of, with what is said of all."""
+        """The restarts that no incident above severity info covers, with the sentences about all restarts."""
         listed = tuple(restart for restart in self.listed if not restart.in_incidents)
         return replace(self, n=self.n - len(self.listed) + len(listed), listed=listed)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHistory(Topology):
-    """How the cluster changed, restarts of brokers among that."""
+    """Changes of the cluster, including restarts of brokers."""
 
     restarts: Restarts
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrades:
-    """The restarts alone, with what the cluster is."""
+    """The restarts alone, with facts about the cluster."""
 
     capture: CaptureTimes
     mode: str | None
@@ -93,25 +93,25 @@ class Upgrades:
 
 
 def load_restarts(dataset: Dataset) -> Restarts:
-    """The restarts that a dataset shows. Raises UsageError where a table cannot be read."""
+    """Loads the restarts in a dataset. Raises UsageError where a table cannot be read."""
     facts = load_facts(dataset)
     return restarts_of(dataset, facts, families_of(facts))
 
 
 def load_history(dataset: Dataset) -> ClusterHistory:
-    """How the cluster changed. Raises UsageError where a table cannot be read."""
+    """Loads the changes of the cluster. Raises UsageError where a table cannot be read."""
     return ClusterHistory(**arguments_of(topology_model(dataset)), restarts=load_restarts(dataset))
 
 
 def load_upgrades(dataset: Dataset) -> Upgrades:
-    """The restarts alone. Raises UsageError where a table cannot be read."""
+    """Loads the restarts alone. Raises UsageError where a table cannot be read."""
     model = load_history(dataset)
     return Upgrades(model.capture, model.mode, model.sentence, model.restarts)
 
 
 def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> Restarts:
-    """The restarts that the stories found. families: of all incidents. Raises UsageError where the table cannot be
-    read."""
+    """Returns the restarts in the stories. families: all incidents. Raises UsageError where the table
+    cannot be read."""
     here, stalls = presence(dataset, BROKER_RESTARTS), {stall.stall_id: stall for stall in facts.stalls}
     found = sorted(read(dataset, BrokerRestart), key=lambda row: (row.down_ns, row.subject, row.incident_id or ""))
     grave = {row.incident_id for family in families if family.severity != INFO for row in family.members}
@@ -133,7 +133,7 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
 
 
 def _restart(row: BrokerRestart, stalls: list[Stall], facts: Facts) -> Restart:
-    """stalls: those of the row."""
+    """Returns a restart from its row. stalls: the stalls of the row."""
     names = list(dict.fromkeys(safe(who_waited(stall, facts)) for stall in stalls))
     return Restart(
         node_id=row.node_id,
@@ -167,12 +167,14 @@ def _release(before: str | None, after: str | None) -> str:
 
 
 def _other_mode(before: str | None, after: str | None) -> str:
-    """`, ZooKeeper → KRaft` where a broker came back in the other mode: the last step of a migration (KIP-866)."""
+    """Returns `, ZooKeeper → KRaft` where a broker came back in the other mode: the last step of a
+    migration (KIP-866)."""
     return "" if before is None or after is None or before == after else f", {before} → {after}"
 
 
 def _cost(row: BrokerRestart, names: list[str], facts: Facts) -> str:
-    """Who waited: `3 clients, longest 11.9 s (risk.calc-2)`. names: of the clients that waited, the longest first."""
+    """Returns the clients that waited: `3 clients, longest 11.9 s (risk.calc-2)`. names: the names of these clients,
+    the longest stall first."""
     if row.longest_ms is None or not names:
         return f"nobody waited {limit_text(facts.stall_ms)} or longer"
     longest = span(1000 * row.longest_ms)

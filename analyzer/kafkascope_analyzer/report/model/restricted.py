@@ -1,4 +1,4 @@
-"""What a report is restricted to, in words, and which totals it leaves out because of that."""
+"""The restriction of a report in words, and the totals that it leaves out because of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.report.model.incidents.model import Headline
 
 MOST_NAMED = 5
-"""Names of a kind that the sentence has."""
+"""Most names of a kind in the sentence."""
 _WHOLE = "The files, their times and their packets are those of the whole capture."
 _WHOLE_CONNECTIONS = (
     "Bytes of streams, and requests and errors by connection, broker and client are left out: they are known of whole "
@@ -25,7 +25,7 @@ _WHOLE_REQUESTS = "Bytes and records of a request are all of it, also where it n
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """What a report is restricted to. Several values of one kind mean any of them; several kinds mean all of them."""
+    """The restriction of a report. Several values of one kind mean any of them; several kinds mean all of them."""
 
     clients: Annotated[tuple[str, ...], "client ids or client_instance_ids"]
     nodes: Annotated[tuple[int, ...], "node ids"]
@@ -38,7 +38,7 @@ class Restricted:
 
 
 def restricted_to(dataset: Dataset, start_ns: int) -> Restricted | None:
-    """What the dataset is restricted to; None where it is not. start_ns: the capture's start."""
+    """Returns the restriction of the dataset; None where it has none. start_ns: the capture's start."""
     wanted = dataset.restriction
     if wanted is None:
         return None
@@ -55,7 +55,7 @@ def restricted_to(dataset: Dataset, start_ns: int) -> Restricted | None:
 
 
 def with_restriction(headline: "Headline", restricted: Restricted | None) -> "Headline":
-    """The headline, which says first what it is about, and last what it leaves out."""
+    """Returns the headline with the restriction first, and the totals that are left out last."""
     if restricted is None:
         return headline
     sentence = f"Restricted to {restricted.text}. {headline.sentence}".rstrip()
@@ -73,7 +73,7 @@ def _left_out(wanted: Restriction) -> Iterator[str]:
 
 
 def _text(wanted: Restriction, start_ns: int) -> str:
-    """`client order-api-2 and nodes 1, 3, from 00:10.000 (04:28:44.577 UTC)`."""
+    """Returns the restriction in words: `client order-api-2 and nodes 1, 3, from 00:10.000 (04:28:44.577 UTC)`."""
     kinds = (("client", wanted.clients), ("group", wanted.groups), ("topic", wanted.topics), ("node", wanted.nodes))
     named = " and ".join(_named(kind, names) for kind, names in kinds if names)
     times = (("from", wanted.from_ns), ("to", wanted.to_ns))

@@ -1,4 +1,4 @@
-"""How clients come in: what the saved question `security-posture` answers."""
+"""How clients connect and authenticate: the answer of the saved question `security-posture`."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ MOST_ENTRIES = 200
 
 @dataclass(frozen=True, slots=True)
 class WayIn:
-    """Connections of a client id from an address that come in the same way."""
+    """Connections of a client id from an address with the same transport and authentication."""
 
     transport: Annotated[str, "TLS or plain text"]
     tls_version: Annotated[str | None, "TLS version"]
@@ -30,8 +30,8 @@ class WayIn:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How clients come in: transport, mechanism, principal, what was denied. Who speaks old versions is in
-    removed_versions."""
+    """How clients connect and authenticate: transport, mechanism, principal, denied operations. Clients with old API
+    versions are in removed_versions."""
 
     n: Annotated[int, "ways in"]
     n_plain_text: Annotated[int, "connections in plain text"]
@@ -41,7 +41,8 @@ class Security:
 
 
 def security(database: Database) -> Security:
-    """The ways in; none where the dataset lacks a table that the question reads. Raises UsageError, as answers."""
+    """Returns the connections by transport and authentication; none where the dataset lacks a table that the question
+    reads. Raises UsageError as `answers` does."""
     found = answers(database, "security-posture", WayIn)
     return Security(
         n=len(found),

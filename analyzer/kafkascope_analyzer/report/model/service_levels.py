@@ -1,4 +1,4 @@
-"""Service levels by topic and group: what the saved question `slo` answers."""
+"""Service levels by topic and group: the answer of the saved question `slo`."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ MOST_LEVELS = 200
 
 @dataclass(frozen=True, slots=True)
 class ServiceLevel:
-    """What a topic and a group that reads it got."""
+    """The service level of a topic and a group that reads it."""
 
     topic: Annotated[str, "topic"]
     group_id: Annotated[str | None, "group; null where nobody is known to read it"]
@@ -36,6 +36,6 @@ class ServiceLevels:
 
 
 def service_levels(database: Database) -> ServiceLevels:
-    """The service levels; none where the dataset lacks a table that the question reads."""
+    """Returns the service levels; none where the dataset lacks a table that the question reads."""
     found = answers(database, "slo", ServiceLevel)
     return ServiceLevels(len(found), tuple(found[:MOST_LEVELS]))

@@ -1,4 +1,4 @@
-"""Starts of clients with their steps: what a report and `timeline` show and `diff` compares."""
+"""Starts of clients with their steps: shown by the report and `timeline`, compared by `diff`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from kafkascope_spark.stories.startups.table import StartupRow, StartupStepRow
 from kafkascope_spark.stories.tables import CLIENTS, STARTUPS
 
 FIRST_STEPS, LAST_STEPS = 60, 20
-"""Steps of a start or recovery that a report holds: how it began and how it ended."""
+"""Steps at the beginning and at the end of a start or recovery that a report holds."""
 _WHO = {"client": "before {step}: client idle", "broker": "{step}: broker", "network": "{step}: network and client"}
 _LEAST_SHARE = 20
-"""A part of the critical path is named where it took at least one in so many of the whole."""
+"""A part of the critical path is named where it took at least 1/20 of the whole."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class SlowPart:
-    """A part of the critical path."""
+    """A part of the critical path: who made the client wait, at which step, for how long."""
 
     step: Annotated[str, "step"]
     subject: Annotated[str | None, "what the step is about"]
@@ -38,7 +38,7 @@ class SlowPart:
 
 @dataclass(slots=True)
 class Start(StartupRow):
-    """A row of stories/startups. It has its steps."""
+    """A row of stories/startups. Holds the steps of the start."""
 
     slowest: Annotated[tuple[SlowPart, ...], "the three longest parts of the critical path"] = ()
     n_steps: Annotated[int, "its steps"] = 0
@@ -46,13 +46,13 @@ class Start(StartupRow):
 
     @property
     def outcome_text(self) -> str:
-        """How it ended, in words; that an encrypted client works is claimed."""
+        """How it ended, in words. Of an encrypted client it is only inferred that it works."""
         words = start_text(self.outcome)
         return f"{words} (claimed)" if self.claimed and self.outcome in ("ready", "done") else words
 
     @property
     def outcome_in_full(self) -> str:
-        """The same, and of a start that is cut what that means."""
+        """How it ended, in words; for a start that is cut by the capture, with an explanation."""
         return f"{self.outcome_text}{': the capture does not have all of it' if self.outcome_text == 'cut' else ''}"
 
 
@@ -77,17 +77,17 @@ class ClientStarts(Row):
 
 @dataclass(frozen=True, slots=True)
 class AllStarts:
-    """Starts of clients. start_ns: of the capture."""
+    """Starts of clients. start_ns: the capture's start."""
 
     start_ns: int
     clients: tuple[ClientStarts, ...]
 
 
 def clients_of(dataset: Dataset, wanted: Sequence[str] = ()) -> list[ClientStarts]:
-    """The clients of a dataset but for brokers, by the time they were first seen; with `wanted`, those of which one is
-    the client_instance_id or client_id, brokers too. Their starts are not loaded.
+    """Returns the clients of a dataset but for brokers, by the time they were first seen. wanted: only clients with one
+    of these client_instance_ids or client_ids, brokers included. Their starts are not loaded.
 
-    Raises UsageError where there are no stories, or no client of one of the names.
+    Raises UsageError where there are no stories, or no client with one of the names.
     """
     if not has_table(dataset, STARTUPS):
         raise UsageError(f"{dataset}: {NO_STORIES}")
@@ -105,8 +105,8 @@ def clients_of(dataset: Dataset, wanted: Sequence[str] = ()) -> list[ClientStart
 
 
 def starts_model(dataset: Dataset, clients: Sequence[str], startup_id: str | None) -> AllStarts:
-    """The clients with their starts and loops: all, some, or one start alone. Raises UsageError as clients_of and
-    start_with_client do.
+    """Returns the clients with their starts and loops: all, some, or one start alone. Raises UsageError as clients_of
+    and start_with_client do.
     """
     owner = [] if startup_id is None else [start_with_client(dataset, startup_id)[1].client_instance_id]
     found = clients_of(dataset, owner or clients)
@@ -121,18 +121,18 @@ def starts_model(dataset: Dataset, clients: Sequence[str], startup_id: str | Non
 
 
 def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Start]]:
-    """client_instance_id -> its starts in order, each with all of its steps."""
+    """Returns client_instance_id -> its starts in order, each with all of its steps."""
     return grouped(with_steps(dataset, starts_in_order(dataset, client_instance_ids)), lambda s: s.client_instance_id)
 
 
 def starts_in_order(dataset: Dataset, client_instance_ids: list[str]) -> list[Start]:
-    """The starts of these clients by number, without their steps."""
+    """Returns the starts of these clients by number, without their steps."""
     found = read(dataset, Start, one_of("client_instance_id", client_instance_ids))
     return sorted(found, key=lambda start: (start.start_no, start.startup_id))
 
 
 def with_steps(dataset: Dataset, starts: Iterable[Start]) -> list[Start]:
-    """The starts with all of their steps in order, and the parts of the critical path that took longest."""
+    """Returns the starts with all of their steps in order, and the parts of the critical path that took longest."""
     starts = list(starts)
     found = read(dataset, StartupStepRow, one_of("startup_id", sorted(start.startup_id for start in starts)))
     steps = grouped(sorted(found, key=lambda step: step.seq), lambda step: step.startup_id)
@@ -144,18 +144,18 @@ def with_steps(dataset: Dataset, starts: Iterable[Start]) -> list[Start]:
 
 
 def both_ends(steps: Sequence[T]) -> tuple[T, ...]:
-    """The steps, without the middle where they are too many: how it began and how it ended."""
+    """Returns the steps; where there are too many, without those in the middle."""
     return tuple(steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]])
 
 
 def loops_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Cadence]]:
-    """client_instance_id -> its loops; none where the stories are older than that table."""
+    """Returns client_instance_id -> its loops; none where the stories are older than that table."""
     only = one_of("client_instance_id", client_instance_ids)
     return grouped(read(dataset, Cadence, only), lambda loop: loop.client_instance_id)
 
 
 def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Start, ClientStarts]:
-    """The start with its steps, and its client. Raises UsageError where there is no such start."""
+    """Returns the start with its steps, and its client. Raises UsageError where there is no such start."""
     found = next(read(dataset, Start, one_of("startup_id", [startup_id])), None)
     if found is None:
         raise UsageError(f"{dataset} has no start {startup_id}; table stories/startups has them")
@@ -165,7 +165,8 @@ def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Start, ClientS
 
 
 def slowest(steps: Iterable[StartupStepRow]) -> tuple[SlowPart, ...]:
-    """The parts of the critical path that took longest: who made the client wait, at which step, microseconds."""
+    """Returns the parts of the critical path that took longest: who made the client wait, at which step,
+    microseconds."""
     parts = [part for step in steps if step.on_critical_path for part in _parts(step) if part.us > 0]
     return tuple(sorted(parts, key=lambda part: -part.us)[:3])
 
@@ -177,7 +178,7 @@ def _parts(step: StartupStepRow) -> list[SlowPart]:
 
 
 def slowest_text(start: Start) -> str:
-    """The parts that took a twentieth or more of the whole: `join group: broker 3.01 s (94.2 %); …`; may be empty."""
+    """Returns the parts that took at least 1/20 of the whole: `join group: broker 3.01 s (94.2 %); …`; may be empty."""
     total_us = start.total_us or start.took_us or 0
     return "; ".join(_text(part, total_us) for part in start.slowest if part.us * _LEAST_SHARE >= total_us > 0)
 

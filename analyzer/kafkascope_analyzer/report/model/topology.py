@@ -1,4 +1,4 @@
-"""What `kafkascope topology` shows: the cluster at one time, or how it changed."""
+"""The model of `kafkascope topology`: the cluster at one time, or how it changed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from kafkascope_parsers.broker_release import ZOOKEEPER_MODE
 from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000
-"""Partitions of a topic that go from one node to another within this time of each other are one change."""
+"""Partitions of a topic that move from one node to another within this time of each other are one change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CaptureTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownBy:
-    """The request that shows something about the cluster, and the packet that its response begins in."""
+    """The request that shows a fact about the cluster, and the packet in which its response begins."""
 
     request_id: str | None
     api_name: str | None = None
@@ -55,7 +55,7 @@ class ShownBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller(ShownBy):
-    """The active controller, and how that is known."""
+    """The active controller, and how it is known."""
 
     node_id: int | None
     since_ns: int
@@ -66,7 +66,7 @@ class Controller(ShownBy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyBroker(ShownBy):
-    """A node with what it is advertised as, its addresses and connections."""
+    """A node with its advertised addresses, its servers' addresses and its connections."""
 
     node_id: int
     advertised: tuple[str, ...]
@@ -80,7 +80,7 @@ class TopologyBroker(ShownBy):
 
 @dataclass(frozen=True, slots=True)
 class UnknownAddress:
-    """A Kafka server whose node is not known, and why."""
+    """The address of a Kafka server whose node is not known, with the reason."""
 
     address: str
     why: str
@@ -89,7 +89,7 @@ class UnknownAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLeader(ShownBy):
-    """Who leads a partition."""
+    """The leader of a partition."""
 
     topic: str
     partition: int
@@ -101,7 +101,7 @@ class PartitionLeader(ShownBy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinator(ShownBy):
-    """Who coordinates a group or a transactional id."""
+    """The coordinator of a group or a transactional id."""
 
     type: str
     key: str
@@ -112,8 +112,8 @@ class Coordinator(ShownBy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterChange(ShownBy):
-    """A leader, coordinator or controller that moved, or a broker that left or came back. ts_ns, last_ns: the first and
-    the last partition that moved.
+    """A leader, coordinator or controller that moved, or a broker that left or came back. ts_ns, last_ns: times at
+    which the first and the last partition moved.
     """
 
     ts_ns: int
@@ -148,13 +148,13 @@ class Topology:
 
     @property
     def has_zookeeper(self) -> bool:
-        """Whether ZooKeeper elects the controller, and Metadata names the one that it elected."""
+        """Whether ZooKeeper elects the controller. Metadata then names the elected controller."""
         return self.mode == ZOOKEEPER_MODE
 
 
 @dataclass(frozen=True, slots=True)
 class _Server(Row):
-    """A connection of a server."""
+    """The columns of a connection that describe its server."""
 
     TABLE: ClassVar[Table] = CONNECTIONS
     server_ip: str | None
@@ -183,7 +183,8 @@ S = TypeVar("S", bound=ShownBy)
 
 
 def topology_model(dataset: Dataset, at: str | None = None) -> Topology:
-    """The cluster at a time, or at the end with all changes before it. Raises UsageError where the time is none."""
+    """Returns the cluster at a time, or at the end with all changes before it. Raises UsageError where the text is not
+    a time."""
     capture = _capture_times(dataset)
     at_ns = None if at is None else time_of(at, capture.start_ns, capture.end_ns)
     replay, changes = Replay(), []
@@ -222,7 +223,8 @@ def _capture_times(dataset: Dataset) -> CaptureTimes:
 
 
 def time_of(text: str, start_ns: int | None, end_ns: int | None) -> int:
-    """Nanoseconds since the epoch of the time that --at has, which is in the capture. Raises UsageError."""
+    """Returns nanoseconds since the epoch of the time given to --at, which must lie in the capture. Raises
+    UsageError."""
     if start_ns is None or end_ns is None:
         raise UsageError("the capture has no packets, so there is no time to look at")
     at_ns = parse_moment(text, "--at").since_epoch(start_ns)
@@ -237,8 +239,8 @@ def _of_kind(state: dict[Any, Fact], kind: str) -> list[Fact]:
 
 
 def _controller(state: dict[Any, Fact]) -> Controller | None:
-    """The leader of the raft log; else who sends a controller's requests to brokers (ZooKeeper); else whom Metadata
-    names: in KRaft any broker that is up (KIP-590).
+    """Returns the leader of the raft log; else the node that sends a controller's requests to brokers (ZooKeeper); else
+    the node that Metadata names, which in KRaft may be any broker that is up (KIP-590).
     """
     ways = {
         "raft log": ("leader", *RAFT_LOG),
@@ -284,7 +286,7 @@ def _coordinator(fact: Fact) -> Coordinator:
 
 
 def _brokers(servers: list[_Server], state: dict[Any, Fact], moves: list[BrokerMove]) -> Iterator[TopologyBroker]:
-    """Nodes with what they are advertised as, their racks, addresses, and connections."""
+    """Yields nodes with their advertised addresses, racks, servers' addresses, and connections."""
     seen: dict[int, Counter[str]] = defaultdict(Counter)
     for row in servers:
         if row.node_id is not None:
@@ -316,8 +318,8 @@ def _open_addresses(servers: list[_Server]) -> list[UnknownAddress]:
 
 
 def _changes(changes: list[Change], moves: list[BrokerMove]) -> list[ClusterChange]:
-    """Moves of leaders (partitions of a topic together), of coordinators and of the raft log, brokers that came and
-    went, by time.
+    """Returns moves of leaders (partitions of a topic together), of coordinators and of the raft log, and brokers that
+    left and came back, by time.
     """
     out = [
         ClusterChange(
@@ -349,14 +351,14 @@ def _changes(changes: list[Change], moves: list[BrokerMove]) -> list[ClusterChan
 
 
 def _joined(known: ClusterChange, moved: ClusterChange) -> ClusterChange:
-    """Partitions of a topic that moved between the same nodes as one change."""
+    """Joins partitions of a topic that moved between the same nodes into one change."""
     partitions = tuple(sorted({*known.partitions, *moved.partitions}))
     epochs = tuple(sorted({*known.epochs, *moved.epochs}))
     return replace(known, last_ns=moved.ts_ns, partitions=partitions, epochs=epochs)
 
 
 def _moved(before: Fact, after: Fact) -> ClusterChange:
-    """One thing that moved from a node to another."""
+    """Returns the change for one move from a node to another."""
     kind, subject = "controller", "ZooKeeper"
     partitions: tuple[int, ...] = ()
     epochs = () if after.epoch is None else (after.epoch,)
@@ -380,7 +382,8 @@ def _moved(before: Fact, after: Fact) -> ClusterChange:
 
 
 def _with_packets(dataset: Dataset, model: Topology) -> Topology:
-    """The model with the API and the packet (of the response) of everything that has a request."""
+    """Returns the model in which everything that has a request also has the request's API and the packet of its
+    response."""
     parts: list[ShownBy] = [*model.brokers, *model.leaders, *model.coordinators, *(model.changes or ())]
     parts += [model.controller] if model.controller else []
     wanted = sorted({part.request_id for part in parts if part.request_id})

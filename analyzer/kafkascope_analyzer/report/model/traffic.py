@@ -1,7 +1,7 @@
-"""The part of the report that comes from the tables of `ingest`: what `ingest` and `info` show.
+"""The part of the report that comes from the tables of `ingest`, shown by `ingest` and `info`.
 
-It is apart from the whole report because those two commands are to start fast: the sections of the stories take a
-fifth of a second to load.
+It is separate from the whole report so that these two commands start fast: the sections of the stories take a fifth of
+a second to load.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _TABLES += [PARTITIONS, UNDECODED, CLIENTS, PARTITION_FLOW, STALLS, TRANSACTIONS
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the tables of `ingest` show."""
+    """The sections of the report that come from the tables of `ingest`."""
 
     report_version: Annotated[int, "1; it changes when a key changes its meaning or goes"]
     failed_parts: Annotated[
@@ -57,36 +57,38 @@ class Traffic:
 
     @property
     def n_requests(self) -> int:
-        """Requests; a response whose request is not in the capture is none."""
+        """The number of requests. A response whose request is not in the capture does not count."""
         return sum(api.n for api in self.apis)
 
 
 @dataclass(frozen=True, slots=True)
 class Info(Traffic):
-    """What `kafkascope info` shows of a dataset."""
+    """The model of `kafkascope info` for a dataset."""
 
     ledger: Annotated[FullLedger, "where every byte went"]
 
 
 def report_tables(dataset: Dataset) -> Database:
-    """The tables that sections of the report are queries over, to be closed."""
+    """Opens the tables that sections of the report query. The caller closes them."""
     return Database(dataset, tables=_TABLES)
 
 
 def traffic_model(dataset: Dataset) -> Traffic:
-    """The part of the report that comes from the tables of `ingest`. Raises UsageError where a table cannot be read."""
+    """Returns the part of the report that comes from the tables of `ingest`. Raises UsageError where a table cannot be
+    read."""
     with report_tables(dataset) as database:
         return traffic_of(database, FailedParts())
 
 
 def info_model(dataset: Dataset) -> Info:
-    """The same with the byte ledger in full."""
+    """Returns the part of the report that comes from the tables of `ingest`, with the byte ledger in full."""
     with report_tables(dataset) as database:
         return Info(**arguments_of(traffic_of(database, FailedParts())), ledger=full_ledger(database))
 
 
 def traffic_of(database: Database, failed_parts: FailedParts) -> Traffic:
-    """The same, from tables that are open. failed_parts: takes sections that cannot be made."""
+    """Returns the part of the report that comes from the tables of `ingest`, from open tables. failed_parts: collects
+    sections that cannot be made."""
     read = capture(database)
     made_by = {
         "capture_points": lambda: capture_points(database, read.files),

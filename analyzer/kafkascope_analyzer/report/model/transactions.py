@@ -1,4 +1,5 @@
-"""How each transactional id fared: committed, aborted, fenced, hanging, how long it took, and what did not end well."""
+"""The transactions of each transactional id: committed, aborted, fenced, hanging, their duration, and those that did
+not end well."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,10 +16,10 @@ from kafkascope_spark.stories.tables import TRANSACTIONS
 from kafkascope_spark.stories.transactions.table import OUTCOMES, BlockedConsumer, TransactionRow
 
 _NOT_WELL = ("hanging", "fenced", "aborted", "open")
-"""Outcomes that are listed one by one, the gravest first."""
+"""Outcomes whose transactions are listed one by one, the most severe first."""
 MOST_IDS = 200
 MOST_UNWELL = 20
-"""Limits of report.json; the table transactions has everything."""
+"""Most transactions that did not end well in report.json; the table transactions has all."""
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class Transaction(TransactionRow):
 
 @dataclass(frozen=True, slots=True)
 class TransactionClient:
-    """A client."""
+    """A client of a transactional id."""
 
     client_instance_id: Annotated[str, "client"]
     client_id: Annotated[str | None, "client id"]
@@ -44,7 +45,7 @@ class TransactionClient:
 
 @dataclass(frozen=True, slots=True)
 class TransactionalId:
-    """A transactional id."""
+    """A transactional id with its transactions."""
 
     transactional_id: Annotated[str, "transactional id; empty where the capture does not show it"]
     n: Annotated[int, "its transactions"]
@@ -73,7 +74,7 @@ class Transactions(Presence):
 
 @dataclass(frozen=True, slots=True)
 class _Summed:
-    """All transactions of an id."""
+    """Totals over all transactions of a transactional id."""
 
     name: str
     outcomes: dict[str, int]
@@ -110,7 +111,7 @@ order by coalesce(begin_ns, 0), {_GRAVITY}, coalesce(transaction_no, 0)
 
 
 def transactions(database: Database) -> Transactions:
-    """Transactional ids, those in trouble first."""
+    """Returns transactional ids, those with problems first."""
     unwell = grouped(select(database, _UNWELL, Transaction), lambda row: row.transactional_id or "")
     found = [_id(row, unwell.get(row.name, [])) for row in select(database, _SUMMED, _Summed)]
     found.sort(key=lambda one: (-_weight(one), one.first_ns or 0, one.transactional_id))
@@ -147,7 +148,7 @@ def _id(row: _Summed, unwell: list[Transaction]) -> TransactionalId:
 
 
 def _named(one: TransactionalId, names: Mapping[str, str | None]) -> TransactionalId:
-    """The id with the client ids of its clients, and of those that fenced it."""
+    """Returns the id with the client ids of its clients, and of the clients that fenced it."""
     clients = tuple(replace(client, client_id=names.get(client.client_instance_id)) for client in one.clients)
     unwell = tuple(
         replace(row, duration_us=row.took_us, fenced_by_client_id=names.get(row.fenced_by or "")) for row in one.unwell

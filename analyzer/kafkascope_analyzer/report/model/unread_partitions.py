@@ -1,5 +1,5 @@
-"""Rebalances as the story table has them, and the topic-partitions that nobody read for a while, in words: the same in
-every report.
+"""Rebalances as the story table has them, and the topic-partitions that were unread for a while, in words: the same in
+every form of the report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,45 +44,45 @@ class Rebalance(RebalanceRow):
 
     @property
     def trigger_words(self) -> str:
-        """What made the group rebalance, in words."""
+        """The trigger of the rebalance, in words."""
         return self.trigger.replace("_", " ")
 
     @property
     def members_by_joining(self) -> list[Member]:
-        """The members, those that joined first before the others."""
+        """The members in the order in which they joined."""
         return sorted(self.members, key=lambda member: (member.joined_ns or 0, member.member_id))
 
 
 def departed_name(member: DepartedMember) -> str:
-    """The client id of a member that is gone, else its member id."""
+    """Returns the client id of a member that left, else its member id."""
     return safe(member.client_id or member.member_id or "a member")
 
 
 def with_unread(row: Rebalance, names: Names, capture_ns: int) -> Rebalance:
-    """The rebalance with its partitions those that were unread longest first, and what that comes to in words."""
+    """Returns the rebalance with its partitions, those that were unread longest first, and their summary in words."""
     others = tuple(entry for entry in row.partitions if entry.unread_ms is None)
     return replace(row, partitions=unread_of(row) + others, unread_text=unread_text(row, names, capture_ns))
 
 
 def member_names(rebalances: Iterable[Rebalance]) -> Names:
-    """The names of all members of these rebalances, also of those that are gone."""
+    """Returns the names of all members of these rebalances, including members that left."""
     members = (member for row in rebalances for part in (row.members, row.departed) for member in part)
     return {member.member_id: member.client_id for member in members if member.member_id and member.client_id}
 
 
 def unread_of(row: Rebalance) -> tuple[ReassignedPartition, ...]:
-    """The partitions of a rebalance that were unread: the longest first."""
+    """Returns the partitions of a rebalance that were unread, the longest first."""
     unread = [entry for entry in row.partitions if entry.unread_ms is not None]
     return tuple(sorted(unread, key=lambda entry: (-(entry.unread_ms or 0), entry.topic, entry.partition)))
 
 
 def most_unread_text(unread_ms: int | None) -> str:
-    """`partitions unread for up to 5.45 s`; empty where none was."""
+    """Returns `partitions unread for up to 5.45 s`; empty where none was."""
     return "" if unread_ms is None else f"partitions unread for up to {span(1000 * unread_ms)}"
 
 
 def unread_text(row: Rebalance, names: Names, capture_ns: int) -> str:
-    """How many partitions of a rebalance were unread, and the one that was for the longest time; empty where none
+    """Returns how many partitions of a rebalance were unread, and the one that was unread longest; empty where none
     was."""
     unread = unread_of(row)
     if not unread:
@@ -95,8 +95,8 @@ def unread_text(row: Rebalance, names: Names, capture_ns: int) -> str:
 
 
 def partition_text(entry: ReassignedPartition, names: Names, capture_ns: int) -> str:
-    """`clicks-3 (reader-1 → reader-2) was unread for 5.45 s from 00:16.231 to 00:21.681`; of a partition of which
-    nothing waited, who had it and has it."""
+    """Returns `clicks-3 (reader-1 → reader-2) was unread for 5.45 s from 00:16.231 to 00:21.681`. For a partition
+    without an unread time: that it has another owner."""
     what = f"{_name(entry)}{_owners(entry, names)}"
     if entry.unread_ms is None:
         return f"{what} has another owner"
@@ -114,7 +114,8 @@ def _how_long(entry: ReassignedPartition, capture_ns: int) -> str:
 
 
 def _owners(entry: ReassignedPartition, names: Names) -> str:
-    """` (reader-1 → reader-2)`, ` (reader-1)` where it kept its owner, nothing where no owner is known."""
+    """Returns ` (reader-1 → reader-2)`; ` (reader-1)` where it kept its owner; an empty text where no owner
+    is known."""
     before, after = entry.owner_before, entry.owner_after
     if before is None and after is None:
         return ""

@@ -1,4 +1,4 @@
-"""The episode of a capture that most needs a picture."""
+"""Chooses the episode of a capture for which the report shows a diagram."""
 
 from kafkascope_analyzer.report.model.clients import Client, Clients
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause
@@ -6,8 +6,8 @@ from kafkascope_spark.stories.recoveries.table import NOT_RECOVERED
 
 
 def worst_episode(clients: Clients) -> tuple[Client, RecoveredCause] | None:
-    """(client, its recovery): what did not end well, then what took longest. None where nothing broke, or no steps are
-    known.
+    """Returns (client, its recovery): one that did not end well, else the longest. None where nothing failed, or no
+    steps are known.
     """
     pairs = [(client, recovery) for client in clients.listed for recovery in client.recoveries if recovery.steps]
     pairs.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].recovery_id))

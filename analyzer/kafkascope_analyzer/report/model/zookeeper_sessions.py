@@ -1,4 +1,5 @@
-"""ZooKeeper sessions of a dataset, with the broker that each belongs to. A broker's node is known by its address."""
+"""ZooKeeper sessions of a dataset, with the broker that each belongs to. A broker's node is identified by
+its address."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -25,7 +26,7 @@ class _Server(Row):
 
 
 def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
-    """The sessions by time. Raises UsageError where a table cannot be read."""
+    """Returns the sessions by time. Raises UsageError where a table cannot be read."""
     found = list(read(dataset, ZooKeeperConnection, one_of("protocol", [ZOOKEEPER_PROTOCOL])))
     if not found:
         return []
@@ -35,7 +36,7 @@ def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
 
 
 def _nodes_by_address(dataset: Dataset) -> dict[str | None, int]:
-    """The only node that serves at each address."""
+    """Returns the node of each address at which only one node serves."""
     found: dict[str, set[int]] = {}
     for row in read(dataset, _Server, one_of("protocol", ["kafka", "empty"])):
         if row.node_id is not None:

@@ -26,14 +26,14 @@ from kafkascope_spark.stories.startups.table import NOT_READY, StartupStepRow
 MOST_CLIENTS = 60
 FIRST_CLIENTS = 10
 """Clients that the first screen lists, those in trouble first."""
-MOST_TOLD_CLIENTS = 12
+MOST_IN_FULL = 12
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
 MOST_STEPS = 60
 FIRST_STEPS, LAST_STEPS = 5, 7
 """Steps that are shown of a start that did not become ready: how it began and where it got stuck."""
 MOST_CAUSES = 8
-MOST_TOLD = 3
+MOST_CAUSES_IN_FULL = 3
 """Causes of a client whose steps are shown; the others get their first lines."""
 FIRST_RECOVERY_STEPS, LAST_RECOVERY_STEPS = 10, 3
 """Steps of an episode that are shown: how it began and how it ended."""
@@ -84,7 +84,7 @@ def render_clients(model: Report, *, everything: bool = True) -> Iterator[Render
 def _in_full(clients: Sequence[Client]) -> list[Client]:
     """The clients that are shown in full, by time: where there are many, those in trouble, then those slow to start."""
 
-    chosen = sorted(range(len(clients)), key=lambda i: (*client_severity(clients[i]), i))[:MOST_TOLD_CLIENTS]
+    chosen = sorted(range(len(clients)), key=lambda i: (*client_severity(clients[i]), i))[:MOST_IN_FULL]
     return [clients[i] for i in sorted(chosen)]
 
 
@@ -139,7 +139,7 @@ def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Rendera
         yield from _start(start, start_ns)
     yield from more(client.n_starts - MOST_STARTS, "start", "table stories/startups")
     yield from _odd_loops(client)
-    worst = sorted(client.recoveries, key=cause_severity)[:MOST_TOLD]
+    worst = sorted(client.recoveries, key=cause_severity)[:MOST_CAUSES_IN_FULL]
     for cause in client.recoveries[:MOST_CAUSES]:
         yield line("")
         yield from _cause(cause, start_ns, cluster)

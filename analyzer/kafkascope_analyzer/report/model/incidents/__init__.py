@@ -1,1 +1,2 @@
-"""What failed, who was not served, and what followed: decided here once; every form of the report lays it out."""
+"""Incidents: what failed, which clients were not served, and the consequences. All of it is decided here once; every
+form of the report only lays it out."""

@@ -1,7 +1,7 @@
-"""How each broker looked over time: stretches of the table broker_states, with the hosts of each state joined.
+"""The state of each broker over time: rows of the table broker_states, with the hosts of each state joined.
 
-A broker has one lane whatever its ports. A stretch in which it did not serve says to how many of the hosts that talked
-to it, and on which port where that is not all of them.
+A broker has one lane for all of its ports. The text of a span in which it did not serve says how many of its hosts that
+affected, and on which port where that is not all of them.
 """
 
 import math
@@ -21,14 +21,14 @@ MOST_LANES = 200
 MOST_STRETCHES = 500
 NAMED_HOSTS = 3
 TOGETHER_NS = 1_000_000_000
-"""Hosts that are served again within this time are served again together."""
+"""Hosts that are served again within this time count as served again together."""
 NO_NODE = 1 << 40
-"""Sorts addresses whose node is not known after all nodes."""
+"""Sort key of addresses whose node is not known: after all node ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateRow(Row):
-    """A stretch of time in which a broker was in one state to a host."""
+    """A span of time in which a broker was in one state to a host."""
 
     TABLE: ClassVar[Table] = BROKER_STATES
     node_id: int | None
@@ -43,7 +43,8 @@ class StateRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A time in which the broker was in one state to these hosts. to_ns: None where the capture ended in it."""
+    """A span of time in which the broker was in one state to these hosts. to_ns: None where it was still in it when the
+    capture ended."""
 
     state: str
     from_ns: int
@@ -54,7 +55,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLane:
-    """A broker, when it served somebody, and when it did not serve whom."""
+    """A broker with the spans in which it served somebody, and in which it did not, and to whom."""
 
     node_id: int | None
     label: str
@@ -65,14 +66,15 @@ class BrokerLane:
 
     @property
     def state(self) -> tuple[str, str]:
-        """Whether it served, as a word (failed, served, unknown), and in words."""
+        """Whether it served, as a word (failed, served, unknown), and the same in words for readers."""
         if self.failing:
             return "failed", count(len(self.failing), "failure")
         return ("served", "serving") if self.serving else ("unknown", "nobody waited for it")
 
 
 def broker_lanes(dataset: Dataset) -> tuple[BrokerLane, ...]:
-    """The brokers by node id, then by address, at most MOST_LANES; none where the dataset has no broker_states."""
+    """Returns the brokers by node id, then by address, at most MOST_LANES; none where the dataset has no
+    broker_states."""
     found: dict[tuple[int, str], list[StateRow]] = defaultdict(list)
     for row in read(dataset, StateRow):
         found[(NO_NODE, _place(row)) if row.node_id is None else (row.node_id, "")].append(row)
@@ -99,7 +101,8 @@ def _lane(states: list[StateRow]) -> BrokerLane:
 
 
 def _places(states: list[StateRow]) -> str:
-    """The addresses of a broker: `10.0.0.11:9092, :9093`; of one IP address, further ports stand alone."""
+    """Returns the addresses of a broker: `10.0.0.11:9092, :9093`. Further ports of the same IP address are given
+    without it."""
     ends = sorted({(row.server_ip, row.server_port): _place(row) for row in states}.items())
     shown = [
         f":{port}" if number and ends[number - 1][0][0] == ip else place
@@ -109,7 +112,7 @@ def _places(states: list[StateRow]) -> str:
 
 
 def _joined(state: str, states: list[StateRow]) -> list[Stretch]:
-    """The rows of a state as stretches; those that overlap are one. states: all rows of the broker."""
+    """Joins overlapping rows of a state into spans. states: all rows of the broker."""
     made: list[list[StateRow]] = []
     until: int | None = 0
     for row in sorted(states, key=lambda row: (row.from_ns, row.host)):
@@ -132,8 +135,8 @@ def _stretch(state: str, joined: list[StateRow], states: list[StateRow]) -> Stre
 
 
 def _text(state: str, joined: list[StateRow], states: list[StateRow]) -> str:
-    """`silent to all 3 hosts (to fewer after 17.6 s)`, `down to 1 of 3 hosts (10.0.0.7) on port 9093`; a frozen or slow
-    broker is so to everybody listed.
+    """Returns `silent to all 3 hosts (to fewer after 17.6 s)` or `down to 1 of 3 hosts (10.0.0.7) on port 9093`. A
+    frozen or slow broker is so to every listed host.
     """
     if state == SERVING:
         return state
@@ -148,7 +151,7 @@ def _text(state: str, joined: list[StateRow], states: list[StateRow]) -> str:
 
 
 def _to_fewer(joined: list[StateRow]) -> str:
-    """When the first of several hosts was served again, where the others waited on."""
+    """Returns when the first of several hosts was served again while the others were still waiting."""
     last_ends: dict[str, float] = {}
     for row in joined:
         end = math.inf if row.to_ns is None else row.to_ns

@@ -27,8 +27,8 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Something that may have followed from an incident. incident_id: the one that its row names; n: how many things it
-    counts for; sentence: makes its line."""
+    """A possible consequence of an incident. incident_id: the incident that the row names; n: how many things it counts
+    for; sentence: returns its line."""
 
     kind: str
     id: str
@@ -39,7 +39,7 @@ class Following:
 
 
 Found = dict[str, dict[str, list[Following]]]
-"""incident_id -> kind of consequence -> what followed, by time."""
+"""incident_id -> kind of consequence -> consequences, by time."""
 _NOUNS = {
     "incidents": ("incident", "incidents"),
     "starts": ("failed start", "failed starts"),
@@ -54,7 +54,7 @@ _NOUNS = {
 
 
 def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) -> Found:
-    """Everything but findings, by incident; each thing belongs to one incident at most."""
+    """Returns all consequences but findings, by incident; each belongs to one incident at most."""
     found: Found = defaultdict(lambda: defaultdict(list))
     if not families:
         return found
@@ -69,7 +69,7 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
 
 
 def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tuple[Consequence, ...]:
-    """What followed from the incident, kind by kind."""
+    """Returns the consequences of the incident, kind by kind."""
     mine = dict(found.get(family.identity, {}))
     mine["findings"] = [_finding(finding) for finding in findings]
     made = []
@@ -84,7 +84,7 @@ def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tu
 
 
 def _later(row: IncidentRow) -> Following:
-    """An incident that followed from another one."""
+    """Returns an incident that is a consequence of another one."""
     return Following("incidents", row.incident_id, row.start_ns, lambda: visible(row.sentence))
 
 
@@ -140,8 +140,8 @@ def _transaction_text(row: Transaction, facts: Facts) -> str:
 
 
 def _moves(dataset: Dataset, facts: Facts, families: list[Family]) -> Iterator[Following]:
-    """Leaders and coordinators that moved away from a broker, partition by partition counted. A move belongs to the
-    incident of that broker which it has the longest time in common with."""
+    """Yields leaders and coordinators that moved away from a broker, counted by partition. A move belongs to the
+    incident of that broker with the longest overlap in time."""
     of_node: dict[int, list[tuple[int, int, Family]]] = defaultdict(list)
     for family in families:
         end_ns = facts.end_ns if family.end_ns is None else family.end_ns
@@ -165,7 +165,8 @@ def _move_text(change: ClusterChange, facts: Facts) -> str:
 
 
 def change_text(change: ClusterChange) -> str:
-    """A change of the cluster: `leader of clicks-0, 2 moved from node 2 to node 3`, `node 2 left the broker list`."""
+    """Returns a change of the cluster in words: `leader of clicks-0, 2 moved from node 2 to node 3`, `node 2 left the
+    broker list`."""
     if change.kind == "broker":
         gone = "left the brokers that Metadata lists" if change.what == "gone" else "is listed by Metadata again"
         return f"node {change.node_id} {gone}"

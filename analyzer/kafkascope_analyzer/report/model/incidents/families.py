@@ -1,5 +1,4 @@
-"""Which incidents followed from which. A family is an incident that followed from no other, with all that followed from
-it."""
+"""Families of incidents. A family is an incident that is no consequence of another, with all of its consequences."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from kafkascope_spark.stories.stalls.table import Stall
 
 @dataclass(slots=True)
 class Family:
-    """An incident with all that followed from it."""
+    """An incident with all incidents that are its consequences."""
 
     root: IncidentRow
     members: list[IncidentRow]
     severity: str
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
-    """Stalls of other families that went on because of this one too."""
+    """Stalls of other families that continued because of this one too."""
     clients: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
     start_ns: int = 0
@@ -29,18 +28,18 @@ class Family:
 
     @property
     def identity(self) -> str:
-        """The id of the incident that the others followed from."""
+        """The id of the root incident."""
         return self.root.incident_id
 
     @property
     def longest_ms(self) -> int:
-        """The longest time for which it kept somebody waiting, or from working."""
+        """The longest time for which the family kept a client waiting, or from working, in milliseconds."""
         return max((member.longest_ms for member in self.members), default=0)
 
     @property
     def harm_ms(self) -> int:
-        """How much harm it did: the clients that stalled, times the longest of their stalls. Of an error without a
-        stall (clients that never got to work, records that were lost) the clients, times how long it lasted."""
+        """The harm done: the number of clients that stalled, times the longest of their stalls. For an error without a
+        stall (clients that never became ready, records that were lost): the number of clients, times its duration."""
         if not self.stalls:
             lasted_ms = ((self.end_ns or self.start_ns) - self.start_ns) // 1_000_000
             return max(1, len(self.clients)) * max(1, lasted_ms, self.longest_ms) if self.severity == ERROR else 0
@@ -49,7 +48,7 @@ class Family:
 
 
 def families_of(facts: Facts) -> list[Family]:
-    """All families, worst first: by harm, then by severity, then by time."""
+    """Returns all families, worst first: by harm, then by severity, then by time."""
     roots = roots_of(facts.incidents)
     members: dict[str, list[IncidentRow]] = {}
     for row in facts.incidents:
@@ -61,14 +60,14 @@ def families_of(facts: Facts) -> list[Family]:
 
 
 def every_incident(facts: Facts) -> list[Family]:
-    """All families, and each incident that followed from another one with its own stalls alone."""
+    """Returns all families, and each consequent incident with only its own stalls."""
     families = families_of(facts)
     followed = [row for family in families for row in family.members if row is not family.root]
     return families + _made([(row, [row]) for row in followed], facts)
 
 
 def _made(rooted: Iterable[tuple[IncidentRow, list[IncidentRow]]], facts: Facts) -> list[Family]:
-    """A family of each incident and its members."""
+    """Returns a family for each incident and its members."""
     stalls, by_id = stalls_by_incident(facts), {stall.stall_id: stall for stall in facts.stalls}
     found = []
     for root, members in rooted:
@@ -80,7 +79,7 @@ def _made(rooted: Iterable[tuple[IncidentRow, list[IncidentRow]]], facts: Facts)
 
 
 def root_ids(families: Iterable[Family]) -> dict[str, str]:
-    """incident_id -> that of the incident that it followed from in the end, its own where it followed from none."""
+    """Returns incident_id -> id of its root incident; the incident's own id where it is no consequence of another."""
     return {row.incident_id: family.identity for family in families for row in family.members}
 
 
@@ -92,7 +91,7 @@ def _add_earlier(family: Family, by_id: dict[str, Stall]) -> None:
 
 
 def _complete(family: Family) -> None:
-    """Sets what is decided over all members and stalls: times, clients, brokers."""
+    """Sets the fields that are derived from all members and stalls: times, clients, brokers."""
     family.start_ns = min(row.start_ns for row in family.members)
     ends = [row.end_ns for row in family.members] + [stall.to_ns for stall in family.stalls]
     family.end_ns = None if None in ends else max(end for end in ends if end is not None)
@@ -104,5 +103,5 @@ def _complete(family: Family) -> None:
 
 
 def stall_severity(stall: Stall) -> str:
-    """error for a stall that is long or not over; warning for any other."""
+    """Returns error for a stall that is long or not over; warning for any other."""
     return ERROR if stall.is_severe else WARNING

@@ -1,6 +1,7 @@
-"""What a report says first: computed from incidents, stalls, failed starts and findings together.
+"""The headline of a report, computed from incidents, stalls, failed starts and findings together.
 
-It never says that all is well where one of them is above info, and never that nobody stalled where somebody did.
+It never says that all is well where one of them is above severity info, and never that nobody stalled where a client
+did.
 """
 
 from collections import Counter
@@ -28,11 +29,11 @@ from kafkascope_spark.stories.startups.table import StartupRow
 
 NAMED = 3
 MOST_FAILED_NAMED = 5
-"""Parts that failed of which the headline says what they are."""
+"""Most failed parts of the analysis that the headline names."""
 
 
 def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int) -> Headline:
-    """The headline. n_errors: error codes in the brokers' answers."""
+    """Returns the headline. n_errors: error codes in the brokers' responses."""
     alone = [f for f in findings if f.incident_id is None and f.severity != INFO]
     judged = judged_of(facts, incidents, findings)
     verdict = min((each.severity for each in judged if each.severity != INFO), key=severity_order, default=NONE)
@@ -56,8 +57,8 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
 
 
 def judged_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...]) -> tuple[Judged, ...]:
-    """What the verdict is the worst of: the one definition, which --fail-on counts by. A stall of an incident counts
-    with that one."""
+    """Returns the things whose worst severity is the verdict. --fail-on counts them by this definition too. A stall of
+    an incident counts with its incident."""
     alone = [stall for stall in facts.stalls if stall.incident_id is None]
     counts = {
         "incident": incidents.by_severity,
@@ -74,7 +75,7 @@ def judged_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...])
 
 
 def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int) -> tuple[str, list[str]]:
-    """The sentence that comes first, and those after it."""
+    """Returns the first sentence, and the sentences after it."""
     kept = [missing_sentence(facts.missing)] if facts.missing else []
     if facts.no_kafka:
         kept.append(f"{facts.no_kafka[:1].upper()}{facts.no_kafka[1:]}.")
@@ -87,8 +88,8 @@ def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_error
 def _what_happened(
     facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int, *, known: bool
 ) -> list[str]:
-    """The sentences about incidents, stalls, starts and findings. known: whether the capture shows enough to say that
-    nothing failed.
+    """Returns the sentences about incidents, stalls, starts and findings. known: whether the capture shows enough to
+    say that nothing failed.
     """
     if not facts.has_incidents:
         found = [text for text in (_starts(facts), _findings(alone, besides=False)) if text]
@@ -103,7 +104,7 @@ def _what_happened(
     if _is_calm(facts, incidents, alone):
         return _nothing_failed(facts, n_errors) if known else []
     kept_out = any(row.longest_ms >= facts.stall_ms and row.severity != INFO for row in facts.incidents)
-    # A client that gets nothing of what it asks for may have no stall: what a finding calls an error says so.
+    # A client that gets no successful response may have no stall: then a finding of severity error reports it.
     is_failing = any(finding.severity == ERROR for finding in alone)
     if known and not (facts.stalls or facts.failed_starts or facts.doubt or kept_out or is_failing):
         kept.append(f"No client stalled for {limit_text(facts.stall_ms)} or longer.")
@@ -111,12 +112,12 @@ def _what_happened(
 
 
 def _is_calm(facts: Facts, incidents: Incidents, alone: list[Finding]) -> bool:
-    """Whether nothing above info is known."""
+    """Whether nothing above severity info is known."""
     return facts.has_incidents and not (incidents.n or facts.stalls or facts.failed_starts or alone)
 
 
 def _nothing_failed(facts: Facts, n_errors: int) -> list[str]:
-    """What is said where nothing failed, as far as it is known."""
+    """Returns the sentences for a capture in which nothing failed, as far as it is known."""
     if facts.doubt:
         return [f"Whether anything failed is unknown: {facts.doubt}. What could be read shows no failure."]
     return ["Nothing failed that the capture shows.", _calm(facts, n_errors)]
@@ -159,7 +160,7 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
 
 
 def _end(facts: Facts, incidents: Incidents) -> str:
-    """How it ended for those who stalled, where nobody still waited when the capture ended."""
+    """Returns how the stalls ended, where no client was still waiting when the capture ended."""
     unserved = stalled_names((stall for stall in facts.stalls if stall.served is False), facts)
     if unserved:
         return f"; {list_of([safe(name) for name in unserved.values()], NAMED)} gave up or ended without being served"
@@ -167,12 +168,12 @@ def _end(facts: Facts, incidents: Incidents) -> str:
 
 
 def _stalled(facts: Facts) -> dict[str, str]:
-    """Who stalled: key -> name."""
+    """Returns the clients that stalled: key -> name."""
     return stalled_names(facts.stalls, facts)
 
 
 def _waiting(facts: Facts) -> dict[str, str]:
-    """Who was still waiting when the capture ended: key -> name."""
+    """Returns the clients that were still waiting when the capture ended: key -> name."""
     return stalled_names((stall for stall in facts.stalls if stall.to_ns is None), facts)
 
 
@@ -189,7 +190,7 @@ def _start(row: StartupRow, facts: Facts) -> str:
 
 
 def _findings(alone: list[Finding], *, besides: bool) -> str:
-    """The findings above info that belong to no incident."""
+    """Returns the sentence about findings above severity info that belong to no incident."""
     if not alone:
         return ""
     counts = Counter(finding.severity for finding in alone)
@@ -199,12 +200,13 @@ def _findings(alone: list[Finding], *, besides: bool) -> str:
 
 
 def with_failures(headline: Headline, failed: tuple[FailedPartRow, ...]) -> Headline:
-    """The headline, which does not say that all is well where a part is missing that might say otherwise."""
+    """Returns the headline with the failed parts; it does not say that all is well where one of them might show
+    otherwise."""
     if not failed:
         return headline
-    said = [f"A part of the analysis could not be made: {row.sentence}" for row in failed[:MOST_FAILED_NAMED]]
+    sentences = [f"A part of the analysis could not be made: {row.sentence}" for row in failed[:MOST_FAILED_NAMED]]
     left = len(failed) - MOST_FAILED_NAMED
-    said += [f"{count(left, 'more such part')}: failed_parts in report.json"] if left > 0 else []
+    sentences += [f"{count(left, 'more such part')}: failed_parts in report.json"] if left > 0 else []
     if headline.verdict == NONE or not headline.sentence:
-        return replace(headline, verdict=UNKNOWN, sentence=said[0], details=tuple(said[1:]))
-    return replace(headline, details=(*headline.details, *said))
+        return replace(headline, verdict=UNKNOWN, sentence=sentences[0], details=tuple(sentences[1:]))
+    return replace(headline, details=(*headline.details, *sentences))

@@ -1,4 +1,5 @@
-"""Whom an incident affected, and for how long, in the few words that the table of incidents has room for."""
+"""The clients that an incident affected, and for how long, in the few words for which the table of
+incidents has room."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ _MOVES = names_of(lambda kind: kind.is_move)
 
 
 def fault_start(root: IncidentRow, start_ns: int) -> Moment:
-    """When the fault itself began; where the capture does not show that, when the incident began. start_ns: the
+    """Returns when the fault itself began; where the capture does not show that, when the incident began. start_ns: the
     capture's start."""
     if root.fault_start_ns is None:
         return moment_of(None, root.start_ns, start_ns)
@@ -26,8 +27,8 @@ def fault_start(root: IncidentRow, start_ns: int) -> Moment:
 
 
 def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
-    """When the fault itself was over; where the capture does not show when it began either, when the incident was. A
-    move is over when it has happened."""
+    """Returns when the fault itself was over; where the capture does not show when it began either, when the incident
+    was over. A move is over once it has happened."""
     if root.kind in _MOVES:
         return fault_start(root, start_ns)
     if root.fault_start_ns is None:
@@ -36,27 +37,28 @@ def fault_end(root: IncidentRow, start_ns: int) -> Moment | None:
 
 
 def is_over(family: Family) -> bool:
-    """Whether the capture shows that it is over: for whoever it harmed, and the fault itself. Clients may give up
-    before a broker serves again."""
+    """Whether the capture shows that the incident is over, both for the affected clients and for the fault itself.
+    Clients may give up before a broker serves again."""
     return family.end_ns is not None and fault_end(family.root, 0) is not None
 
 
 def when_text(family: Family, capture_ns: int) -> str:
-    """From when to when it did harm, and for how long, and whether the fault went on after that."""
+    """Returns from when to when the incident did harm, for how long, and whether the fault went on after that."""
     harm = _time_text(family.start_ns, family.end_ns, capture_ns)
     goes_on = family.end_ns is not None and not is_over(family)
     return f"{harm}; the fault itself was not over when the capture ended" if goes_on else harm
 
 
 def who_text(family: Family, facts: Facts) -> str:
-    """Who stalled and for how long, and the records that it harmed: `3 of 5 clients, longest 12.3 s, 40 records late`;
-    where nobody stalled, how many clients had to recover, or how many hosts could not connect. Of a restricted dataset
-    it is what its own stalls and clients show: what incidents have counted themselves is of everybody."""
+    """Returns the clients that stalled and for how long, and the affected records: `3 of 5 clients, longest 12.3 s, 40
+    records late`. Where nobody stalled: how many clients had to recover, or how many hosts could not connect. For a
+    restricted dataset only its own stalls and clients count, because the counts in the incidents' rows are about all
+    clients."""
     return ", ".join([_who(family, facts), *(_records(family) if facts.restriction is None else ())])
 
 
 def _records(family: Family) -> Iterator[str]:
-    """How many records were late, failed, or were fetched again, as far as packets show it."""
+    """Yields how many records were late, failed, or were fetched again, as far as packets show it."""
     for column, what in _HARM:
         n = _total(family, column)
         if n:
@@ -77,8 +79,8 @@ def _who(family: Family, facts: Facts) -> str:
 
 
 def _who_met_it(family: Family, *, is_restricted: bool) -> str:
-    """How many clients had to recover, or hosts could not connect, and for how long one of them could not work at the
-    longest."""
+    """Returns how many clients had to recover, or hosts could not connect, and the longest time for which one of them
+    could not work."""
     if is_restricted:
         return count(len(family.clients), "client") if family.clients else "nobody"
     is_long = family.longest_ms >= DEFAULT_STALL_MS
@@ -92,9 +94,9 @@ def _who_met_it(family: Family, *, is_restricted: bool) -> str:
 
 
 def served_after_text(family: Family, began_ns: int, facts: Facts) -> str:
-    """How long after the begin of the fault the last client was served again, and who was not: `12.4 s`, `9.1 s, 1 gave
-    up`, `2 still waiting`; of one that came again and again the longest, with how often it came; empty where nobody
-    stalled."""
+    """Returns how long after the beginning of the fault the last client was served again, and which clients were not:
+    `12.4 s`, `9.1 s, 1 gave up`, `2 still waiting`. For a fault that recurred: the longest time, and how often it
+    occurred. Empty where nobody stalled."""
     stalls = [*family.stalls, *family.earlier_stalls]
     begun = [began_ns, *(stretch.start_ns for stretch in family.root.stretches[1:])]
     ends = [stall.to_ns for stall in stalls if stall.served and stall.to_ns is not None]
@@ -113,8 +115,8 @@ def _n(facts: Facts, stalls: Iterable[Stall]) -> int:
 
 
 def _time_text(start: int, end: int | None, capture_ns: int) -> str:
-    """From when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`; of a
-    moment, when."""
+    """Returns from when to when, and for how long: `00:06.816 to 00:35.900 (12:20:00.671 to 12:20:29.755 UTC, 29.1 s)`;
+    for a single moment, when."""
     if end is None:
         return f"from {at_text(start, capture_ns)}, not over when the capture ended"
     if end == start:

@@ -1,4 +1,4 @@
-"""Reads what the summary of a report is made from: incidents, stalls, findings, clients and failed starts."""
+"""Reads the input of a report's summary: incidents, stalls, findings, clients and failed starts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -37,16 +37,16 @@ class Facts:
     end_ns: int
     n_files: int
     stall_ms: int
-    """From which length on a wait is a stall."""
+    """Shortest wait that counts as a stall, in milliseconds."""
     no_kafka: str | None
     """Why no Kafka was read; None where some was."""
     doubt: str | None
     """Why the capture does not show whether clients were served; None where it does, and where no Kafka was read."""
     missing: tuple[str, ...]
-    """Tables that the report needs and the dataset lacks."""
+    """Tables that the report needs and that the dataset lacks."""
     restriction: Restriction | None
     outside: Mapping[str, frozenset[str]]
-    """incident_id -> the clients, without the brokers' own, that it affected and the restriction leaves out."""
+    """incident_id -> the affected clients, without the brokers' own, that the restriction excludes."""
 
     def name(self, client_instance_id: str | None) -> str:
         """The client's client id, else its address, else its own id."""
@@ -55,7 +55,7 @@ class Facts:
 
     @property
     def n_clients(self) -> int:
-        """Clients without the brokers' own."""
+        """Number of clients without the brokers' own."""
         return sum(client.kind != "broker" for client in self.clients.values())
 
     def is_broker(self, client_instance_id: str) -> bool:
@@ -64,7 +64,7 @@ class Facts:
 
 
 def load_facts(dataset: Dataset) -> Facts:
-    """Everything at once. Raises UsageError where a table cannot be read."""
+    """Reads all facts. Raises UsageError where a table cannot be read."""
     start_ns, end_ns = capture_span(dataset)
     clients = {row.client_instance_id: row for row in read(dataset, NamedClient)}
     every_incident = sorted(read(dataset, IncidentRow), key=lambda row: (row.start_ns, row.incident_id))
@@ -98,7 +98,8 @@ def load_facts(dataset: Dataset) -> Facts:
 def _outside(
     dataset: Dataset, incidents: Iterable[IncidentRow], clients: Mapping[str, NamedClient]
 ) -> dict[str, frozenset[str]]:
-    """See Facts. clients: those that the restriction takes."""
+    """Returns the affected clients that the restriction excludes, by incident_id. clients: the clients that it
+    includes."""
     if dataset.restriction is None:
         return {}
     left_out = sorted({client for row in incidents for client in row.clients if client not in clients})
@@ -108,14 +109,14 @@ def _outside(
 
 
 _WITH_OTHER_ADDRESSES = names_of(lambda kind: kind.has_other_addresses)
-"""Kinds of incidents at an address beside which the same name has others."""
+"""Kinds of incidents at one of several addresses of a host name."""
 
 
 def _failed_starts(
     dataset: Dataset, clients: dict[str, NamedClient], incidents: Iterable[IncidentRow]
 ) -> list[StartupRow]:
-    """Starts of clients, without the brokers' own, that did not become ready, by time. An attempt to connect to one of
-    several addresses of a name is no start: the host went on to another one."""
+    """Returns starts of clients, without the brokers' own, that did not become ready, by time. An attempt to connect to
+    one of several addresses of a name is not a start: the host went on to the next address."""
     passed = {row.incident_id for row in incidents if row.kind in _WITH_OTHER_ADDRESSES}
     found = read(dataset, StartupRow, one_of("outcome", sorted(NOT_READY)))
     kept = [
@@ -129,7 +130,7 @@ def _is_broker(client: NamedClient | None) -> bool:
 
 
 def stalls_by_incident(facts: Facts) -> dict[str | None, list[Stall]]:
-    """incident_id -> its stalls; under None those whose incident is not in the dataset."""
+    """Returns incident_id -> its stalls; under None the stalls whose incident is not in the dataset."""
     known = {row.incident_id for row in facts.incidents}
     found: dict[str | None, list[Stall]] = defaultdict(list)
     for stall in facts.stalls:

@@ -14,30 +14,30 @@ from kafkascope_analyzer.report.model.proofs import Proof
 
 ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unknown"
 VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
-"""UNKNOWN: nothing failed as far as it is known, and the capture shows too little, or the dataset has no stories, or
+"""UNKNOWN: nothing failed as far as it is known, but the capture shows too little, or the dataset has no stories, or
 stories of an older version."""
 
 TABLE_INCIDENTS = 20
-"""Rows of the table of incidents on the first screen."""
+"""Most rows of the table of incidents on the first screen."""
 FIRST_INCIDENTS = 5
-"""Incidents that the first screen tells below their table."""
+"""Most incidents that the first screen describes below the table."""
 FIRST_WAITS = 5
-"""Lines of who stalled that an incident has there."""
+"""Most lines of an incident's table of stalled clients on the first screen."""
 FIRST_STEPS = 8
-"""Steps of an incident's course there."""
+"""Most steps of an incident's course on the first screen."""
 FIRST_FINDINGS = 3
-"""Findings that stand under an incident there."""
+"""Most findings under an incident on the first screen."""
 ALONE_FINDINGS = 8
-"""Findings above info that belong to no incident, there."""
+"""Most findings above severity info on the first screen that belong to no incident."""
 
 STILL_OPEN, GAVE_UP, NOT_CAPTURED, SERVED = WAIT_OUTCOMES = ("still_open", "gave_up", "not_captured", "served")
-"""How a stall ended: it went on when the capture ended; the client gave up or ended; a time began that no file covers;
-the client was served."""
+"""How a stall ended: still_open: it was not over when the capture ended; gave_up: the client gave up or ended;
+not_captured: a time began that no file covers; served: the client was served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Things of one kind and severity that the verdict is about."""
+    """Things of one kind and severity that count towards the verdict."""
 
     kind: Annotated[str, "incident, stall (of no incident), failed start, or finding"]
     severity: Annotated[str, "error, warning or info"]
@@ -46,7 +46,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What the report says first."""
+    """The headline of the report: verdict, sentences, and the things that count towards the verdict."""
 
     verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
     judged: Annotated[tuple[Judged, ...], "what the verdict is the worst of, and what --fail-on counts"]
@@ -65,7 +65,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Stalls of one client for one service: a line of the table of who stalled. Times are those of the longest."""
+    """Stalls of one client for one service: a line of the table of stalled clients. Times are those of the longest."""
 
     who: Annotated[str, "client id, else its address or its group"]
     client_instance_id: Annotated[str | None, "client"]
@@ -89,7 +89,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What followed from an incident, counted."""
+    """Consequences of an incident of one kind, counted."""
 
     kind: Annotated[str, "incidents, recoveries, rebalances, transactions, leaders, coordinators or findings"]
     n: Annotated[int, "how many"]
@@ -100,7 +100,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True)
 class OwnerAction:
-    """What one owner should do."""
+    """The action that one owner should take."""
 
     owner: Annotated[str, "who: operator of the brokers, operator of the network, owner of clients of a library"]
     text: Annotated[str, "what to do, with the values that were seen"]
@@ -120,7 +120,7 @@ class CourseLine:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One thing that failed, with who stalled because of it and what followed."""
+    """A failure, with the clients that stalled because of it and its consequences."""
 
     incident_id: Annotated[str, "the incident"]
     kind: Annotated[str, "what failed, as in table incidents"]
@@ -195,7 +195,7 @@ class Incidents:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands that stand once, after the incidents and findings. OUT.kscope stands for the dataset."""
+    """The commands that are given once, after the incidents and findings. OUT.kscope stands for the dataset."""
 
     explain: Annotated[str, "explains the worst incident, else the worst finding; empty where there is neither"]
     cut: Annotated[str, "cuts its packets out; empty where there is neither"]
@@ -206,7 +206,7 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a report says first: the headline, the incidents, and the findings under and beside them."""
+    """The first part of a report: the headline, the incidents, their findings, and the other findings."""
 
     headline: Headline
     incidents: Incidents

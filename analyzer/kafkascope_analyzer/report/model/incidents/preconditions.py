@@ -1,4 +1,4 @@
-"""Whether a dataset can say anything about Kafka at all: its capture may hold no Kafka, or tables may be missing."""
+"""Whether a dataset can show anything about Kafka: its capture may contain no Kafka, or tables may be missing."""
 
 from collections import Counter
 
@@ -23,12 +23,12 @@ from kafkascope_spark.stories.tables import CLIENTS, INCIDENTS
 
 KAFKA, TLS = "kafka", "tls"
 _NEEDED = (CAPTURES, CONNECTIONS, ROLE_ROWS, REQUESTS, PARTITIONS, ERRORS, TOPOLOGY, TCP_EVENTS, UNDECODED)
-"""Tables of ingest that the report is made from."""
+"""Tables of ingest from which the report is made."""
 
 
 def why_no_kafka(dataset: Dataset) -> str | None:
-    """Why no Kafka was read: one sentence without a full stop; None where some was, where the lengths of TLS records
-    show requests, or where that is not known."""
+    """Returns why no Kafka was read: one sentence without a full stop. None where Kafka was read, where the lengths of
+    TLS records show requests, or where that is not known."""
     if not has_table(dataset, CAPTURES) or not has_table(dataset, CONNECTIONS):
         return None
     n_packets = _sum(dataset, CAPTURES, "n_packets")
@@ -52,7 +52,8 @@ def why_no_kafka(dataset: Dataset) -> str | None:
 
 
 def missing_tables(dataset: Dataset) -> tuple[str, ...]:
-    """Tables that the report is made from and that the dataset lacks; stories that were not made yet are none."""
+    """Returns the tables that the report needs and that the dataset lacks. Stories that were not made yet
+    do not count."""
     missing = [table for table in _NEEDED if not has_table(dataset, table)]
     if has_table(dataset, INCIDENTS) and not has_table(dataset, CLIENTS):
         missing.append(CLIENTS)
@@ -60,7 +61,7 @@ def missing_tables(dataset: Dataset) -> tuple[str, ...]:
 
 
 def missing_sentence(tables: tuple[str, ...]) -> str:
-    """What the report says where the dataset lacks tables."""
+    """Returns the report's sentence about missing tables."""
     which = f"{'table' if len(tables) == 1 else 'tables'} {', '.join(tables)}"
     return f"The dataset lacks the {which}: what they show is missing here. `kafkascope analyze` makes it anew."
 

@@ -1,4 +1,4 @@
-"""The grid of brokers and hosts: in which state each server address was to each host that talked to it, over time."""
+"""The grid of brokers and hosts: the state of each server address to each host that talked to it, over time."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from kafkascope_analyzer.report.rows import read
 from kafkascope_spark.stories.servers.table import STATES
 
 CALM = (SERVING, UNKNOWN)
-"""States in which no request waited for a response that did not come."""
+"""States in which no request waited for a missing response."""
 MOST_SERVERS = 12
 MOST_HOSTS = 8
 MOST_STRETCHES = 60
-"""Limits of the picture: servers, hosts of a server, stretches of a host. Those that did not serve longest are kept."""
+"""Most servers, hosts of a server, and spans of a host in the grid. Those that did not serve longest are kept."""
 _WORDS = {"serving": "served", "refusing": "refused", "turned_away": "turned away", "flow_dead": "dead flow"}
 _WORDS |= {"host_silent": "host silent"}
 
 
 @dataclass(frozen=True, slots=True)
 class GridStretch:
-    """A time in one state. to_ns: None where the capture ended in it."""
+    """A span of time in one state. to_ns: None where it was still in it when the capture ended."""
 
     state: str
     words: str
@@ -41,7 +41,7 @@ class GridHost:
 
 @dataclass(frozen=True, slots=True)
 class GridServer:
-    """A server address with the hosts that talked to it. more: how many hosts are left out, in words."""
+    """A server address with the hosts that talked to it. more: the number of hosts that are left out, in words."""
 
     label: str
     hosts: tuple[GridHost, ...]
@@ -50,8 +50,8 @@ class GridServer:
 
 @dataclass(frozen=True, slots=True)
 class StateGrid:
-    """Servers by node and address. more: how many are left out, in words; states: which ones the grid has, with their
-    words; n_failing: stretches in which a server did not serve a host."""
+    """Servers by node and address. more: the number of servers that are left out, in words; states: the states in the
+    grid, with their words; n_failing: spans in which a server did not serve a host."""
 
     servers: tuple[GridServer, ...]
     more: str
@@ -60,7 +60,8 @@ class StateGrid:
 
 
 def state_grid(dataset: Dataset, start_ns: int, end_ns: int) -> StateGrid:
-    """The grid; without rows where the dataset has no broker_states. start_ns, end_ns: of the capture."""
+    """Returns the grid; without rows where the dataset has no broker_states. start_ns, end_ns: the capture's start and
+    end."""
     found: dict[tuple[int, str, int], list[StateRow]] = defaultdict(list)
     for row in read(dataset, StateRow):
         found[NO_NODE if row.node_id is None else row.node_id, row.server_ip, row.server_port].append(row)
@@ -75,19 +76,19 @@ def state_grid(dataset: Dataset, start_ns: int, end_ns: int) -> StateGrid:
 
 
 def words_of_state(state: str) -> str:
-    """What the grid calls a state."""
+    """Returns the words for a state in the grid."""
     return _WORDS.get(state, state)
 
 
 def _more(n_left: int, one: str, many: str) -> str:
-    """How many are left out: those that served for longer."""
+    """Returns how many are left out: those that served for longer."""
     if n_left <= 0:
         return ""
     return f"… and {n_left:,} more {one if n_left == 1 else many} with less trouble: table stories/broker_states"
 
 
 def _failing_ns(rows: list[StateRow], end_ns: int) -> int:
-    """How long the server did not serve, summed over hosts."""
+    """Returns how long the server did not serve, summed over hosts."""
     return sum((end_ns if row.to_ns is None else row.to_ns) - row.from_ns for row in rows if row.state not in CALM)
 
 
@@ -105,7 +106,7 @@ def _server(rows: list[StateRow], start_ns: int, end_ns: int) -> GridServer:
 
 
 def _host(host: str, rows: list[StateRow], start_ns: int, end_ns: int) -> GridHost:
-    """A host with its stretches by time; where there are too many, those that did not serve."""
+    """Returns a host with its spans by time; where there are too many, those in which it was not served."""
     worst = sorted(rows, key=lambda row: (row.state in CALM, row.from_ns))[:MOST_STRETCHES]
     kept = sorted(worst, key=lambda row: (row.from_ns, row.state))
     return GridHost(safe(host), rows[0].host_kind or "host", tuple(_stretch(row, start_ns, end_ns) for row in kept))

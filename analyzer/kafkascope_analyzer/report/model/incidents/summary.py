@@ -1,4 +1,5 @@
-"""Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
+"""Builds the summary of a dataset: the headline, the incidents with their stalls, consequences and findings, and the
+other findings."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -49,7 +50,7 @@ MOST_HOSTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The facts of a dataset with what was decided over them."""
+    """The facts of a dataset with the families, findings and consequences that follow from them."""
 
     facts: Facts
     families: list[Family]
@@ -58,8 +59,8 @@ class Overview:
     restarts: Restarts
 
     def incident(self, incident_id: str) -> tuple[Incident, Family]:
-        """The incident, with its stalls and those of what followed from it; one that followed from another one is
-        shown with its own stalls alone. Raises KeyError.
+        """Returns the incident, with its stalls and those of its consequences. A consequent incident has only its own
+        stalls. Raises KeyError.
         """
         families = {family.identity: family for family in self.families}
         family = families.get(incident_id) or {f.identity: f for f in every_incident(self.facts)}[incident_id]
@@ -68,13 +69,14 @@ class Overview:
         return _incident(family, self, adding), family
 
     def root_of(self, incident_id: str) -> IncidentRow:
-        """The incident that this one followed from; itself where it followed from none."""
+        """Returns the root of this incident: the incident that it is a consequence of, or itself."""
         members = ((row, family) for family in self.families for row in family.members)
         return next(family.root for row, family in members if row.incident_id == incident_id)
 
 
 def load_overview(dataset: Dataset) -> Overview:
-    """Reads the facts and decides what belongs to what. Raises UsageError where a table cannot be read."""
+    """Reads the facts and assigns stalls, findings and consequences to incidents. Raises UsageError where a table
+    cannot be read."""
     facts = load_facts(dataset)
     families = families_of(facts)
     roots = root_ids(families)
@@ -85,7 +87,7 @@ def load_overview(dataset: Dataset) -> Overview:
 
 
 def summary_of(overview: Overview, n_errors: int) -> Summary:
-    """The summary. n_errors: error codes in the brokers' answers."""
+    """Returns the summary. n_errors: error codes in the brokers' responses."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
     commands = _commands(incidents, overview.findings, overview.facts.restriction)
@@ -93,7 +95,7 @@ def summary_of(overview: Overview, n_errors: int) -> Summary:
 
 
 def _commands(incidents: Incidents, findings: tuple[Finding, ...], wanted: Restriction | None) -> Commands:
-    """The commands of the worst incident, else of the worst finding that belongs to none."""
+    """Returns the commands for the worst incident, else for the worst finding that belongs to no incident."""
     if incidents.listed:
         worst = incidents.listed[0]
         others = "other incidents (--incident ID) and of findings (--finding ID)"
@@ -197,13 +199,13 @@ def _incident(family: Family, overview: Overview, findings: list[Finding]) -> In
 
 
 def _others_text(n_outside: int) -> str:
-    """The addition to an incident's sentence that counts the affected clients outside of the restriction."""
+    """Returns the sentence that counts the affected clients outside of the restriction; empty where there are none."""
     are = "is" if n_outside == 1 else "are"
     return f" Of the clients that it affected, {n_outside:,} {are} outside the restriction." if n_outside else ""
 
 
 def _course(root: IncidentRow, facts: Facts) -> Iterator[CourseLine]:
-    """The steps of the incident's course as lines."""
+    """Yields the steps of the incident's course as lines."""
     for step in root.course:
         at, of_day = clock(step.ts_ns - facts.start_ns), time_of_day(step.ts_ns)
         yield CourseLine(step.step.replace("_", " "), at, of_day, step.ts_ns, step.packet_no, visible(step.what or ""))
@@ -217,38 +219,38 @@ _OWNERS = {
 
 
 def actions_of(incident: IncidentRow, only: Collection[str] | None) -> tuple[OwnerAction, ...]:
-    """What each owner should do, with the owner in words. only: names of clients; of the actions for owners of clients
-    those that name one of them, or do not say whose. None: all actions."""
+    """Returns what each owner should do, with the owner in words. only: names of clients; actions for owners of clients
+    are then limited to those that name one of these clients, or name none. None: all actions."""
     actions = [action for action in incident.actions if only is None or _is_for(action, only)]
     return tuple(OwnerAction(_owner(action), visible(action.text)) for action in actions)
 
 
 def _is_for(action: Action, names: Collection[str]) -> bool:
-    """Whether the action is for one of the clients. It has their names behind their library, the first of them."""
+    """Whether the action is for one of the clients. An action names its library, then some of its clients."""
     _, colon, listed = (action.who or "").partition(": ")
     return not colon or listed.endswith(" more") or not set(names).isdisjoint(listed.split(", "))
 
 
 def _owner(action: Action) -> str:
-    """`operator of the brokers`, `owner of the clients (librdkafka: worker-3)`."""
+    """Returns the owner in words: `operator of the brokers`, `owner of the clients (librdkafka: worker-3)`."""
     return _OWNERS[action.owner] + (f" ({safe(action.who)})" if action.who else "")
 
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:
-    """Whether the finding only says of its incident what that says itself (broker_lost): it has its advice from it."""
+    """Whether the finding only repeats its incident (broker_lost): both have the same advice."""
     return finding.advice is not None and finding.advice == " ".join(action.text for action in incident.actions)
 
 
 def shown_by(incident: IncidentRow) -> str:
-    """What in the capture shows it, how sure the place is, and who was served meanwhile."""
+    """Returns how the capture shows the incident, how certain its place is, and which clients were served meanwhile."""
     if incident.confidence is None:
         return incident.how_known
     return f"{incident.how_known}; place {incident.confidence}: {incident.contrast}"
 
 
 def title_of(incident: IncidentRow) -> str:
-    """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`, `network path failed: 10.0.0.7 to node 2
-    (10.0.0.2:9092)`."""
+    """Returns what failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`, `network path failed: 10.0.0.7 to
+    node 2 (10.0.0.2:9092)`."""
     kind = CLIENT_FAULTS.get(incident.client_fault or "") or words_of(incident.kind)
     subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
     if incident.place == "path" and incident.hosts:
@@ -257,7 +259,7 @@ def title_of(incident: IncidentRow) -> str:
 
 
 def _routine_text(routine: list[Family], facts: Facts) -> str:
-    """All routine incidents in one line, by kind."""
+    """Returns a line that counts all routine incidents by kind."""
     if not routine:
         return ""
     kinds = Counter(family.root.kind for family in routine)
@@ -269,7 +271,8 @@ def _routine_text(routine: list[Family], facts: Facts) -> str:
 
 
 def _how_routine_was(routine: list[Family], facts: Facts) -> str:
-    """That everybody was served, where nobody is known, or may be supposed, who was not at that time."""
+    """Returns that everybody was served during the routine incidents, unless a client is known or suspected not to have
+    been."""
     if facts.doubt:
         return ""
     limit = limit_text(facts.stall_ms)
@@ -283,8 +286,8 @@ def _how_routine_was(routine: list[Family], facts: Facts) -> str:
 
 
 def _unserved_times(facts: Facts) -> Iterator[tuple[int, int]]:
-    """From when to when somebody was not served: stalls, what failed starts left without service, records or requests
-    that failed for good (findings of severity error)."""
+    """Yields from when to when a client was not served: stalls, failed starts, and findings of severity error (records
+    or requests that failed for good)."""
     for stall in facts.stalls:
         yield stall.from_ns, facts.end_ns if stall.to_ns is None or stall.served is False else stall.to_ns
     for start in facts.failed_starts:

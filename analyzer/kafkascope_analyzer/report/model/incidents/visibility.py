@@ -1,4 +1,4 @@
-"""Whether the capture shows enough of the clients to say that nothing failed: what they sent may not decode, may be
+"""Whether the capture shows enough of the clients to say that nothing failed: their messages may not decode, may be
 encrypted, or may be missing."""
 
 from collections.abc import Iterator
@@ -18,14 +18,15 @@ _BYTES = ("client_bytes", "server_bytes", "tls_bytes", "undecoded_bytes", "missi
 _SEGMENTS = ("client_segments", "server_segments")
 _COLUMNS = ["protocol", "server_ip", "close_kind", *_BYTES, *_SEGMENTS]
 _NEVER_ACCEPTED = pa.array(["refused", "unanswered"])
-"""How connections end of which one direction is there because the other sent nothing but a refusal."""
+"""How connections end of which one direction is missing because the other sent nothing but a refusal."""
 _CUT_OFF = ds.field("reason") == "connection_end"
-"""Frames that the end of their connection cut off: what they were is known, and nobody else read them to their end."""
+"""Frames that the end of their connection cut off. Their type is known, and the receiver did not get them
+whole either."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the capture has of the connections that speak Kafka, or TLS with a server that others speak Kafka with."""
+    """Totals over the connections that speak Kafka, or TLS with a server that others speak Kafka with."""
 
     n: int = 0
     n_encrypted: int = 0
@@ -36,7 +37,8 @@ class _Seen:
 
 
 def why_in_doubt(dataset: Dataset) -> str | None:
-    """Why the capture does not show whether clients were served, without a full stop; None where it shows enough."""
+    """Returns why the capture does not show whether clients were served, without a full stop; None where it shows
+    enough."""
     if not has_table(dataset, CONNECTIONS):
         return None
     return "; ".join(_doubts(_seen(dataset))) or None
@@ -67,7 +69,8 @@ def _seen(dataset: Dataset) -> _Seen:
 
 
 def _kafka_servers(dataset: Dataset) -> pa.Array:
-    """The addresses of servers that somebody speaks Kafka with, or seems to, by the lengths of TLS records."""
+    """Returns the addresses of servers with Kafka connections, or with connections that the lengths of TLS records
+    suggest to be Kafka."""
     found: set[str] = set()
     for batch in scan(dataset, CONNECTIONS, ["protocol", "server_ip", "claimed_requests"]):
         claimed = pc.greater(pc.fill_null(batch.column("claimed_requests"), 0), 0)
@@ -77,7 +80,7 @@ def _kafka_servers(dataset: Dataset) -> pa.Array:
 
 
 def _add(seen: _Seen, connections: pa.RecordBatch) -> int:
-    """Adds connections to what was seen; returns how many there are."""
+    """Adds connections to the totals; returns the number of connections added."""
     n: int = connections.num_rows
     from_client, from_server, tls, undecoded, missing = (_sum(connections, name) for name in _BYTES)
     silent_client, silent_server = (pc.equal(pc.fill_null(connections.column(name), 0), 0) for name in _SEGMENTS)

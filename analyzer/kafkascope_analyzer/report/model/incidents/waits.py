@@ -1,4 +1,4 @@
-"""Who stalled: stalls of one client for one service as one line of a table."""
+"""Clients that stalled: the stalls of one client for one service as one line of a table."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,17 +32,18 @@ _SERVICES = {
     "metadata": "metadata",
     "admin": "an admin request",
 }
-"""What a client waited for, by kind of stall."""
+"""The service that a client waited for, by kind of stall."""
 
 
 def waits_of(stalls: Iterable[Stall], facts: Facts, earlier: Iterable[Stall] = ()) -> tuple[Wait, ...]:
-    """The lines, those that still wait first, then the longest. earlier: stalls that another incident began."""
+    """Returns the lines: stalls that are not over first, then the longest. earlier: stalls that another
+    incident began."""
     made = [*_lines(stalls, facts, earlier=False), *_lines(earlier, facts, earlier=True)]
     return tuple(sorted(made, key=lambda wait: (wait.over, -wait.waited_ms, wait.from_ns, wait.who, wait.kind)))
 
 
 def _lines(stalls: Iterable[Stall], facts: Facts, *, earlier: bool) -> Iterator[Wait]:
-    """One line for the stalls of one client for one service."""
+    """Yields one line for the stalls of one client for one service."""
     alike: dict[tuple[Any, ...], list[Stall]] = defaultdict(list)
     for stall in stalls:
         who = (stall.client_instance_id, stall.client_id, stall.group_id, stall.transactional_id)
@@ -53,8 +54,8 @@ def _lines(stalls: Iterable[Stall], facts: Facts, *, earlier: bool) -> Iterator[
 
 
 def longest_stalls(stalls: Iterable[Stall]) -> dict[str, str]:
-    """client_instance_id -> its longest stall in words: `stalled 29.1 s`, and how a stall ended that did not end
-    well: `stalled 29.1 s, still waiting`."""
+    """Returns client_instance_id -> its longest stall in words: `stalled 29.1 s`; for a stall that did not end well,
+    also how it ended: `stalled 29.1 s, still waiting`."""
     found: dict[str, list[Stall]] = defaultdict(list)
     for stall in stalls:
         if stall.client_instance_id:
@@ -68,7 +69,7 @@ def longest_stalls(stalls: Iterable[Stall]) -> dict[str, str]:
 
 
 def _outcome(stalls: Iterable[Stall]) -> str:
-    """How stalls of one client ended: one of WAIT_OUTCOMES, the first that one of them had."""
+    """Returns how the stalls of one client ended: the first of WAIT_OUTCOMES that one of them has."""
     ended = {STILL_OPEN if s.to_ns is None else _BY_SERVED[s.served] for s in stalls}
     return next(outcome for outcome in WAIT_OUTCOMES if outcome in ended)
 
@@ -100,12 +101,12 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
 
 
 def stalled_names(stalls: Iterable[Stall], facts: Facts) -> dict[str, str]:
-    """Who waited: key -> name. The key is the client instance, else the name."""
+    """Returns the clients that waited: key -> name. The key is the client instance, else the name."""
     return {stall.client_instance_id or who_waited(stall, facts): who_waited(stall, facts) for stall in stalls}
 
 
 def who_waited(stall: Stall, facts: Facts) -> str:
-    """The client id, else the client's address, else the group."""
+    """Returns the client id, else the client's address, else the group."""
     if stall.client_id:
         return stall.client_id
     if stall.client_instance_id:
@@ -114,7 +115,7 @@ def who_waited(stall: Stall, facts: Facts) -> str:
 
 
 def what_waited(stall: Stall) -> str:
-    """The service with its subject: `produce to clicks-0`, `fetch from clicks-0 (group readers)`."""
+    """Returns the service with its subject: `produce to clicks-0`, `fetch from clicks-0 (group readers)`."""
     group = f"group {safe(stall.group_id)}" if stall.group_id else ""
     subject = group
     if stall.topic is not None:
@@ -128,13 +129,14 @@ def what_waited(stall: Stall) -> str:
 
 
 def wait_text(stall: Stall) -> str:
-    """How long it waited, how that ended where it was not served, and for what: `5.11 s: produce to clicks-0`."""
+    """Returns how long the client waited, how that ended where it was not served, and for which service: `5.11 s:
+    produce to clicks-0`."""
     state = _state([stall])
     return f"{span(1000 * stall.waited_ms)}{'' if state == OVER else f', {state}'}: {what_waited(stall)}"
 
 
 def _state(stalls: Sequence[Stall]) -> str:
-    """How some stalls ended, in words."""
+    """Returns how some stalls ended, in words."""
     outcome, n, waiting = _outcome(stalls), len(stalls), sum(stall.to_ns is None for stall in stalls)
     if waiting:
         return _ENDED[outcome] if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"

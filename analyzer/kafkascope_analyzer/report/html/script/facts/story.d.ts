@@ -269,7 +269,7 @@ export interface Errors {
   kinds: ErrorKind[];
 }
 
-/** an error of an API */
+/** an error code in the responses of an API */
 export interface ErrorKind {
   /** error */
   error_name: string;
@@ -299,7 +299,7 @@ export interface UndecodedReason {
   bytes: number;
 }
 
-/** whether Spark's stories are in the dataset, or those that a section of the report is made from */
+/** whether Spark's stories, or those for a section of the report, are in the dataset */
 export interface Presence {
   /** whether the dataset has the table */
   present: boolean;
@@ -333,7 +333,7 @@ export interface FamilyRates {
   slots: RateSlot[];
 }
 
-/** requests of a family that were sent in a slot of time */
+/** requests of a family that were sent in one slot of time */
 export interface RateSlot {
   /** begin of the slot */
   from_ns: number;
@@ -1237,7 +1237,7 @@ export interface Requests {
   topics: string[];
 }
 
-/** the two captures; matched starts, slowest change first, and who is in one capture only; what failed and how clients recovered; latency, errors, versions, rebalances */
+/** the comparison of two captures: matched starts, slowest change first; clients that only one capture has; failures and recoveries; latency, errors, versions, rebalances */
 export interface Comparison {
   before: Side;
   after: Side;
@@ -1267,7 +1267,7 @@ export interface Side {
   n_stalled_clients: number;
 }
 
-/** a kind of client in both captures: its starts before and after */
+/** starts of one kind of client that both captures have, before and after */
 export interface StartChange {
   client_id: string;
   kind: string;
@@ -1284,7 +1284,7 @@ export interface StartChange {
   steps: StepChange[];
 }
 
-/** what a step added to the total before and after; wait, broker and network: how each of them changed */
+/** the time that a step added to the total before and after; wait, broker and network: the change of each part */
 export interface StepChange {
   step: string;
   before_us: number;
@@ -1295,7 +1295,7 @@ export interface StepChange {
   network_us: number;
 }
 
-/** clients that are compared with one another: what stays the same between runs */
+/** the key by which clients of two captures are matched: what stays the same between runs */
 export interface ClientKind {
   client_id: string;
   kind: string;
@@ -1303,7 +1303,7 @@ export interface ClientKind {
   transactional_id: string;
 }
 
-/** incidents of one kind that one thing had, with what followed from them; longest: the longest stall because of one */
+/** incidents of one kind of one broker, topic or other subject, with their consequences */
 export interface IncidentChange {
   what: string;
   n_before: number;
@@ -1315,7 +1315,7 @@ export interface IncidentChange {
   verdict: string;
 }
 
-/** recoveries of clients of one name from one first error of one kind of thing */
+/** recoveries of clients of one name from one first error of one kind of resource */
 export interface RecoveryChange {
   client_id: string;
   resource_kind: string;
@@ -1329,7 +1329,7 @@ export interface RecoveryChange {
   verdict: string;
 }
 
-/** latency of the responses to an API's requests: of a broker, or (node_id is null) of all */
+/** latency of the responses to an API's requests: of one broker, or of all where node_id is None */
 export interface LatencyChange {
   api_name: string;
   node_id: number | null;
@@ -1342,7 +1342,7 @@ export interface LatencyChange {
   verdict: string;
 }
 
-/** how often an error code came in the responses to an API */
+/** how often an error code occurred in the responses of an API */
 export interface ErrorChange {
   error_name: string;
   api_name: string;
@@ -1353,7 +1353,7 @@ export interface ErrorChange {
   verdict: string;
 }
 
-/** what a client id used: its software, or versions of an API; texts are what was used in only one of the two */
+/** software or API versions that clients of one name used in only one of the two captures, as texts */
 export interface VersionChange {
   client_id: string;
   what: string;
@@ -1361,7 +1361,7 @@ export interface VersionChange {
   after: string;
 }
 
-/** rebalances of a group, and the longest time that nobody read a partition around one */
+/** rebalances of a group, and the longest time that a partition was unread around one */
 export interface RebalanceChange {
   group_id: string;
   n_before: number;
