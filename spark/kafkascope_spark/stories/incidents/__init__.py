@@ -1,1 +1,1 @@
-"""What failed, and what followed from it."""
+"""Incidents: each is one failure with everything that followed from it."""

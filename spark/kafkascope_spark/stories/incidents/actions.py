@@ -1,5 +1,5 @@
-"""`Action`: what one owner is advised to do about an incident. Each owner has one: who operates the brokers, who
-operates the network, who owns clients of a library."""
+"""`Action`: advice to one owner about an incident. Owners are the operators of the brokers, the operators of the
+network and the owners of clients; each owner gets one action."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,22 +19,23 @@ class Action:
 
 
 def brokers(text: str) -> Action:
-    """For who operates the brokers."""
+    """Returns an action for the operators of the brokers."""
     return Action("brokers", None, text)
 
 
 def network(text: str) -> Action:
-    """For who operates what lies between hosts."""
+    """Returns an action for the operators of the network between the hosts."""
     return Action("network", None, text)
 
 
 def clients(text: str, who: str | None = None) -> Action:
-    """For who owns clients. who: which ones; None: all that the incident names."""
+    """Returns an action for the owners of clients. who: which clients; None: all that the incident names."""
     return Action("clients", who, text)
 
 
 def one_for_each_owner(parts: Iterable[Action]) -> Iterator[Action]:
-    """The parts of each owner as one, in the order in which they are named first; parts without text are none."""
+    """Yields one action per owner, which joins all parts of that owner. Owners are in the order of their first part;
+    parts without text are left out."""
     texts: dict[tuple[Owner, str | None], list[str]] = {}
     for part in parts:
         if part.text:

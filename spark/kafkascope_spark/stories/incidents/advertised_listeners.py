@@ -1,4 +1,4 @@
-"""Listeners that brokers advertise wrongly: addresses at which nobody was ever served, one failure for each listener.
+"""Listeners that brokers advertise wrongly: no client was ever served at their addresses. One failure per listener.
 
 A listener has an address for each broker, and clients learn all of them together from Metadata.
 """
@@ -12,7 +12,8 @@ from kafkascope_spark.stories.incidents.failure import Failure
 
 
 def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient]) -> list[Failure]:
-    """The failures, those of kind `listener` joined where a client learned their addresses together and tried them."""
+    """Returns the failures. Those of kind `listener` are joined where one client learned their addresses together and
+    tried several of them."""
     others: list[Failure] = []
     unreachable: list[Failure] = []
     for failure in failures:
@@ -23,7 +24,8 @@ def join_listeners(failures: Iterable[Failure], clients: Iterable[AffectedClient
 
 
 def _of_listeners(failures: Sequence[Failure], clients: Iterable[AffectedClient]) -> Iterator[list[Failure]]:
-    """The failures of each listener. Clients of one listener need not all have tried the same addresses."""
+    """Yields the failures of each listener as a list. Clients of one listener need not all have tried the same
+    addresses."""
     group_of = {failure: [failure] for failure in failures}
     hosts_of = {failure: {state.host for state in failure.states} for failure in failures}
     place = {failure: number for number, failure in enumerate(failures)}
@@ -43,7 +45,7 @@ def _of_listeners(failures: Sequence[Failure], clients: Iterable[AffectedClient]
 
 
 def _joined(failures: Sequence[Failure]) -> Failure:
-    """One failure for all addresses of a listener, from the first attempt to the last."""
+    """Returns one failure for all addresses of a listener; it lasts from the first attempt to the last."""
     first = min(failures, key=lambda f: (f.start_ns, f.subject))
     ends = [failure.end_ns for failure in failures]
     first.end_ns = first.affected_until_ns = None if None in ends else max(end for end in ends if end is not None)

@@ -1,4 +1,5 @@
-"""What advice needs to know of a client: its library, its settings as the wire shows them, and where it was served.
+"""`AffectedClient`: the facts about a client that advice needs: its library, its settings as the wire shows them, and
+the brokers that served it.
 
 One row for each client goes to the stage that makes the incidents; it keeps those that a failure names.
 """
@@ -16,7 +17,7 @@ MOST_SERVERS, MOST_ADVERTISED = 8, 32
 
 @dataclass(slots=True)
 class AffectedClient(StageRow):
-    """A client, as far as incidents need it.
+    """A client that an incident may name.
 
     died_ns: when its connections were closed, where it ended without a clean close; library: its name
     (libraries/registry.py). servers, secured_servers: addresses of brokers that answered its
@@ -41,7 +42,7 @@ class AffectedClient(StageRow):
 
 
 def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
-    """The row of a client. client: its row of `clients`."""
+    """Returns the row of a client. client: its row of the table `clients`."""
     connections = instance.connections
     served = [c for c in connections if c.named_servers or c.first_accepted_ns is not None]
     secured = [c for c in served if c.tls or c.sasl_mechanism is not None]
@@ -64,7 +65,7 @@ def affected_client(instance: Instance, client: ClientRow) -> AffectedClient:
 
 
 def _died_ns(connections: list[Connection]) -> int | None:
-    """When the last of the connections was closed; None where one was not."""
+    """Returns when the last of the connections was closed; None if one of them is still open."""
     opened = [c.close_ns for c in connections if not c.failed_to_open]
     ends = [close_ns for close_ns in opened if close_ns is not None]
     return max(ends) if ends and len(ends) == len(opened) else None

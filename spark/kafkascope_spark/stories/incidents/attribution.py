@@ -1,7 +1,7 @@
-"""To which failure a stall belongs: the first rule that applies. Each rule is one function.
+"""Attributes each stall to a failure by the first rule that applies. Each rule is one function.
 
-A rule takes a stall and the failures of its time and of its client, and gives the failure to which the stall belongs,
-or None.
+A rule takes a stall and the failures that concern its time and its client. It returns the failure to which the stall
+belongs, or None.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,45 +24,48 @@ from kafkascope_spark.stories.stalls.table import Stall
 Rule = Callable[[Stall, Candidates], Failure | None]
 
 MOST_LATER = 20
-"""Among the failures that begin one after the other while a client stalls, so many have its stall as an
-earlier stall: hundreds of brokers may fail meanwhile, and thousands of clients wait."""
+"""Largest number of later failures that list one stall among their earlier stalls. The limit is needed because hundreds
+of brokers may fail one after the other while thousands of clients wait."""
 
 
 def under_quota(stall: Stall, among: Candidates) -> Failure | None:
-    """The quota that made brokers hold the client back meanwhile."""
+    """Returns the quota for which brokers throttled the client during the stall."""
     return _failure(among.longest([("quota", stall.client_instance_id)]))
 
 
 def denied(stall: Stall, among: Candidates) -> Failure | None:
-    """The missing permission that the client's errors name: brokers that fail meanwhile do not cause it."""
+    """Returns the missing permission that the client's errors name. A broker that fails at the same time is not the
+    cause."""
     of_client = ((stall.client_instance_id, name) for name in stall.error_names if name in PERMISSION_DENIED)
     return _failure(among.longest(("error", each) for each in of_client))
 
 
 def at_unreachable_host(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure of the host on which the client runs."""
+    """Returns the failure of the host on which the client runs."""
     return _failure(among.longest([("host", stall.client_ip)]))
 
 
 def at_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure of the broker that was waited on, while it did not serve the host that waited."""
+    """Returns the failure of the broker that the client waited for, if that broker did not serve the client's host."""
     if stall.node_id is None:
         return None
     return _failure(among.longest([("node", stall.node_id)], lambda failure: failure.reaches(stall.client_ip)))
 
 
 def of_client_at_fault(stall: Stall, among: Candidates) -> Failure | None:
-    """The client that stalled by itself, or that was not let in any longer: it waited, or its group did, whose
-    records it should have fetched; or it had to find its place again when it went on."""
+    """Returns the failure of a client that stalled by itself or was no longer accepted, where that client or its group
+    waited: the group waits for records that the client should have fetched, and the client itself must join again when
+    it goes on."""
     itself: Key = ("client", stall.client_instance_id)
     during = _failure(among.longest([itself, ("group", stall.group_id)]))
     return during or min(among.just_over(itself), key=lambda failure: failure.misuse is not None, default=None)
 
 
 def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure of another broker while the one that was waited on served others: records wait until all in-sync
-    replicas have them, and a group until its coordinator is back. Of several that lasted about as long, the one that
-    began last: whoever was served while the others failed did not wait for them."""
+    """Returns the failure of another broker, where the broker that the client waited for served others: records wait
+    until all in-sync replicas have them, and a group waits until its coordinator is back. Of several failures that
+    lasted about as long, it is the one that began last: a client that was served during the others did not wait for
+    them."""
 
     def is_other(failure: Failure) -> bool:
         return failure.kind.between_brokers or failure.node_id != stall.node_id
@@ -76,19 +79,19 @@ def behind_failed_replica(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def at_moved_resource(stall: Stall, among: Candidates) -> Failure | None:
-    """What errors show about the topic-partition, group or transactional id that waited: its leader or coordinator
-    moved, access was denied, ..."""
+    """Returns the failure that errors show for the topic-partition, group or transactional id of the stall: its leader
+    or coordinator moved, access was denied, ..."""
     return _failure(among.longest(("resource", name) for name in _resources_of(stall)))
 
 
 def at_lost_place(stall: Stall, among: Candidates) -> Failure | None:
-    """What errors show about members of the group that waited: they had lost their place in it."""
+    """Returns the failure that errors show for members of the stalled group: they are no longer known as members."""
     return _failure(among.longest(("member", name) for name in _resources_of(stall)))
 
 
 def without_coordinator(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure for which a member of the group waited for its coordinator meanwhile: an application that commits
-    synchronously reads nothing until the response is there."""
+    """Returns the failure because of which a member of the group waited for its coordinator during the stall: an
+    application that commits synchronously reads nothing until it has the response."""
     if stall.group_id is None:
         return None
     waiting = among.known.waiting(stall.group_id, stall.from_ns)
@@ -97,8 +100,9 @@ def without_coordinator(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
-    """The failed path of the client's host for most of the stall: a client that waits for one broker, most often its
-    coordinator, may ask the others for nothing meanwhile (kafkajs awaits the response to each heartbeat)."""
+    """Returns the failed path of the client's host, if it lasted for most of the stall: a client that waits for one
+    broker, most often its coordinator, may send nothing to the others (kafkajs awaits the response to each
+    heartbeat)."""
     longest = among.longest([("path", stall.client_ip)])
     if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
         return None
@@ -106,8 +110,9 @@ def beside_cut_path(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def at_unnamed_broker(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure, for most of the stall, of a broker that looked bad to the client's host, where the capture names
-    neither that broker nor the one that was waited on: nobody asked for Metadata meanwhile."""
+    """Returns the failure of a broker without a known node id that did not serve the client's host for most of the
+    stall, where the node that the client waited for is not known either: no Metadata response of that time is
+    captured."""
     longest = None if stall.node_id is not None else among.longest([("unnamed", stall.client_ip)])
     if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
         return None
@@ -115,20 +120,20 @@ def at_unnamed_broker(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def while_kept_out(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure because of which the client's host could not connect meanwhile: a name server that did not answer, a
-    connection limit, a listener that accepted nobody."""
+    """Returns the failure that kept the client's host from connecting during the stall: a name server that did not
+    answer, a connection limit, a listener that accepted no connection."""
     return _failure(among.longest([("kept_out", stall.client_ip)]))
 
 
 def with_the_same_error(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure that an error shows which the same client got while it stalled, for whatever it asked: a producer
-    gets those of its transactional id also for the topic-partitions that it writes to."""
+    """Returns the failure that is shown by an error which the same client got during the stall, for any request: a
+    producer gets the errors of its transactional id also for the topic-partitions that it writes to."""
     return _failure(among.longest(("error", (stall.client_instance_id, name)) for name in stall.error_names))
 
 
 def beside_own_stalls(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure for which the same client waited for the same broker meanwhile, for most of the stall: brokers answer
-    the requests of a connection in order."""
+    """Returns the failure of another stall of the same client at the same broker, if both overlap for most of this one:
+    brokers answer the requests of a connection in order."""
     longest = among.known.own_stalls(stall)
     if longest is None or 2 * longest[0] < stall.waited_ms * 1_000_000:
         return None
@@ -136,8 +141,9 @@ def beside_own_stalls(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
-    waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
+    """Returns the failure from which the client had not yet recovered, for the topic-partition, group or transactional
+    id of the stall: it still sent requests to a broker that was lost or that had handed the resource over, or it had no
+    connection to the new one yet."""
     client = stall.client_instance_id
     keys: list[Key] = [("resource", (client, name)) for name in sorted(_resources_of(stall))]
     found = (among.recovering(key) for key in (*keys, ("node", (client, stall.node_id))))
@@ -146,8 +152,8 @@ def while_not_recovered(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
-    """The latest failure of a broker that was over shortly before, or at that moment: leaders and coordinators move
-    back, and groups rebalance."""
+    """Returns the latest failure of a broker that ended when the stall began or shortly before: leaders and
+    coordinators move back then, and groups rebalance."""
     if stall.kind not in ("membership", "commit", "metadata", "transaction", "admin") and not stall.error_names:
         return None
     last = among.known.over_last(stall.from_ns)
@@ -155,23 +161,23 @@ def after_failed_broker(stall: Stall, among: Candidates) -> Failure | None:
 
 
 def while_replicas_catch_up(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure of a broker that is over, and for which others still waited when a producer stalled: its replicas
-    catch up, and clients send at once what they could not send meanwhile."""
+    """Returns the failure of a broker that is over, but for which others still waited when a producer stalled: the
+    broker's replicas catch up, and clients send everything at once that they could not send before."""
     return among.known.still_waited_for(stall.from_ns) if stall.kind == "produce" else None
 
 
 def until_sent_again(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure after which a connection that outlived it was still silent: TCP doubles the time between its
-    retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as that lasted.
-    A client that had to connect again has a recovery."""
+    """Returns the failure after which a surviving connection was still silent: TCP doubles the time between its
+    retransmissions (RFC 6298, 5.5), so the first one that arrives may come as long after the failure as the failure
+    lasted. Only for connections that survived: a client that had to connect again has a recovery."""
     client = stall.client_instance_id
     outlived = (f for f in among.known.sent_again(stall) if (client, f.server) not in f.recoveries_of)
     return next(iter(among.known.by_key.in_order(filter(among.has, outlived))), None)
 
 
 def before_packets_were_lost(stall: Stall, among: Candidates) -> Failure | None:
-    """The failure of the link of the client's host that first lost packets later, and may have begun by then: before a
-    full queue drops packets, they wait in it."""
+    """Returns the packet loss on the link of the client's host that was seen first after the stall began, if it may
+    have begun before: packets wait in a queue before the full queue drops them."""
     later = among.known.by_key.after(("host", stall.client_ip), stall.from_ns)
     first = next((failure for _, failure in later if failure.is_lossy), None)
     may_have_begun = first is not None and min(state.before_ns for state in first.states) <= stall.from_ns
@@ -190,9 +196,9 @@ RULES: tuple[Rule, ...] = (
     after_failed_broker,
     until_sent_again,
 )
-"""In their order."""
+"""The rules in the order in which they are tried."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
-"""For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
+"""Rules for stalls that no rebalance explains: a rebalance already says why a member is no longer known."""
 BESIDE_OTHERS: tuple[Rule, ...] = (
     without_coordinator,
     beside_cut_path,
@@ -203,11 +209,11 @@ BESIDE_OTHERS: tuple[Rule, ...] = (
     while_replicas_catch_up,
     before_packets_were_lost,
 )
-"""For what is left when the other stalls belong to failures."""
+"""Rules for the stalls that are left when the others have been attributed."""
 
 
 def attribute_stalls(stalls: Iterable[Stall], known: KnownFailures, rules: Sequence[Rule] = RULES) -> list[Stall]:
-    """Gives each stall to its failure. Returns those that belong to none."""
+    """Adds each stall to its failure. Returns the stalls that belong to no failure."""
     left = []
     for stall in sorted(stalls, key=attrgetter("from_ns", "stall_id")):
         failure = _failure_of(stall, known, rules)
@@ -220,8 +226,8 @@ def attribute_stalls(stalls: Iterable[Stall], known: KnownFailures, rules: Seque
 
 
 def _failure_of(stall: Stall, known: KnownFailures, rules: Iterable[Rule]) -> Failure | None:
-    """The failure to which the stall belongs, by the first rule that applies; None where none does. A stall that spans
-    several failures belongs to one that had begun when it began, if a rule gives one."""
+    """Returns the failure of a stall by the first rule that applies; None if no rule applies. Failures that had begun
+    when the stall began are tried first, as a stall may span several failures."""
     begun = (Candidates(known, stall, begun_by_ns) for begun_by_ns in (stall.from_ns + SECOND, FOREVER))
     found = (rule(stall, among) for among in begun for rule in rules)
     return next((failure for failure in found if failure is not None), None)

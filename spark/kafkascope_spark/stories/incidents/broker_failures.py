@@ -1,7 +1,7 @@
-"""Which brokers failed, and for whom, from the states in which their hosts saw them.
+"""Failures of brokers and paths, derived from the states that each host saw each broker in.
 
-A broker that failed for some hosts while it served others did not fail: the path between them did. Two bad stretches
-are two failures where those who suffered were served in between.
+If a broker served some hosts and not others, the path between them failed, not the broker. Two bad stretches are two
+failures if the affected hosts were served in between.
 """
 
 from bisect import bisect_right
@@ -26,8 +26,8 @@ Span = tuple[int, int]
 FAILED_STATES = frozenset(state for state, kind in KIND_OF_STATE.items() if kind.of_broker and kind.cuts_clients)
 PATH_STATES = tuple(kind.states for kind in KINDS if kind.of_path and kind.states)
 SLOW_STATES = BROKER_SLOW.states
-"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow, or a
-single host's requests."""
+"""States of a slow broker. A broker that is slow because another one failed is not a failure itself; nor is a slow
+path, or slowness to the requests of a single host."""
 _LEAST_SLOW_HOSTS = 2
 MOSTLY = 0.5
 """Share of a bad stretch in which the broker must have served somebody, if it was the path that failed: clients
@@ -46,7 +46,7 @@ class BadStretch:
 
 
 def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
-    """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
+    """Returns the failures of all brokers and paths, in order of time. states: rows of broker_states."""
     brokers, others = _by_service(list(states))
     by_broker: dict[int | str, list[BrokerState]] = defaultdict(list)
     at_ip = _nodes_at(brokers)
@@ -63,9 +63,10 @@ def broker_failures(states: Iterable[BrokerState]) -> list[Failure]:
 
 
 def _by_service(states: list[BrokerState]) -> tuple[list[BrokerState], list[BrokerState]]:
-    """The states of addresses of brokers, and those of others, which served nobody in the capture: it is not known that
-    a broker is there, whatever Metadata says. Where no port of a host served anybody, other brokers that tried to reach
-    it show that it is one: they talk to those only that are registered, by a listener of their own."""
+    """Divides the states into those of brokers and those of addresses that served nobody in the capture. For the latter
+    it is not known that a broker is there, whatever Metadata says. A host of which no port served anybody still counts
+    as a broker if other brokers tried to reach it: they connect only to registered brokers, through the inter-broker
+    listener."""
     served = {row.server for row in states if row.state == "serving"}
     hosts = {row.server_ip for row in states if row.state == "serving"}
     tried = {row.server_ip for row in states if _is_of_another_broker(row)} - hosts
@@ -78,7 +79,7 @@ def _is_of_another_broker(row: BrokerState) -> bool:
 
 
 def _nodes_at(states: Iterable[BrokerState]) -> dict[str, int]:
-    """The node at each address that has one, for its ports of which no node is known."""
+    """Returns the node id of each IP address that has exactly one, to be used for ports without a known node id."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for row in states:
         if row.node_id is not None:
@@ -87,7 +88,7 @@ def _nodes_at(states: Iterable[BrokerState]) -> dict[str, int]:
 
 
 def _never_served(rows: list[BrokerState]) -> Iterator[Failure]:
-    """One failure for each address."""
+    """Yields one failure for each address at which nobody was served."""
     for _, of_address in groupby(sorted(rows, key=attrgetter("server")), key=attrgetter("server")):
         stretches = _bad_stretches(list(of_address), FAILED_STATES)
         if stretches:
@@ -95,7 +96,7 @@ def _never_served(rows: list[BrokerState]) -> Iterator[Failure]:
 
 
 def _without_ports(never_served: Iterable[Failure], failures: list[Failure]) -> list[Failure]:
-    """Without addresses that are another port of a broker that failed at that time."""
+    """Drops failures of addresses that are another port of a broker that failed at the same time."""
     at_ip: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
         for server_ip in {row.server_ip for row in failure.states} if failure.is_of_broker else ():
@@ -109,14 +110,14 @@ def _times(failures: Iterable[Failure]) -> Stretches[Failure]:
 
 
 def _overlaps(times: Stretches[Failure], failure: Failure) -> bool:
-    """Whether a failure affected clients while one of those lasted."""
+    """Whether the time in which a failure affected clients overlaps one of the given times."""
     longest = times.longest(failure.start_ns, failure.affected_to_ns)
     return longest is not None and longest[0] > 0
 
 
 def _is_explained(slow: Failure, explained: Stretches[Failure]) -> bool:
-    """Whether something else that failed at that time explains that a broker was slow: of one that was slow in what it
-    does without others, only what failed at it or on the way to it."""
+    """Whether another failure of the same time explains that a broker was slow. If the broker was slow in work that it
+    does without other brokers, only failures of that broker or of the path to it count."""
     if not slow.is_slow_process:
         return _overlaps(explained, slow)
     addresses = {row.server_ip for row in slow.states}
@@ -125,9 +126,9 @@ def _is_explained(slow: Failure, explained: Stretches[Failure]) -> bool:
 
 
 def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
-    """When one broker was slow to several hosts. It responds to all of them late, also to those whose requests were too
-    few, or too quick by chance, to show it: whom it served meanwhile does not count. A host that had nobody beside it
-    shows as much as all hosts. A controller that no client talks to is not told: nobody waits for it meanwhile."""
+    """Yields the failures in which one broker was slow to several hosts. Hosts that it served in time do not exclude
+    that: they may have sent too few requests, or had luck. If only one host talked to the broker at that time, that
+    host is enough. A controller that no client talks to is left out: no client waits for it."""
     if not any(row.host_kind == "client" for row in rows):
         return
     hosts = {row.host for row in rows}
@@ -137,15 +138,15 @@ def _slow_broker(rows: list[BrokerState]) -> Iterator[Failure]:
 
 
 def _served_paths(rows: list[BrokerState]) -> Iterator[Failure]:
-    """When packets between a broker and some hosts were lost, or connections of theirs were dead, whomever it served
-    meanwhile: it served these too."""
+    """Yields the failures in which packets between a broker and some hosts were lost, or connections between them were
+    dead. Service to other hosts does not matter here: the broker served the affected hosts, too."""
     for states in PATH_STATES:
         for cluster in _overlapping(_bad_stretches(rows, states)):
             yield _while_served(cluster, frozenset(stretch.host for stretch in cluster))
 
 
 def _of_broker(rows: list[BrokerState]) -> Iterator[Failure]:
-    """The failures of one broker, but for the times in which it was slow or its packets were lost."""
+    """Yields the failures of one broker, without the times in which it was only slow or its packets were lost."""
     serving = [row for row in rows if row.state == "serving"]
     served = _united((row.from_ns, row.until_ns) for row in serving)
     at_addresses: dict[frozenset[str], list[Span]] = {}
@@ -190,22 +191,23 @@ def _span(cluster: Iterable[BadStretch]) -> Span:
 
 
 def _is_closed(stretch: BadStretch) -> bool:
-    """Whether the broker was down for the host. Then it does not matter whom it served at its other addresses: that of
-    the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
+    """Whether the broker was down for the host in the whole stretch. Its other addresses do not matter then: the
+    inter-broker listener may look open only because nobody connects to it at that time. A broker that only refuses the
+    host is not down."""
     return all(row.state == "down" for row in stretch.states)
 
 
 def _is_for_all(stretch: BadStretch) -> bool:
-    """Whether the broker's process sent nothing to anybody: whoever looks served asked for nothing meanwhile. This is
-    what a frozen one does, and one that nothing came from."""
+    """Whether the broker's process sent nothing to any host in the whole stretch: a host that looks served sent no
+    request then. True for a frozen broker, and for one from which no packet came."""
     return all(row.state == "frozen" or row.is_to_all for row in stretch.states)
 
 
 def _served_beside(
     stretch: BadStretch, serving: Iterable[BrokerState], known: dict[frozenset[str], list[Span]]
 ) -> Sequence[Span]:
-    """When the broker served somebody at the addresses at which the host was not served. known: by these addresses;
-    what is not there yet is added."""
+    """Returns the times in which the broker served anybody at the addresses at which the host was not served. known:
+    results by set of addresses; a missing one is added."""
     addresses = frozenset(row.server for row in stretch.states)
     if addresses not in known:
         known[addresses] = _united((r.from_ns, r.until_ns) for r in serving if r.server in addresses)
@@ -213,7 +215,7 @@ def _served_beside(
 
 
 def _bad_stretches(rows: list[BrokerState], bad_states: frozenset[str]) -> list[BadStretch]:
-    """The bad stretches of each host, in order of time: states that follow on each other are one."""
+    """Returns the bad stretches of each host, in order of time. Consecutive bad states form one stretch."""
     found: list[BadStretch] = []
     ordered = sorted(rows, key=lambda row: (row.host, row.from_ns))
     for host, of_host in groupby(ordered, key=lambda row: row.host):
@@ -230,7 +232,7 @@ def _bad_stretches(rows: list[BrokerState], bad_states: frozenset[str]) -> list[
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
-    """The time that spans cover, as spans without overlaps, in order."""
+    """Returns the union of the spans as spans without overlaps, in order of time."""
     united: list[Span] = []
     for lo, hi in sorted(spans):
         if united and lo <= united[-1][1]:
@@ -241,8 +243,8 @@ def _united(spans: Iterable[Span]) -> list[Span]:
 
 
 def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
-    """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all. Who
-    is served for a moment longer, and nobody later, loses the same broker."""
+    """Returns the share of the stretch in which the broker served somebody, up to the end of its service in the
+    capture. A host that is served a moment longer than the others, and nobody later, lost the same broker."""
     last_served_ns = served[-1][1] if served else 0
     if last_served_ns < min(stretch.to_ns, stretch.from_ns + SECOND):
         return 0.0
@@ -257,7 +259,7 @@ def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
 
 
 def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
-    """Stretches that have time in common, in groups; in order of time."""
+    """Yields groups of stretches that overlap, in order of time."""
     group: list[BadStretch] = []
     until = 0
     for stretch in stretches:
@@ -273,7 +275,8 @@ def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
 def _without_service_between(
     clusters: Iterable[list[BadStretch]], served: Sequence[Span]
 ) -> Iterator[list[list[BadStretch]]]:
-    """Groups of stretches between which the broker served nobody: nobody may have waited for it meanwhile."""
+    """Joins groups of stretches between which the broker served nobody. It may have served nobody because nobody sent a
+    request."""
     run: list[list[BadStretch]] = []
     ends = [end for _, end in served]
     for cluster in clusters:
@@ -288,8 +291,9 @@ def _without_service_between(
 
 
 def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
-    """The failure that groups of stretches show. It begins with the broker's last packet to anybody; where connections
-    ended or paths were cut, with the first of them. late: the stretches of hosts that noticed late that it was over."""
+    """Returns the failure that groups of stretches show. It begins with the broker's last packet to anybody, or, if
+    connections ended or paths were cut, with the first of these. late: stretches of hosts that noticed the end of the
+    failure late."""
     first, last = clusters[0], clusters[-1]
     first_over = min(s.to_ns for s in first)
     noticed = [s.from_ns for s in first if s.from_ns <= first_over]
@@ -316,7 +320,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
 
 
 def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
-    """The failure of a broker or path that served everybody, but late: it lasts as long as any of them shows it."""
+    """Returns the failure of a broker or path that served all hosts, but badly. It lasts as long as any stretch."""
     failure = _failure([cluster], hosts, [])
     failure.kind = KIND_OF_STATE[cluster[0].states[0].state]
     failure.start_ns, end_ns = cluster[0].from_ns, max(stretch.to_ns for stretch in cluster)
@@ -327,14 +331,14 @@ def _while_served(cluster: list[BadStretch], hosts: frozenset[str]) -> Failure:
 
 
 def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
-    """An address that never served anybody: it is not known that a broker is there at all."""
+    """Returns the failure of an address that never served anybody: whether a broker is there is not known."""
     failure = _failure(clusters, frozenset(), [])
     failure.kind, failure.node_id, failure.subject = LISTENER, None, failure.server or ""
     return failure
 
 
 def _dominant_state(states: list[BrokerState]) -> str:
-    """The state that lasted longest, added up over hosts."""
+    """Returns the state with the longest total duration over all hosts."""
     lasted: dict[str, int] = defaultdict(int)
     last = max((row.to_ns for row in states if row.to_ns is not None), default=0)
     for row in states:
@@ -343,11 +347,11 @@ def _dominant_state(states: list[BrokerState]) -> str:
 
 
 def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
-    """Without what only repeats another failure: brokers that cannot reach each other are one failure, and a broker
-    that failed for everybody does not reach the others either."""
+    """Drops failures that only show another failure from the other side: two brokers that cannot reach each other are
+    one failure, and a broker that failed for everybody does not reach the others either."""
     kept: list[Failure] = []
     at_ip: dict[str, dict[Failure, None]] = defaultdict(dict)
-    """The failures that are kept, by each address of their brokers."""
+    """The kept failures by each address of their brokers."""
     for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
         addresses = {row.server_ip for row in failure.states}
         of_hosts = at_ip[min(failure.hosts)] if failure.hosts else {}
@@ -362,7 +366,8 @@ def without_mirrored(failures: Iterable[Failure]) -> list[Failure]:
 
 
 def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
-    """Whether the failure shows the same from the other side: its hosts are those of the other failure's broker."""
+    """Whether a failure shows another one from the other side: its hosts are addresses of the other failure's
+    broker."""
     if failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
         return False
     its_hosts = failure.hosts <= {row.server_ip for row in other.states}

@@ -1,6 +1,6 @@
-"""When brokers' processes ended and started again, by what brokers send as clients of other nodes (KIP-631): a broker
-registers with the controller when its process starts, sends it heartbeats from then on, and asks in these to be let go
-before it shuts down. All of that shows although nobody asks the broker itself for anything.
+"""Restarts of brokers' processes, derived from the requests that brokers send to other nodes (KIP-631): a broker
+registers with the controller when its process starts, sends it heartbeats from then on, and requests its shutdown in
+these (wantShutDown) before it stops. This shows a restart even if no client sends the broker a request.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ _OF_NODES = frozenset({"controller", "inter_broker"})
 class ProcessRestart:
     """A broker's process ended, and another one started.
 
-    address: the broker's IP address. asked_ns: when it first asked the controller to let it go, None where it did not;
+    address: the broker's IP address. asked_ns: first heartbeat that requests the shutdown, None where none does;
     alive_ns: its last heartbeat before that, or before it ended; ended_ns, gone_ns: when the first and the last of its
     own connections ended; back_ns: when the new process opened its first; registered_ns, registration: when and by
     which request (request_id) that registered with the controller.
@@ -45,25 +45,25 @@ class ProcessRestart:
 
     @property
     def begin_ns(self) -> int:
-        """When it began to shut down, or else ended."""
+        """When the process began to shut down; when it ended, if it requested no shutdown."""
         return self.ended_ns if self.asked_ns is None else self.asked_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The heartbeats of a broker in order of time: when each was sent, and whether it asks to be let go."""
+    """Heartbeats of a broker in order of time. ts_ns: when each was sent; asks: whether it requests the shutdown."""
 
     ts_ns: NDArray[np.int64]
     asks: NDArray[np.bool_]
 
     def before(self, ts_ns: int) -> int | None:
-        """The last heartbeat by a time; None where there was none."""
+        """Returns the time of the last heartbeat at or before ts_ns; None if there is none."""
         n = int(np.searchsorted(self.ts_ns, ts_ns, "right"))
         return int(self.ts_ns[n - 1]) if n else None
 
     def asked_before(self, ts_ns: int) -> int | None:
-        """When a broker that asked to be let go by a time, and did not think better of it, first did; None where it did
-        not ask."""
+        """Returns the first of the latest uninterrupted heartbeats up to ts_ns that request the shutdown; None if the
+        last heartbeat by then requests none."""
         n = int(np.searchsorted(self.ts_ns, ts_ns, "right"))
         others = np.flatnonzero(~self.asks[:n])
         first = int(others[-1]) + 1 if len(others) else 0
@@ -72,7 +72,7 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class BrokerProcesses:
-    """restarts: by node and time; heartbeats: of each node."""
+    """Restarts of all brokers, sorted by node and time, and the heartbeats of each node by its id."""
 
     restarts: tuple[ProcessRestart, ...] = ()
     heartbeats: Mapping[int, Heartbeats] = field(default_factory=dict)
@@ -104,8 +104,8 @@ class _Connection(Row):
 
 
 def broker_processes(dataset: Dataset) -> BrokerProcesses:
-    """What the capture shows of brokers' processes. Raises UsageError where a table cannot be read. Memory: two numbers
-    a heartbeat."""
+    """Returns the restarts and heartbeats of the brokers in a capture. Raises UsageError where a table cannot be read.
+    Memory: two numbers per heartbeat."""
     heartbeats = dict(_heartbeats(dataset))
     registrations = sorted(_registrations(dataset))
     opened = _opened(dataset, registrations)
@@ -139,8 +139,8 @@ def _registrations(dataset: Dataset) -> Iterator[_Registration]:
 
 
 def _opened(dataset: Dataset, registrations: Iterable[_Registration]) -> dict[str, list[_Connection]]:
-    """What each broker that registered opened, from the address from which it did; by the connection on which it
-    registered."""
+    """Returns the connections that each registered broker opened from the address from which it registered. Keys:
+    conn_id of the registration."""
     node_of = {each.conn_id: each.node_id for each in registrations}
     if not node_of:
         return {}
@@ -155,8 +155,8 @@ def _opened(dataset: Dataset, registrations: Iterable[_Registration]) -> dict[st
 
 
 def _restart(registration: _Registration, opened: list[_Connection], beats: Heartbeats) -> ProcessRestart | None:
-    """The restart that a registration shows: the broker had sent heartbeats before, and all that it had opened by then
-    has ended. None where it had not; a process may register again, too."""
+    """Returns the restart that a registration shows: the broker sent heartbeats before, and all its earlier connections
+    have ended. None otherwise, as a running process may register again, too."""
     last_ns = beats.before(registration.ts_ns)
     old = [row for row in opened if last_ns is not None and row.first_ns <= last_ns <= row.last_ns]
     gone_ns = max((row.last_ns for row in old), default=registration.ts_ns)

@@ -1,4 +1,4 @@
-"""Clients that stalled by themselves, from the rows that say when each sent nothing (silent_client)."""
+"""Failures of clients that stalled by themselves, from the rows of their silences (silent_client)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,19 +13,20 @@ from kafkascope_spark.stories.incidents.silent_client import SilentClient
 
 Departure = tuple[DepartedMember, RebalanceRow]
 APART_NS = 30 * SECOND
-"""Pauses of a client with longer between them are incidents of their own."""
+"""Pauses of a client that are further apart than this are separate incidents."""
 SAME_NS = SECOND
-"""Clients that fell silent, and went on, within so much of each other stalled together."""
+"""Clients whose pauses begin and end within this time of each other stalled together."""
 AFTER_SILENCE = errors_about(
     "membership", "static membership", "group", "connection", "producer epoch", "transaction", "fetch session"
 )
-"""What a client may meet when it goes on: its group went on without it, brokers closed its connections, its transaction
-was aborted."""
+"""Errors that a client may get after a pause: its group removed it, brokers closed its connections, its transaction was
+aborted."""
 
 
 def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[RebalanceRow]) -> list[Failure]:
-    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
-    client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
+    """Returns the failures in order of time, each with the rebalances in which a group removed one of its clients. A
+    client that leaves its group at the end of the pause was closing and is left out (kafkajs waits for its last Fetch
+    first)."""
     found: list[Failure] = []
     recent: list[Failure] = []
     went_on_without = _by_departed(rebalances)
@@ -56,8 +57,8 @@ def client_failures(silent: Iterable[SilentClient], rebalances: Sequence[Rebalan
 
 
 def _of_one_time(failures: Iterable[Failure]) -> list[Failure]:
-    """The failures with those of the same clients as one that follow on each other within APART_NS: a process that
-    is stopped again and again is so for one reason."""
+    """Joins failures of the same clients that follow each other within APART_NS: a process that is stopped again and
+    again is so for one reason."""
     found: list[Failure] = []
     last_of: dict[frozenset[str], Failure] = {}
     for failure in failures:
@@ -73,12 +74,12 @@ def _of_one_time(failures: Iterable[Failure]) -> list[Failure]:
 
 
 def pauses_of(failure: Failure) -> list[tuple[int, int]]:
-    """From when to when each of the clients of a failure was paused; empty for other failures."""
+    """Returns begin and end of each pause of the clients of a failure; empty for other failures."""
     return [(silence.from_ns, FOREVER if silence.to_ns is None else silence.to_ns) for silence in failure.silences]
 
 
 def _by_departed(rebalances: Iterable[RebalanceRow]) -> dict[str | None, list[Departure]]:
-    """By client_instance_id: its departures from groups, each with the rebalance."""
+    """Returns the departures from groups, each with its rebalance, by client_instance_id."""
     found: dict[str | None, list[Departure]] = defaultdict(list)
     for rebalance in rebalances:
         for departed in rebalance.departed:
@@ -87,7 +88,7 @@ def _by_departed(rebalances: Iterable[RebalanceRow]) -> dict[str | None, list[De
 
 
 def _was_closing(silence: SilentClient, departures: Iterable[Departure]) -> bool:
-    """Whether the client left a group as soon as it went on."""
+    """Whether the client left a group right after the pause."""
     over_ns = silence.to_ns
     return over_ns is not None and any(
         departed.left and 0 <= (rebalance.start_ns or 0) - over_ns <= SAME_NS for departed, rebalance in departures
@@ -105,7 +106,7 @@ def _subject(failure: Failure) -> str:
 
 
 def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence: SilentClient) -> bool:
-    """Whether the group removed the client, whose last request came before it fell silent."""
+    """Whether the group removed the client, and the member's last request came before the silence."""
     began_ns = rebalance.start_ns or 0
     return bool(
         not departed.left
@@ -116,7 +117,7 @@ def _went_on_without(departed: DepartedMember, rebalance: RebalanceRow, silence:
 
 
 def groups_of(failure: Failure) -> Iterator[str]:
-    """The groups of the clients that were silent, and those that went on without clients that failed."""
+    """Yields the groups of the silent clients, and the groups that removed clients of the failure."""
     for silence in failure.silences:
         yield from silence.groups
     yield from (rebalance.group_id for rebalance in failure.rebalances)

@@ -1,6 +1,7 @@
-"""Hosts with clients that nobody reached. Either they sent nothing to anybody, and acknowledged nothing, while servers
-sent again and again (state host_silent); or no broker that they talk to reached them or was reached by them at one
-time, where others were served: what failed of one host at all brokers failed at that host."""
+"""Failures of hosts with clients that no server could reach. Either the host sent and acknowledged nothing while
+servers retransmitted to it (state host_silent); or all brokers that the host talks to and the host could not reach each
+other at the same time, while other hosts were served: a failure of one host at all brokers is a failure of that
+host."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -14,16 +15,17 @@ from kafkascope_spark.stories.incidents.kinds.client_host import CLIENT_HOST
 from kafkascope_spark.stories.servers.table import BrokerState
 
 SAME_NS = SECOND
-"""Hosts that fell silent, and came back, within so much of each other failed together."""
+"""Hosts whose silences begin and end within this time of each other failed together."""
 
 _CUT = frozenset({"silent", "refusing", "down"})
-"""States in which nothing goes between a host and a broker."""
+"""States in which no data passes between a host and a broker."""
 LEAST_BROKERS = 2
-"""With one broker only, its path looks the same."""
+"""Fewest brokers of a host that prove a failure of the host: with one broker, a failure of the path looks the same."""
 
 
 def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
-    """The failures, in order of time. Brokers and controllers that are silent to everybody are told as such."""
+    """Returns the failures of silent hosts, in order of time. Hosts of brokers and controllers are left out: they have
+    failures of their own."""
     known = list(states)
     silent = [row for row in known if row.state == "host_silent" and row.host_kind == "client"]
     silences = sorted(_silences(silent), key=lambda rows: (rows[0].from_ns, rows[0].host))
@@ -43,7 +45,7 @@ def unreachable_hosts(states: Iterable[BrokerState]) -> list[Failure]:
 
 
 def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> dict[str, set[str]]:
-    """All servers that some hosts talked to, by host."""
+    """Returns all servers that the given hosts talked to, by host."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in states:
         if row.host in hosts:
@@ -52,8 +54,8 @@ def _servers_of_hosts(states: Iterable[BrokerState], hosts: Collection[str]) -> 
 
 
 def with_cut_hosts(failures: Iterable[Failure], states: Iterable[BrokerState]) -> list[Failure]:
-    """The failures of brokers and paths, of which those that one host has at all its brokers at one time are a failure
-    of that host. states: rows of broker_states."""
+    """Returns the failures, where those of one host at all its brokers at the same time are replaced by one failure of
+    that host. failures: those of brokers and paths; states: rows of broker_states."""
     brokers = brokers_of_hosts(states)
     left = dict.fromkeys(failures)
     by_host: dict[str, list[Failure]] = defaultdict(list)
@@ -77,7 +79,7 @@ def _hosts_of(failure: Failure) -> set[str]:
 
 
 def brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[str]]:
-    """The brokers that served each host at some time."""
+    """Returns the brokers that ever served each host, by host."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in states:
         if row.state == "serving":
@@ -86,7 +88,7 @@ def brokers_of_hosts(states: Iterable[BrokerState]) -> dict[str, set[str]]:
 
 
 def _is_cut(failure: Failure, host: str) -> bool:
-    """Whether nothing went between the host and a broker, while others were served, or nobody else asked."""
+    """Whether no data passed between the host and the broker, while the broker served other hosts or had no others."""
     mine = [row for row in failure.states if row.host == host]
     return (
         bool(mine) and (failure.kind.of_path or _hosts_of(failure) == {host}) and _CUT.issuperset(r.state for r in mine)
@@ -94,7 +96,7 @@ def _is_cut(failure: Failure, host: str) -> bool:
 
 
 def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
-    """Failures that all have time in common, in groups."""
+    """Yields groups of failures that all overlap."""
     group: list[Failure] = []
     for failure in sorted(failures, key=lambda f: f.start_ns):
         until = min((FOREVER if f.end_ns is None else f.end_ns for f in group), default=FOREVER)
@@ -107,7 +109,8 @@ def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
 
 
 def _of_host(host: str, group: Collection[Failure]) -> Failure:
-    """The failure of a host, from the first broker that was cut to the first that was reached."""
+    """Returns the failure of a host. It begins when the first broker could not be reached, and ends when the first one
+    could be reached again."""
     rows = [row for failure in group for row in failure.states if row.host == host]
     first_served, last_served = min(row.until_ns for row in rows), max(row.until_ns for row in rows)
     return Failure(
@@ -122,8 +125,7 @@ def _of_host(host: str, group: Collection[Failure]) -> Failure:
 
 
 def without_host(failure: Failure, host: str, rows: Collection[BrokerState]) -> bool:
-    """Takes what a host shows from a failure, as far as it is among these rows; whether something is left that shows
-    it."""
+    """Removes the given states of a host from a failure. Returns whether the failure has states left."""
     taken = {id(row) for row in rows if row.host == host}
     failure.states = [row for row in failure.states if id(row) not in taken]
     if all(row.host != host for row in failure.states):
@@ -132,14 +134,15 @@ def without_host(failure: Failure, host: str, rows: Collection[BrokerState]) -> 
 
 
 def _silences(rows: list[BrokerState]) -> Iterator[list[BrokerState]]:
-    """The states of each silence of a host: as it says the same to all servers, they have its begin in common."""
+    """Yields the states of each silence of a host. They all begin at the same time, because a silent host is silent to
+    all servers."""
     ordered = sorted(rows, key=attrgetter("host", "from_ns", "server"))
     for _, silence in groupby(ordered, key=attrgetter("host", "from_ns")):
         yield list(silence)
 
 
 def _begun_since(failures: list[Failure], since_ns: int) -> Iterator[Failure]:
-    """Those of the failures, which are in order of time, that began at a time or later; the last first."""
+    """Yields the failures that began at since_ns or later, the last first. failures: in order of time."""
     return takewhile(lambda failure: failure.start_ns >= since_ns, reversed(failures))
 
 

@@ -1,4 +1,4 @@
-"""When all brokers failed at one time: that is one failure of the cluster, and those of the brokers are its parts."""
+"""Failures of the whole cluster: all brokers failed at the same time. The failures of the brokers are its parts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,8 +13,8 @@ LEAST_BROKERS = 2
 
 
 def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState]) -> Iterator[Failure]:
-    """The failures of the cluster. Its parts are said to follow from it, and give it what belongs to them, so that this
-    comes last. states: rows of broker_states."""
+    """Yields the failures of the cluster. Their parts follow from them (`root`) and hand over their stalls, recoveries
+    and rebalances; call this after these have been attributed. states: rows of broker_states."""
     brokers = {row.broker_key for row in states if row.state == "serving" and row.host_kind == "client"}
     of_brokers = [f for f in failures if f.is_of_broker and f.kind.cuts_clients and not brokers.isdisjoint(_keys(f))]
     for group in _at_one_time(of_brokers):
@@ -23,8 +23,8 @@ def cluster_failures(failures: Iterable[Failure], states: Iterable[BrokerState])
 
 
 def _own(failure: Failure) -> list[BrokerState]:
-    """The states of the broker that failed; other brokers that did not hear it may show the failure too, as states of
-    those that it did not reach."""
+    """Returns the states of the failed broker itself. A failure may also have states of other brokers that the failed
+    one did not reach."""
     return [row for row in failure.states if row.server in failure.servers]
 
 
@@ -33,13 +33,13 @@ def _keys(failure: Failure) -> set[str]:
 
 
 def _proven(failure: Failure) -> tuple[int, int]:
-    """The time in which packets show that a broker had failed."""
+    """Returns the first and the last time at which packets prove that the broker had failed."""
     own = _own(failure)
     return min(row.shown_from_ns for row in own), max(row.shown_to_ns for row in own)
 
 
 def _at_one_time(failures: Iterable[Failure]) -> Iterator[list[Failure]]:
-    """Failures that all have time in common as far as packets prove it, in groups."""
+    """Yields groups of failures whose proven times all overlap."""
     group: list[Failure] = []
     for failure in sorted(failures, key=_proven):
         until = min((_proven(each)[1] for each in group), default=FOREVER)
@@ -66,8 +66,9 @@ def _of_parts(parts: Sequence[Failure]) -> Failure:
 
 
 def _fault(parts: Sequence[Failure]) -> Fault:
-    """It began between the last packet that shows that no broker had failed and the first that shows that all had, and
-    ended between the last that shows that all still had and the first that shows that all work again."""
+    """Returns the times of the fault. It began between the last packet that shows that no broker had failed and the
+    first that shows that all had, and ended between the last that shows that all still had and the first that shows
+    that all work again."""
     rows = [[row for row in part.states if row.host_kind == "client"] or part.states for part in parts]
     over = [[row.after_ns for row in of_part if row.after_ns is not None] for of_part in rows]
     return Fault(
@@ -79,8 +80,8 @@ def _fault(parts: Sequence[Failure]) -> Fault:
 
 
 def _give_harm(cluster: Failure, parts: Sequence[Failure]) -> None:
-    """Gives the failure of the cluster what belongs to its parts: whoever waited for one broker could not have been
-    served by another."""
+    """Gives the failure of the cluster the stalls, recoveries and rebalances of its parts: a client that waited for one
+    broker could not have been served by another."""
     for part in parts:
         part.root = cluster
         cluster.stalls += part.stalls

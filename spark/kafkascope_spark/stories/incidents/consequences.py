@@ -1,9 +1,9 @@
-"""To which failure a recovery, a rebalance, a start that did not become ready or a transaction that was not committed
-belongs: each belongs to one at most.
+"""Attributes recoveries, rebalances, starts that did not become ready and transactions that were not committed to
+failures, each to one at most.
 
-Recoveries belong to the failure that they were given to, and rebalances to the one that they explain. Of the rest, the
-failure is one of the same time that a client, a group or a transactional id of it has met: it stalled because of
-the failure, or had to recover from it.
+Recoveries belong to the failure to which they were attributed before, and rebalances to the one that they explain. The
+rest belongs to a failure of the same time that affected the same client, group or transactional id: it stalled because
+of the failure, or had to recover from it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,17 +23,18 @@ from kafkascope_spark.stories.transactions.table import TransactionRow
 
 NEAR_NS = SECOND
 """Longest time after the end of a failure in which a consequence may begin: a member joins again once it is served. The
-index allows as much."""
+index of failures uses the same tolerance."""
 _OF_MEMBERS = frozenset({"membership", "commit"})
-"""Kinds of stalls in which a group had no coordinator, or a member no place in it."""
+"""Kinds of stalls in which a group had no coordinator, or a member was not in its group."""
 _OF_COORDINATORS = frozenset({"group", "transaction", "coordinator"})
-"""Kinds of what recoveries are about that groups and transactional ids have."""
+"""Resource kinds of recoveries that belong to groups and transactional ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Whom a failure concerned. names: groups and transactional ids; subjects: what a start may have failed at, that is
-    addresses of brokers and what recoveries are about. end_ns: FOREVER where the capture does not show it."""
+    """Clients and resources that a failure affected. names: groups and transactional ids; subjects: what a start may
+    have failed at, that is addresses of brokers and resources of recoveries. end_ns: FOREVER where the capture does not
+    show it."""
 
     clients: frozenset[str]
     names: frozenset[str]
@@ -41,15 +42,15 @@ class _Met:
     end_ns: int
 
     def keys(self) -> Iterator[Key]:
-        """The same as keys of an index."""
+        """Yields the clients, names and subjects as keys of the index of failures."""
         yield from (("client", client) for client in self.clients)
         yield from (("name", name) for name in self.names)
         yield from (("subject", subject) for subject in self.subjects)
 
 
 class Consequences:
-    """ids: incident_id of each failure of a capture, which have the stalls and recoveries that belong to them; clients:
-    by client_instance_id."""
+    """Attributes rows to failures. ids: incident_id of each failure of a capture, to which stalls and recoveries have
+    been attributed; clients: by client_instance_id."""
 
     def __init__(self, ids: Mapping[Failure, str], clients: Mapping[str, AffectedClient]) -> None:
         self._ids = ids
@@ -66,7 +67,7 @@ class Consequences:
         starts: Iterable[StartupRow],
         transactions: Iterable[TransactionRow],
     ) -> Iterator[StoryRow]:
-        """The rows with their `incident_id`."""
+        """Yields the rows with `incident_id` set."""
         for recovery in recoveries:
             recovery.incident_id = self._id_of(self._of_recovery.get(recovery.recovery_id))
             yield recovery
@@ -82,8 +83,8 @@ class Consequences:
             yield transaction
 
     def _rebalance(self, row: RebalanceRow) -> Failure | None:
-        """The failure in which the group had no coordinator, or in which members that it lost had failed. The first
-        members of a group follow from nothing."""
+        """Returns the failure in which the group had no coordinator, or in which members that it lost had failed. None
+        for the first rebalance of a group, which follows from nothing."""
         if row.start_ns is None or row.trigger == "first":
             return None
         lost = {member.client_instance_id for member in row.lost}
@@ -91,8 +92,9 @@ class Consequences:
         return self._longest(keys, row.start_ns, row.end_ns)
 
     def _start(self, start: StartupRow) -> Failure | None:
-        """The failure of what the start failed at, else the first that the client met since. The start ended when the
-        client gave up, which its row does not say."""
+        """Returns the failure of the resource at which the start failed, else the first failure since then that
+        affected the client. The end of the start is not limited: it ended when the client gave up, and its row does not
+        hold that time."""
         client, since_ns = start.client_instance_id, start.start_ns
         known = self._clients.get(client)
         client_ip = None if known is None else known.client_ip
@@ -100,8 +102,8 @@ class Consequences:
         return self._first(at_it, since_ns) or self._first(self._since(("client", client), start), since_ns)
 
     def _since(self, key: Key, start: StartupRow) -> Iterator[Failure]:
-        """The failures that concern this, from which a start may follow: those first that had begun before it, then in
-        order of time."""
+        """Yields the failures of a key from which a start may follow: first those that had begun before it, then the
+        later ones in order of time."""
         client, since_ns = start.client_instance_id, start.start_ns
         begun = self._known.latest(key, since_ns - NEAR_NS, since_ns)
         later = (failure for _, failure in self._known.after(key, since_ns))
@@ -110,7 +112,8 @@ class Consequences:
                 yield failure
 
     def _first(self, failures: Iterator[Failure], since_ns: int) -> Failure | None:
-        """The first that a client met since: those that had begun by then are equally early. failures: of _since."""
+        """Returns the first failure since a time. All that had begun by then count as equally early; the smallest
+        incident_id decides. failures: result of _since."""
         first = next(failures, None)
         if first is None:
             return None
@@ -118,7 +121,8 @@ class Consequences:
         return min((first, *takewhile(lambda f: f.start_ns <= until_ns, failures)), key=self._ids.__getitem__)
 
     def _transaction(self, row: TransactionRow) -> Failure | None:
-        """The failure that its transactional id met while it was open, or else its client."""
+        """Returns the failure that affected the transactional id while the transaction was open, else the one that
+        affected its client."""
         begin_ns = row.begin_ns or row.end_ns
         if begin_ns is None:
             return None
@@ -126,7 +130,7 @@ class Consequences:
         return of_id or self._longest([("client", row.client_instance_id)], begin_ns, row.end_ns)
 
     def _longest(self, keys: Iterable[Key], from_ns: int, to_ns: int | None) -> Failure | None:
-        """The failure that concerns one of the keys and has the longest time in common; the earlier one of two."""
+        """Returns the failure of one of the keys that overlaps the time the longest; of two, the earlier one."""
         found = self._known.longest(keys, from_ns, to_ns, lambda failure: is_of_time(failure, from_ns, to_ns))
         return None if found is None else found[1]
 

@@ -1,10 +1,10 @@
-"""Brokers that shut down in order: a broker hands over what it leads and coordinates before it closes its connections.
+"""Controlled shutdowns: a broker hands over what it leads and coordinates before it closes its connections.
 
-It asks the controller in its heartbeats to let it go (controlled shutdown: the controller moves its leaders first, and
-lets it go at one of its next heartbeats). Where the capture does not show these (the active controller sends itself
-none over the network), from the first request that it refuses because it led or coordinated that before: clients are
-not served because it shuts down. A broker that takes over a leader or coordinator meanwhile does not shut down: then it
-is an election.
+The broker requests the shutdown in its heartbeats; the controller moves its leaders first, and allows the shutdown in
+the response to one of the next heartbeats. If the capture has no heartbeats of the broker (the active controller sends
+itself none over the network), the shutdown begins with the first request that the broker refuses because it no longer
+leads or coordinates the resource. A broker that takes over a leader or coordinator during that time does not shut down:
+that is an election.
 """
 
 from bisect import bisect_left
@@ -17,17 +17,18 @@ from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.recoveries.table import Recovery
 
 HANDOVER_NS = 5 * SECOND
-"""Longest time between two refusals, or the last one and the end of the connections: the controller lets the broker go
-at its second heartbeat at the latest (broker.heartbeat.interval.ms: 2 s), and then its process stops."""
+"""Longest time between two refusals, or between the last one and the end of the connections: the controller allows the
+shutdown at the second heartbeat at the latest (broker.heartbeat.interval.ms: 2 s), and then the process stops."""
 _HANDED_OVER = frozenset({"partition", "group", "transaction", "coordinator"})
-"""Resources of recoveries that a broker leads or coordinates."""
+"""Resource kinds of recoveries that a broker leads or coordinates."""
 
 
 def mark_controlled_shutdowns(
     failures: Iterable[Failure], recoveries: Iterable[Recovery], heartbeats: Mapping[int, Heartbeats]
 ) -> None:
-    """Lets the failure of each broker that shut down in order begin when it asked to be let go, or first refused what
-    it had handed over. failures: those of brokers, in order of time; heartbeats: of each node."""
+    """Moves the start of each failure that was a controlled shutdown to the heartbeat that first requested it, or to
+    the first request that the broker refused for a resource that it had handed over. failures: those of brokers, in
+    order of time; heartbeats: by node id."""
     refused: dict[int, list[int]] = defaultdict(list)
     taken: dict[int, list[int]] = defaultdict(list)
     for row in recoveries:
@@ -55,8 +56,8 @@ def mark_controlled_shutdowns(
 
 
 def _first_of_row(times: Sequence[int], since_ns: int, closed_ns: int) -> int:
-    """The first of the refusals after a time that lead up to the end of the connections without a long pause; that end
-    for none."""
+    """Returns the first refusal after since_ns from which refusals follow each other without a long pause until
+    closed_ns, the end of the connections; closed_ns if there is none."""
     begin = closed_ns
     for place in range(bisect_left(times, closed_ns) - 1, -1, -1):
         if times[place] <= since_ns or begin - times[place] > HANDOVER_NS:

@@ -1,5 +1,5 @@
-"""Which of the servers that failed are controllers, and no brokers: brokers have connections to them whose requests are
-those to a controller, on each of its ports, and no client talks to the same node at another port."""
+"""Detects failed servers that are controllers and not brokers: the requests on all connections to each of its ports are
+those that brokers send to a controller, and no client talks to the same node at another port."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
@@ -11,11 +11,11 @@ from kafkascope_spark.stories.incidents.kinds.controller_unresponsive import CON
 from kafkascope_spark.stories.servers.table import BrokerState
 
 _OF_CONTROLLERS = frozenset({"controller", "inter_broker"})
-"""Roles that the connections of a controller have."""
+"""Roles of connections to a controller."""
 
 
 class Listener(NamedTuple):
-    """A port of an address that clients talk to, and the node behind it, if it is known."""
+    """A port at which clients talk to a node; node_id is None if it is not known."""
 
     port: int
     node_id: int | None
@@ -26,8 +26,8 @@ def give_controllers(
     roles_of: Callable[[Collection[str]], Mapping[str, frozenset[str]]],
     of_clients: Mapping[str, Collection[Listener]] = MappingProxyType({}),
 ) -> None:
-    """Gives the failures of controllers their kind. roles_of: the roles of all connections to each of some servers;
-    of_clients: the listeners that clients talk to, of nodes that may be controllers too, by address."""
+    """Sets the kind of failures of controllers. roles_of: returns the roles of all connections to each of the given
+    servers; of_clients: the listeners that clients talk to, by IP address."""
     of_brokers = [failure for failure in failures if failure.is_of_broker and failure.kind.cuts_clients]
     roles = roles_of({server for failure in of_brokers for server in failure.servers})
     for failure in of_brokers:
@@ -42,6 +42,6 @@ def give_controllers(
 
 
 def _has_clients(row: BrokerState, of_clients: Collection[Listener]) -> bool:
-    """Whether clients talk to the node at another port. Several nodes may share an address."""
+    """Whether clients talk to the same node at another port. Several nodes may share an address."""
     nodes = {listener.node_id for listener in of_clients if listener.port != row.server_port}
     return len(nodes) == 1 if row.node_id is None else row.node_id in nodes

@@ -1,5 +1,5 @@
-"""Addresses at which nobody was ever served, and that DNS gives for a name beside others that serve: clients that try
-such an address first go on to the next one of the name."""
+"""Dead addresses of a DNS name: nobody was ever served at the address, while other addresses of the same name serve. A
+client that tries such an address first goes on to the next address of the name."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from kafkascope_spark.stories.servers.table import BrokerState
 
 
 def mark_dead_addresses(failures: Iterable[Failure], runs: Iterable[LookupRun], states: Iterable[BrokerState]) -> None:
-    """Makes failures of listeners what they are where each of their addresses has such a name. runs: how name servers
-    answered; states: rows of broker_states."""
+    """Changes failures of listeners to kind `dead_address` if every address of the listener has a name with another
+    address that served. runs: answers of name servers; states: rows of broker_states."""
     of_listeners = [failure for failure in failures if failure.kind.of_listener]
     if not of_listeners:
         return
@@ -26,7 +26,7 @@ def mark_dead_addresses(failures: Iterable[Failure], runs: Iterable[LookupRun], 
 
 
 def _addresses_of(runs: Iterable[LookupRun]) -> dict[str, set[str]]:
-    """The addresses of each name that has several."""
+    """Returns the addresses of each name that has several."""
     found: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         for name, *addresses in run.several:
@@ -35,7 +35,7 @@ def _addresses_of(runs: Iterable[LookupRun]) -> dict[str, set[str]]:
 
 
 def _name_of(server: str, addresses: dict[str, set[str]], serving: set[tuple[str, str]]) -> str | None:
-    """The first name of an address of which another address served at the same port."""
+    """Returns the first name of the address of which another address served at the same port; None if there is none."""
     ip, _, port = server.rpartition(":")
     names = (name for name, mine in sorted(addresses.items()) if ip in mine and _serves(mine - {ip}, port, serving))
     return next(names, None)
@@ -46,7 +46,7 @@ def _serves(addresses: set[str], port: str, serving: set[tuple[str, str]]) -> bo
 
 
 def _waited_ms(failure: Failure) -> int:
-    """The longest time that a client lost at the address, where it went on to another one after a second or more."""
+    """Returns the longest time that a client needed to go on to another address; 0 if that is less than a second."""
     waited = (
         row.reconnected_ns - row.failing_since_ns
         for row in failure.recoveries

@@ -1,5 +1,6 @@
-"""Groups that waited for a member whose process had ended without leaving: the coordinator keeps its place until its
-session is over, also where the same process was started again at once, which joins as a new member."""
+"""Groups that waited for a member whose process had ended without leaving the group: the coordinator keeps the member
+until its session times out. That is so even if the process was started again at once, because it joins as a new
+member."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from kafkascope_spark.stories.incidents.failure import Failure
 def give_dead(
     failures: Iterable[Failure], rebalances: Iterable[RebalanceRow], clients: Mapping[str, AffectedClient]
 ) -> None:
-    """Gives each failure of members from which nobody was removed yet the dead members that its rebalances waited for.
+    """Adds the dead members that its rebalances waited for to each failure of members from which none was removed yet.
     clients: by client_instance_id."""
     of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
     for row in rebalances:
@@ -26,8 +27,8 @@ def give_dead(
 def _waited_for(
     rebalance: RebalanceRow, of_group: Iterable[RebalanceRow], clients: Mapping[str, AffectedClient]
 ) -> Iterator[AffectedClient]:
-    """The members of the generation before that had died when the rebalance began, less than their session timeout
-    before."""
+    """Yields the members of the previous generation that died before the rebalance began, by less than their session
+    timeout."""
     begun_ns = rebalance.start_ns
     if begun_ns is None:
         return

@@ -1,4 +1,4 @@
-"""Clients whose processes ended without a clean close, from what is known of each client."""
+"""Clients whose processes ended without a clean close."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,15 +9,15 @@ from kafkascope_spark.stories.incidents.kinds.client_died import CLIENT_DIED
 from kafkascope_spark.stories.transactions.table import TransactionRow
 
 TOGETHER_NS = SECOND
-"""Clients of one host that end within so much of each other are told together: one process may have several."""
+"""Clients of one host that end within this time of each other are one failure: a process may have several clients."""
 
 
 def died_clients(
     clients: Iterable[AffectedClient], failures: Iterable[Failure], transactions: Iterable[TransactionRow] = ()
 ) -> Iterator[Failure]:
-    """The failures, in order of time. failures: all others; a client is left out where its group waited for it, or
-    went on without it, as the failure of that group names it. transactions: those that clients left open when they
-    went away show that they did not close."""
+    """Yields the failures, in order of time. failures: all others; a client is left out if its group waited for it or
+    removed it, because the failure of that group names it. transactions: a client that left one open did not close
+    cleanly."""
     left_open = {row.client_instance_id: row for row in transactions if row.left_ns is not None}
     others = list(failures)
     told = {member.client_instance_id for f in others for row in f.rebalances for member in row.lost}
@@ -44,7 +44,7 @@ def died_clients(
 
 
 def _leave_open(failure: Failure, transaction: TransactionRow) -> None:
-    """Adds a transaction that a client left open, and for how long that held back who reads committed records."""
+    """Adds a transaction that a client left open, and how long it held back consumers that read committed records."""
     failure.left_open.append(transaction)
     for reader in transaction.held_back:
         if reader.until_ns - reader.from_ns >= SECOND:
@@ -53,6 +53,6 @@ def _leave_open(failure: Failure, transaction: TransactionRow) -> None:
 
 
 def _died_ns(client: AffectedClient, left_open: Mapping[str | None, TransactionRow]) -> int | None:
-    """When the client ended without a clean close; None where it did not."""
+    """Returns when the client ended without a clean close; None if it closed cleanly or did not end."""
     transaction = left_open.get(client.client_instance_id)
     return client.died_ns if client.died_ns is not None or transaction is None else transaction.left_ns

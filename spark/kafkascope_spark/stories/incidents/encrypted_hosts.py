@@ -1,6 +1,6 @@
-"""Hosts that waited for a broker on encrypted connections whose keys are not known: that they waited is seen, and for
-what is not, so that nobody can say whether their clients stalled. Hosts are left out where the lengths of TLS records
-show who seems to have stalled."""
+"""Hosts that waited for a broker on encrypted connections without known keys. The capture shows that they waited, but
+not for which request, so whether their clients stalled is not known. Hosts are left out if the lengths of TLS records
+show which client probably stalled."""
 
 from collections.abc import Callable, Collection, Iterable
 
@@ -8,14 +8,14 @@ from kafkascope_spark.stories.incidents.failure import Failure
 from kafkascope_spark.stories.servers.table import BrokerState
 
 _NOTHING_COMES = frozenset({"silent", "frozen", "down", "refusing", "host_silent", "not_accepting"})
-"""States in which a host that waits gets nothing."""
+"""States in which a waiting host receives nothing."""
 
 
 def give_encrypted_hosts(
     failures: Iterable[Failure], ask: Callable[[Collection[str]], Collection[tuple[str, str]]]
 ) -> None:
-    """Gives each failure the hosts with clients that waited so, and how long one of them did. ask: of some servers
-    (`address:port`), the pairs of host and server whose connections are encrypted."""
+    """Sets the encrypted hosts of each failure, and the longest time that one of them waited. ask: returns the pairs of
+    host and server with encrypted connections, for some servers (`address:port`)."""
     waiting = {
         failure: [row for row in failure.states if row.host_kind == "client" and row.state in _NOTHING_COMES]
         for failure in failures
@@ -30,6 +30,6 @@ def give_encrypted_hosts(
 
 
 def _waited_ms(row: BrokerState) -> int:
-    """How long the host waited: from the first packet that shows it to the next state."""
+    """Returns how long the host waited: from the first packet that shows it to the next state."""
     until_ns = row.shown_to_ns if row.to_ns is None else row.to_ns
     return max(until_ns - row.shown_from_ns, 0) // 1_000_000

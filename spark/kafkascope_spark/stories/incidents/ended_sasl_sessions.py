@@ -11,8 +11,8 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
 def ended_sasl_sessions(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
-    """One failure for each client, with all its sessions. recoveries: those that belong to no other failure; what a
-    client lost with a session, and did not send again, is an incident of its own."""
+    """Yields one failure for each client, with all its sessions. recoveries: those that belong to no other failure;
+    records that a client lost with a session, and did not send again, are an incident of their own."""
     of_client: dict[str, list[ClientRecovery]] = defaultdict(list)
     for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
         if row.session_ms is not None and not is_of_lost_records(row):

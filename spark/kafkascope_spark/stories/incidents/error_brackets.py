@@ -1,7 +1,8 @@
-"""Between which packets a fault began and ended that errors show: topic settings, permissions, quotas, log directories.
+"""Begin and end of faults that only errors show: topic settings, permissions, quotas, log directories.
 
-It had not begun when the same clients last got without an error what they were refused later; it was over when one of
-them got it again after the last error; of a broker that has lost replicas, whoever got it elsewhere shows no end."""
+The fault had not begun when the same clients last succeeded with the requests that were refused later. It was over when
+one of them succeeded again after the last error; if a broker has lost replicas, success at another broker does not show
+the end."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -12,13 +13,14 @@ from kafkascope_spark.stories.incidents.successes import Before, Wanted
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOST_ASKED = 100
-"""Recoveries of one failure, those that began first, for which the last success before them is looked up."""
+"""The earlier success is looked up for at most this many recoveries of a failure, those that began first."""
 _NAMED = frozenset({"partition", "group", "transaction"})
-"""Kinds of resources whose requests name them."""
+"""Kinds of resources that requests name."""
 
 
 def give_error_brackets(failures: Iterable[Failure], ask: Callable[[Sequence[Before]], list[int | None]]) -> None:
-    """Gives each failure that only errors show the times of its fault. ask: when what was wanted last succeeded."""
+    """Sets the times of the fault of each failure that only errors show. ask: returns for each question when a matching
+    request last succeeded, None if none did."""
     shown = [failure for failure in failures if _is_shown_by_errors(failure)]
     questions = [_before(failure) for failure in shown]
     for failure, question, success_ns in zip(shown, questions, ask(questions), strict=True):

@@ -1,5 +1,5 @@
-"""What brokers wrote beside their error codes: the message of an error often names what the code does not, such as the
-error that a leader met itself when it asked another broker."""
+"""Error messages of brokers: a message often holds details that the error code lacks, such as the error that a leader
+got itself from another broker."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ MOST_CHARACTERS = 200
 
 
 def give_messages(failures: Iterable[Failure], packets: Packets) -> None:
-    """Gives each failure the messages of the errors that its clients got, the most frequent first."""
+    """Sets the messages of each failure, from the errors that its clients got, the most frequent first."""
     proofs = {f: list(dict.fromkeys(i for row in f.recoveries for i in row.evidence)) for f in failures if f.recoveries}
     found = packets.error_messages({request_id for ids in proofs.values() for request_id in ids})
     for failure, request_ids in proofs.items():
@@ -21,7 +21,7 @@ def give_messages(failures: Iterable[Failure], packets: Packets) -> None:
 
 
 def quoted(failure: Failure) -> str:
-    """The messages as a sentence; empty where there are none."""
+    """Returns the messages as a sentence, empty if there are none."""
     shown = [f'"{_cut(message).removesuffix(".")}"' for message in failure.messages[:MOST_MESSAGES]]
     return f" Brokers said: {', '.join(shown)}." if shown else ""
 

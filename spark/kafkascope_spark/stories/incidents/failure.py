@@ -1,5 +1,5 @@
-"""`Failure`: something that failed, and what belongs to it. Each failure becomes an incident. `Kind`: what failures of
-one kind have in common; each is a module of kinds/."""
+"""`Failure`: something that failed, with the stalls, recoveries and rebalances that it caused. Each failure becomes an
+incident. `Kind`: properties that failures of one kind share; each kind is a module of kinds/."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -29,9 +29,9 @@ from kafkascope_spark.stories.transactions.table import TransactionRow
 
 SECOND = 1_000_000_000
 UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal", "wrong_reaction"})
-"""Outcomes of recoveries whose clients were not served, there or elsewhere."""
+"""Outcomes of recoveries in which the client was not served, at the same broker or another."""
 FOLLOWS_NS = 15 * SECOND
-"""Longest time after which a failure that is over still makes somebody wait elsewhere: a session timeout or an
+"""Longest time after the end of a failure in which clients may still wait because of it, for a session timeout or an
 election."""
 
 
@@ -39,9 +39,10 @@ election."""
 class EndedSession:
     """A broker's ZooKeeper session that ended.
 
-    subject: the broker, in words; address: its IP address. heard_ns: when ZooKeeper last received something in it;
-    over_ns: when it was closed, or expired at the earliest; is_closed: by the broker. reopened_ns: when the broker
-    opened the next; is_replaced: it did, or was refused this one, after this one had expired.
+    subject: the broker, in words; address: its IP address. heard_ns: when ZooKeeper last received something in the
+    session; over_ns: when it was closed, or expired at the earliest; is_closed: whether the broker closed it.
+    reopened_ns: when the broker opened its next session; is_replaced: whether the session had expired before the broker
+    opened the next one, or before ZooKeeper refused this one.
     """
 
     node_id: int | None
@@ -58,82 +59,81 @@ class EndedSession:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What distinguishes incidents of one kind: what shows them, what is said of them, what is advised."""
+    """Properties of one kind of incident: its evidence, its sentence and its advice."""
 
     name: str
     words: str
-    """What reports call it."""
+    """Name of the kind in reports."""
     _: KW_ONLY
     plural: str = ""
-    """What they call several of them, where that is something else."""
+    """Name of several incidents of the kind in reports, if the plural is irregular."""
     sentence: "Callable[[Failure, Times], str]"
-    """What failed, from when to when."""
+    """Returns what failed, from when to when, as a sentence."""
     advice: "Callable[[Failure, Observed], Iterable[Action]]"
-    """What to change, in parts."""
+    """Returns the parts of the advice."""
     known: str
-    """What in the capture shows it."""
+    """Evidence in the capture that shows the kind, in words."""
     place: Place | None
-    """Where it failed; None where nothing shows that."""
+    """Where such an incident fails; None if no evidence shows that."""
     states: frozenset[str] = frozenset()
-    """States of a broker that show it."""
+    """States of a broker that show the kind."""
     errors: frozenset[str] = frozenset()
-    """Errors that show it by themselves, where they follow from no other failure."""
+    """Errors that show the kind by themselves, if they follow from no other failure."""
     complete: "Callable[[Failure], None] | None" = None
-    """Sets what is known once all errors of the failure are there: what it is called, when it ended."""
+    """Completes a failure when it has all its errors: sets its subject and its end."""
     of_broker: bool = False
     """Whether a broker failed for everybody."""
     of_path: bool = False
     """Whether a broker failed for some hosts only."""
     of_host: bool = False
-    """Whether a host with clients failed: whatever waits there, or for a member there, waits for it."""
+    """Whether a host with clients failed: all clients on it, and groups with members on it, wait for that host."""
     of_listener: bool = False
-    """Whether nobody was ever served at an address."""
+    """Whether no client was ever served at the address."""
     of_clients: bool = False
     """Whether clients failed, and not the cluster."""
     of_members: bool = False
-    """Whether members of groups failed: its errors say that they lost their place."""
+    """Whether members of groups failed: the errors say that they are no longer members."""
     is_replaced: bool = False
-    """Whether another process does the work of the clients that failed for good: what it cost is how long their groups
-    waited for that."""
+    """Whether another process takes over the work of the clients, which failed for good: the incident lasts as long as
+    their groups waited for that."""
     between_brokers: bool = False
-    """Whether brokers did not reach each other: clients wait for their replicas."""
+    """Whether brokers did not reach each other: clients wait for replication."""
     holds_replicas: bool = False
-    """Whether a broker has replicas that it cannot write: who waits for these waits for it."""
+    """Whether a broker cannot write some of its replicas: clients that wait for these replicas wait for the broker."""
     by_session: bool = False
-    """Whether a broker's ZooKeeper session is what failed: the broker serves on, and leads no longer."""
+    """Whether a broker's ZooKeeper session failed: the broker continues to serve, but is no longer a leader."""
     by_topic: bool = False
-    """Whether its errors at all partitions of a topic are one incident. Of other kinds, what failed is the same for all
-    resources."""
+    """Whether the errors of all partitions of one topic form an incident. For other kinds, the errors of all resources
+    form one."""
     lasting: bool = False
-    """Whether its errors make an incident only where they last: who gets what it wants within a
-    second has not failed."""
+    """Whether the errors are an incident only if they last: a client that succeeds within a second has not failed."""
     own_clients: bool = False
-    """Whether nobody waits for it but the clients that met its errors."""
+    """Whether only the clients that got the errors wait for it."""
     is_move: bool = False
-    """Whether somebody else leads or coordinates now."""
+    """Whether another broker leads or coordinates since then."""
     holds_back: bool = False
-    """Whether brokers made the clients wait on purpose."""
+    """Whether brokers delayed the clients on purpose, by a quota."""
     restarts: bool = False
-    """Whether the broker's process ended: where it starts again, it knows no topic at first."""
+    """Whether the broker's process ended: after a restart it knows no topic at first."""
     cuts_clients: bool = False
-    """Whether a broker did not serve somebody who wanted it to."""
+    """Whether a broker did not serve clients that requested it."""
     keeps_out: bool = False
-    """Whether hosts could not connect, or had no address to connect to: they waited for as long as they tried."""
+    """Whether hosts could not connect, or had no address to connect to: they waited as long as they tried."""
     serves_on: bool = False
-    """Whether a broker served all the same what it leads: nobody waits for it."""
+    """Whether the broker continued to serve the partitions that it leads: no client waits for it."""
     has_other_addresses: bool = False
-    """Whether clients go on to another address of the same name: a start that got no further than this one is none."""
+    """Whether clients go on to another address of the same name: a start that failed at this address has not failed."""
     loses_records: bool = False
-    """Whether records were lost: their producers do not send them again."""
+    """Whether records were lost: the producers do not send them again."""
 
 
 @dataclass(slots=True, eq=False)
 class Failure:
     """Something that failed.
 
-    node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
-    empty where it failed for everybody; of clients that stalled, their own. subject: what failed, in words.
-    end_ns: when it worked again, None where the capture does not show that.
+    node_id, server: the broker, if one failed. hosts: the hosts for which it failed, empty if it failed for everybody;
+    for clients that stalled, their own hosts. subject: what failed, in words. end_ns: when it worked again, None where
+    the capture does not show that.
     """
 
     kind: Kind
@@ -141,87 +141,88 @@ class Failure:
     start_ns: int
     end_ns: int | None
     affected_until_ns: int | None = None
-    """For a broker: when it served the last of the hosts that it had not served."""
+    """For a broker: when it served the last of the affected hosts again."""
     closed_ns: int | None = None
-    """For a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
+    """For a controlled shutdown: when the broker closed its connections. It began to hand over its leaders and
     coordinators at start_ns."""
     is_since_before: bool = False
-    """For a broker: whether it had failed before the capture shows anything of it."""
+    """For a broker: whether it had failed before its first packet in the capture."""
     node_id: int | None = None
     server: str | None = None
     servers: frozenset[str] = frozenset()
-    """All addresses at which it failed: of a listener one for each broker, `server` among them."""
+    """All addresses at which it failed, including `server`; for a listener one address per broker."""
     hosts: frozenset[str] = frozenset()
     error_names: set[str] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
-    """What brokers wrote beside the errors of the recoveries, the most frequent first."""
+    """Messages that brokers sent with the errors of the recoveries, the most frequent first."""
     states: list[BrokerState] = field(default_factory=list)
-    """Rows of broker_states that show it."""
+    """Rows of broker_states that show the failure."""
     stalls: list[Stall] = field(default_factory=list)
     earlier_stalls: list[Stall] = field(default_factory=list)
-    """Stalls of other failures that had begun before, and went on because of this one too."""
+    """Stalls that began before because of other failures, and went on because of this one, too."""
     outlasting: set[str] = field(default_factory=set)
-    """The stalls among these and its own that went on because of a later failure (stall_id)."""
+    """stall_id of those in stalls and earlier_stalls that went on because of a later failure."""
     recoveries: list[ClientRecovery] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
-    """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
+    """Resources of the recoveries, kept apart because a failure may have thousands of recoveries."""
     recoveries_of: dict[tuple[str, str], list[ClientRecovery]] = field(default_factory=dict)
-    """The recoveries of each client (client_instance_id) from what happened to each resource."""
+    """Recoveries by client_instance_id and resource."""
     client_instance_ids: set[str] = field(default_factory=set)
-    """The clients of the recoveries."""
+    """Clients of the recoveries."""
     rebalances: list[RebalanceRow] = field(default_factory=list)
     reopened_ns: int | None = None
-    """For a broker that restarted: when it opened its next ZooKeeper session, where that shows first that it is
+    """For a broker that restarted: when it opened its next ZooKeeper session, if that is the first sign that it is
     back."""
     restart: ProcessRestart | None = None
-    """For a broker whose restart only its own connections show: these connections."""
+    """For a broker whose restart only its own connections show: the restart as they show it."""
     left_open: list[TransactionRow] = field(default_factory=list)
-    """For clients that died: the transactions that they left open."""
+    """For clients that died: transactions that they left open."""
     session: EndedSession | None = None
-    """The ZooKeeper session of the broker, where it ended with the failure."""
+    """ZooKeeper session of the broker, if it ended with the failure."""
     silences: list[SilentClient] = field(default_factory=list)
+    """For clients: the times in which each sent nothing."""
     fetched_again: list[FetchedAgain] = field(default_factory=list)
-    """For clients: when each sent nothing."""
+    """Records that groups and consumers fetched again because of it."""
     contrast: Contrast = field(default_factory=Contrast)
-    """Who was served meanwhile."""
+    """Hosts and servers that worked during the failure."""
     confidence: Confidence | None = None
-    """How sure its place is; None where packets of hosts and servers do not show it."""
+    """How sure the place of the failure is; None if packets of hosts and servers do not show the place."""
     alternatives: tuple[Alternative, ...] = ()
-    """What else may have failed instead."""
+    """Other places that may have failed instead."""
     unanswered: dict[str, UnansweredRequest] = field(default_factory=dict)
-    """Requests that a broker never answered, by request_id."""
+    """Requests that the broker never answered, by request_id."""
     held: list[HeldRequest] = field(default_factory=list)
-    """For members of groups: their requests that waited behind long polls until their sessions were over."""
+    """For members of groups: requests that waited behind long polls until the sessions timed out."""
     given_up_joins: list[UnansweredRequest] = field(default_factory=list)
-    """For members of groups: their JoinGroup requests that clients gave up, in order of time."""
+    """For members of groups: JoinGroup requests that clients gave up, in order of time."""
     dead_members: list[AffectedClient] = field(default_factory=list)
-    """For members of groups: those whose processes had ended without leaving, and that the group still waited for."""
+    """For members of groups: members whose processes ended without leaving the group, which still waited for them."""
     latencies: Latencies = field(default_factory=Latencies)
-    """Where only requests show it: how long the responses of its brokers took meanwhile."""
+    """For failures that only late responses show: how long the responses of the brokers took."""
     misuse: Misuse | None = None
-    """For clients: how they used a listener that their settings do not fit."""
+    """For clients: how they used a listener that does not fit their settings."""
     lookups: list[LookupRun] = field(default_factory=list)
-    """For a name server: the questions that it did not answer in time."""
+    """For a name server: DNS queries that it did not answer in time."""
     fault: Fault | None = None
-    """When it began and ended, where its detector knows more than `fault_of` can derive from states and silences."""
+    """Begin and end of the fault, if the detector knows more than `fault_of` derives from states and silences."""
     waited_ms: int = 0
-    """How long somebody waited for it who waited for nothing that a stall is about: for the address of a name, for a
-    connection that is not closed at once."""
+    """Longest wait that is not a stall: for the address of a name, or for a connection that is not closed at once."""
     encrypted_hosts: frozenset[str] = frozenset()
-    """Hosts that waited on encrypted connections whose keys are not known: nobody can say for what."""
+    """Hosts that waited on encrypted connections without known keys, so that the requests are not known."""
     topic_ids: Mapping[str, int] = field(default_factory=dict)
-    """For a topic that was deleted and created again: its IDs, each with when a broker first reported it."""
+    """For a topic that was deleted and created again: its IDs, each with the time at which a broker first reported
+    it."""
     moved_to: dict[str, Leader] = field(default_factory=dict)
-    """For errors at a broker that led no longer: the leader instead, by topic-partition."""
+    """For errors of a broker that was no longer the leader: the actual leader, by topic-partition."""
     course: tuple[CourseStep, ...] = ()
-    """For a broker or leader: what followed from the failure, in order of time."""
+    """For a broker or leader: the steps that followed from the failure, in order of time."""
     stretches: tuple[tuple[int, int | None], ...] = ()
-    """For a place that failed several times in short order: from when to when each time."""
+    """For a place that failed several times in a short time: begin and end of each time."""
     root: "Failure | None" = None
-    """The failure that it followed from."""
+    """The failure from which this one followed."""
 
     def take_recovery(self, recovery: ClientRecovery) -> None:
-        """Add a recovery that belongs to it."""
+        """Adds a recovery that belongs to the failure."""
         self.recoveries.append(recovery)
         self.resources.add(recovery.resource)
         key = recovery.client_instance_id, recovery.resource
@@ -229,7 +230,8 @@ class Failure:
         self.client_instance_ids.add(recovery.client_instance_id)
 
     def take_error(self, recovery: ClientRecovery) -> None:
-        """Add a recovery from an error that shows the failure by itself: it lasts as long as its recoveries."""
+        """Adds a recovery from an error that shows the failure by itself, and extends the failure to the end of the
+        recovery."""
         self.take_recovery(recovery)
         self.start_ns = min(self.start_ns, recovery.start_ns)
         self.error_names.add(recovery.first_error_name)
@@ -238,8 +240,8 @@ class Failure:
 
     @property
     def refused_ms(self) -> int:
-        """How long clients got its errors again and again, where errors show it: of a kind whose errors last until they
-        got what they wanted, else as far as they never did."""
+        """Returns the longest time in which a client got the errors repeatedly, for failures that errors show; else 0.
+        If the kind is `lasting`, all recoveries count; else only those in which the client never succeeded."""
         if self.states or self.silences or self.misuse is not None:
             return 0
         counted = (row for row in self.recoveries if self.kind.lasting or row.outcome in UNSERVED)
@@ -252,58 +254,58 @@ class Failure:
 
     @property
     def is_recreated(self) -> bool:
-        """Whether a topic was deleted and created again, as its IDs show."""
+        """Whether a topic was deleted and created again, which its several IDs show."""
         return len(self.topic_ids) > 1
 
     @property
     def is_routine(self) -> bool:
-        """Whether a group only rebalanced because members joined or left in order."""
+        """Whether a group only rebalanced because members joined or left normally."""
         has_lost = any(rebalance.lost for rebalance in self.rebalances)
         return self.kind.of_members and bool(self.rebalances) and not has_lost and not self.error_names
 
     @property
     def kept_out(self) -> frozenset[str]:
-        """The hosts that could not connect because of it."""
+        """Hosts that could not connect because of the failure."""
         return self.hosts | {run.client_ip for run in self.lookups} if self.kind.keeps_out else frozenset()
 
     @property
     def is_lossy(self) -> bool:
-        """Whether packets were lost, and arrived when they were sent again."""
+        """Whether packets were lost and arrived after a retransmission."""
         return any(state.state == "lossy" for state in self.states)
 
     @property
     def is_delayed(self) -> bool:
-        """Whether packets took long."""
+        """Whether packets were delayed."""
         return any(state.state == "delayed" for state in self.states)
 
     @property
     def is_slow_process(self) -> bool:
-        """Whether a broker took several times as long as usual for what it does by itself."""
+        """Whether a broker took several times as long as usual for work that it does without other brokers."""
         return any(state.times_usual is not None for state in self.states)
 
     @property
     def is_only_from_broker(self) -> bool:
-        """Whether only the broker's packets were lost on the way: it acknowledged what the hosts sent."""
+        """Whether only packets of the broker were lost: it acknowledged the packets of the hosts."""
         return bool(self.states) and all(state.unacknowledged == "broker" for state in self.states)
 
     @property
     def affected_to_ns(self) -> int:
-        """To when it affected clients."""
+        """Until when the failure affected clients; FOREVER where its end is not known."""
         if self.end_ns is None:
             return FOREVER
         return self.end_ns if self.affected_until_ns is None else self.affected_until_ns
 
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
-        """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
-        nothing."""
+        """Returns the length of the overlap of from_ns to to_ns with the time in which the failure affected clients;
+        negative if they do not overlap."""
         until = self.affected_to_ns if to_ns is None else min(self.affected_to_ns, to_ns)
         return until - max(self.start_ns, from_ns)
 
     def reaches(self, client_ip: str | None) -> bool:
-        """Whether it failed for the host."""
+        """Whether the failure affected the host."""
         return not self.hosts or client_ip in self.hosts
 
 
 def is_stuck(recovery: ClientRecovery) -> bool:
-    """Whether a client got errors for a second or longer, and never got what it wanted."""
+    """Whether a client got errors for a second or longer, and never succeeded."""
     return recovery.outcome in UNSERVED and recovery.last_failed_ns - recovery.start_ns >= SECOND

@@ -1,8 +1,8 @@
-"""`Failures`: the failures of a capture, found by time and by what they concern.
+"""`Failures`: an index of the failures of a capture by time and by what they concern.
 
-A long capture may have thousands of failures, and as many stalls, starts and recoveries that may follow from them:
-each looks only at the failures of its client, group, broker, ..., of about its time, and not at all that are open. A
-key says what a failure concerns: what kind of thing, and which.
+A long capture may have thousands of failures, and as many stalls, starts and recoveries that may follow from them. Each
+of these looks only at the failures of its client, group, broker, ... near its time, and not at all open failures. A key
+is what a failure concerns: a pair of the kind of thing and its name.
 """
 
 from collections import defaultdict
@@ -17,27 +17,29 @@ T = TypeVar("T")
 
 
 class KeyedStretches(Generic[T]):
-    """Stretches of time by key. Add all, then ask: those of a key are put in order when it is first asked for."""
+    """Stretches of time by key. All stretches must be added before the first lookup: a lookup sorts those of its
+    key."""
 
     def __init__(self) -> None:
         self._listed: dict[Key, list[tuple[int, int, T]]] = defaultdict(list)
         self._ordered: dict[Key, Stretches[T]] = {}
 
     def add(self, key: Key, start_ns: int, end_ns: int | None, owner: T) -> None:
-        """Add a stretch; of what is found in the order of listing, the first added comes first."""
+        """Adds a stretch. Results in the order of listing have the first added stretch first."""
         self._listed[key].append((start_ns, FOREVER if end_ns is None else end_ns, owner))
 
     def of(self, key: Key) -> Stretches[T]:
-        """The stretches of a key."""
+        """Returns the stretches of a key."""
         if key not in self._ordered:
             self._ordered[key] = Stretches(self._listed.pop(key, ()))
         return self._ordered[key]
 
 
 class Failures:
-    """failures: where several fit equally well, those that begin first come first, then those that are listed first.
-    keys: what a failure concerns; until_ns: to when something may follow from it; times: from when to when it may,
-    where that is not all the time."""
+    """Index of failures. failures: of several that fit equally well, the one that begins first wins, then the one that
+    is listed first. keys: returns what a failure concerns; until_ns: returns until when something may follow from it;
+    times: returns the spans in which something may follow from it, empty for the whole time from its start to
+    until_ns."""
 
     def __init__(
         self,
@@ -63,8 +65,9 @@ class Failures:
         is_able: Callable[[Failure], bool] = lambda _: True,
         begun_by_ns: int = FOREVER,
     ) -> tuple[int, Failure] | None:
-        """The failure that is able, concerns one of these and had begun by then, with the longest time in common with a
-        stretch of time, and how long that is; below zero where they are up to a second apart."""
+        """Returns the failure with the longest overlap with from_ns to to_ns, and the length of the overlap (negative
+        if they are up to a second apart). Only failures of one of the keys that satisfy is_able and began by
+        begun_by_ns are considered. None if there is none."""
         until = FOREVER if to_ns is None else to_ns
         times = (self._times.of(key) for key in dict.fromkeys(keys))
         found = (each.longest(from_ns, until, is_able, begun_by_ns) for each in times)
@@ -74,27 +77,27 @@ class Failures:
         return -found[0], self._place[found[1]]
 
     def latest(self, key: Key, from_ns: int, to_ns: int) -> Iterator[Failure]:
-        """The failures that concern this, begin at to_ns or before and last to from_ns or longer, the last first."""
+        """Yields the failures of a key that begin at to_ns or before and last to from_ns or longer, the last first."""
         return self._times.of(key).latest(from_ns, to_ns)
 
     def after(self, key: Key, ts_ns: int) -> Iterator[tuple[int, Failure]]:
-        """The failures that concern this and begin later, each with its start, the first first."""
+        """Yields the failures of a key that begin after ts_ns, each with its start, the earliest first."""
         return self._times.of(key).after(ts_ns)
 
     def in_order(self, failures: Iterable[Failure]) -> list[Failure]:
-        """Some of the failures in their order, each once."""
+        """Returns the given failures in the order of the index, each once."""
         return sorted(set(failures), key=self._place.__getitem__)
 
 
 def followed_until_ns(failure: Failure) -> int:
-    """To when something may follow from a failure."""
+    """Returns until when something may follow from a failure."""
     if failure.end_ns is None:
         return FOREVER
     return max(failure.end_ns, failure.affected_until_ns or failure.end_ns) + FOLLOWS_NS
 
 
 def is_of_time(failure: Failure, from_ns: int, to_ns: int | None) -> bool:
-    """Whether something in that time may follow from a failure: it had begun, or began within a second after it, and
-    was not over for longer than FOLLOWS_NS."""
+    """Whether something that lasted from from_ns to to_ns may follow from a failure: the failure began at most a second
+    after it, and ended at most FOLLOWS_NS before it."""
     until = FOREVER if to_ns is None else to_ns + SECOND
     return failure.start_ns <= until and followed_until_ns(failure) >= from_ns

@@ -1,4 +1,4 @@
-"""Families of incidents: an incident that followed from no other, with all that followed from it."""
+"""Families of incidents: an incident that followed from no other, with all incidents that followed from it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,8 +9,8 @@ from kafkascope_spark.stories.incidents.table import IncidentRow
 
 
 def with_families(rows: Mapping[Failure, IncidentRow]) -> dict[Failure, IncidentRow]:
-    """The rows with the severities of their families. A failure without a row is no member of one, and nothing follows
-    from it. rows: by failure."""
+    """Returns the rows with the severities of their families. A failure without a row belongs to no family, and nothing
+    follows from it. rows: by failure."""
     roots = {failure: _root_of(failure, rows) for failure in rows}
     worst: dict[Failure, str] = {}
     for failure, root in roots.items():
@@ -27,14 +27,14 @@ def with_families(rows: Mapping[Failure, IncidentRow]) -> dict[Failure, Incident
 
 
 def _root_of(failure: Failure, rows: Mapping[Failure, IncidentRow]) -> Failure:
-    """The failure that it followed from in the end."""
+    """Returns the first failure in the chain of failures from which this one followed."""
     while failure.root is not None and failure.root in rows:
         failure = failure.root
     return failure
 
 
 def roots_of(incidents: Iterable[IncidentRow]) -> dict[str, IncidentRow]:
-    """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
+    """Returns the first incident of each chain by incident_id; the incident itself if its root is not in the table."""
     by_id = {row.incident_id: row for row in incidents}
     found = {}
     for row in by_id.values():

@@ -1,5 +1,6 @@
-"""Records that groups fetched again: a member that was lost had fetched them, and had not committed them. Which of them
-its application had processed is not on the wire, so that they are the most that were processed twice."""
+"""Records that groups fetched again: a lost member had fetched them, but had not committed their offsets. The wire does
+not show which of them the application had processed, so they are an upper limit of the records that were processed
+twice."""
 
 from dataclasses import dataclass
 

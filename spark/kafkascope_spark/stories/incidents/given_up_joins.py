@@ -1,8 +1,9 @@
-"""Members that do not wait for their group: they give up JoinGroup while the coordinator waits for the other members,
-close the connection and join anew.
+"""JoinGroup requests that clients gave up: the client closes the connection and joins again while the coordinator still
+waits for the other members.
 
-The coordinator answers JoinGroup when all members have joined again, or the rebalance timeout is over. A client whose
-own timeout is shorter never hears that, and each of its attempts may leave a member behind that nobody is.
+The coordinator answers JoinGroup when all members have joined again, or when the rebalance timeout is over. A client
+with a shorter timeout never gets that response, and each of its attempts may leave a member in the group that no client
+uses.
 """
 
 from collections import defaultdict
@@ -16,13 +17,14 @@ from kafkascope_spark.stories.incidents.failure import SECOND, Failure
 from kafkascope_spark.stories.incidents.unanswered_requests import UnansweredRequest
 
 LEAST = 2
-"""A member that stops may do so while it waits."""
+"""Fewest given-up requests that count: a single one may be a member that stopped while it waited."""
 BEFORE_NS = 60 * SECOND
-"""The first may begin so long before others are kept from reading: until these hear of the rebalance."""
+"""The first given-up request may begin this long before the failure: other members stop reading only when they learn of
+the rebalance."""
 
 
 def give_given_up(failures: Iterable[Failure], packets: Packets) -> None:
-    """Gives each failure of members the JoinGroup requests of its groups that clients gave up."""
+    """Sets the given-up JoinGroup requests of each failure of members, from those of its groups."""
     of_members = [failure for failure in failures if failure.kind.of_members and failure.root is None]
     if not of_members:
         return

@@ -1,4 +1,4 @@
-"""The records that a failure harmed, by topic, as packets show what was sent and fetched."""
+"""Records that were late, failed or fetched again because of a failure, by topic."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,12 +16,12 @@ from kafkascope_spark.stories.incidents.topics import topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 _Writer = tuple[str | None, str]
-"""A client instance, and the topic-partition that it writes to."""
+"""A client instance and the topic-partition that it writes to."""
 
 
 @dataclass(slots=True)
 class _Count:
-    """Records of one writer, as its stalls and its recoveries show them, which may be the same records."""
+    """Records of one writer. Stalls (n_late, n_failed) and recoveries (n_refused) may count the same records."""
 
     n_late: int = 0
     n_failed: int = 0
@@ -35,7 +35,7 @@ class _Topic:
 
 
 def harm_of(failure: Failure) -> tuple[Harm, ...]:
-    """By topic, those with harm alone, sorted."""
+    """Returns the harm of a failure by topic, sorted; topics without harm are left out."""
     topics: dict[str, _Topic] = defaultdict(_Topic)
     for stall in failure.stalls:
         if stall.kind == "produce" and stall.topic is not None:
@@ -60,22 +60,22 @@ def _harm(topics: Mapping[str, _Topic]) -> Iterable[Harm]:
 
 
 def _batches(recovery: ClientRecovery, failure: Failure) -> int:
-    """The batches of a recovery that came to nothing, at least: what a writer sends again and again with new
-    connections, while it waits, is the same batch."""
+    """Returns the least number of batches of a recovery that failed: a writer that stalls and sends on one new
+    connection after the other sends the same batch."""
     waiting = ((s.client_instance_id, f"{s.topic}-{s.partition}") for s in failure.stalls if s.kind == "produce")
     sent_again = is_of_lost_records(recovery) and (recovery.client_instance_id, recovery.resource) in waiting
     return 1 if sent_again else recovery.n_errors
 
 
 def _is_for_good(recovery: ClientRecovery) -> bool:
-    """Whether batches, each with a record at least, were refused for good, or lost with their connection."""
+    """Whether batches (of one record or more each) were refused for good or lost with their connection."""
     is_refused = recovery.first_api_key == PRODUCE and recovery.first_error_name in FATAL
     return (is_refused and recovery.recovered_ns is None) or is_of_lost_records(recovery)
 
 
 def give_fetched_again(failures: Iterable[Failure], rows: Iterable[FetchedAgain]) -> None:
-    """Gives each failure what the groups and consumers that it concerned fetched again while it lasted, or soon after;
-    of several the one that began last."""
+    """Adds records that were fetched again to the failure that affected their group or consumer at that time or shortly
+    before; of several failures, to the one that began last."""
     of_readers: dict[str, list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda each: each.start_ns, reverse=True):
         for reader in _readers(failure):
@@ -87,7 +87,7 @@ def give_fetched_again(failures: Iterable[Failure], rows: Iterable[FetchedAgain]
 
 
 def _readers(failure: Failure) -> set[str]:
-    """The groups, and the clients, that it concerned."""
+    """Returns the groups and clients that the failure affected."""
     groups = {stall.group_id for stall in (*failure.stalls, *failure.earlier_stalls)}
     clients = {stall.client_instance_id for stall in failure.stalls} | failure.client_instance_ids
     resources = {recovery.resource for recovery in failure.recoveries}

@@ -1,4 +1,4 @@
-"""Members of groups that lost their places because their heartbeats waited behind long polls (long_polls)."""
+"""Members that were removed from their groups because their heartbeats waited behind long polls (long_polls)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,8 +9,8 @@ from kafkascope_spark.stories.incidents.long_polls import LEAST_WAIT_MS
 
 
 def give_held(failures: Iterable[Failure], packets: Packets, clients: Mapping[str, AffectedClient]) -> None:
-    """Gives each failure of members the requests of theirs that were held for as long as their sessions last. clients:
-    by client_instance_id."""
+    """Sets the requests of the members of each failure that were held for as long as their sessions last. clients: by
+    client_instance_id."""
     of_members = [failure for failure in failures if failure.kind.of_members and failure.root is None]
     asked = {failure: _awaited(failure) for failure in of_members}
     held = {row.request_id: row for row in packets.held({i for ids in asked.values() for i in ids})}
@@ -22,13 +22,13 @@ def give_held(failures: Iterable[Failure], packets: Packets, clients: Mapping[st
 
 
 def _awaited(failure: Failure) -> set[str]:
-    """The requests of members that were answered late, or with errors."""
+    """Returns the ids of the members' requests that were answered late or with errors."""
     ids = {i for stall in failure.stalls if stall.kind == "membership" for i in stall.evidence}
     return ids | {i for row in failure.recoveries for i in row.evidence}
 
 
 def _session_ms(failure: Failure, clients: Mapping[str, AffectedClient]) -> int:
-    """The shortest session of its clients."""
+    """Returns the shortest session timeout of the clients of a failure, LEAST_WAIT_MS at least."""
     who = {stall.client_instance_id for stall in failure.stalls} | failure.client_instance_ids
     found = (clients[each].session_timeout_ms for each in who if each is not None and each in clients)
     return max(LEAST_WAIT_MS, min((ms for ms in found if ms is not None), default=LEAST_WAIT_MS))

@@ -1,5 +1,5 @@
-"""What brokers served that the capture does not show, as where it was taken at one broker: once a topic-partition has a
-leader with which no client of the capture talked, nobody knows who was served there."""
+"""Leaders that the capture does not show, for example in a capture taken at one broker. When a topic-partition moves to
+a leader with which no client of the capture talks, whether clients were served there is not known."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -15,9 +15,9 @@ def without_hidden(
     known_leaders: Callable[[], Leadership],
     stall_ms: int,
 ) -> Iterator[Stall]:
-    """The stalls as far as the capture shows them: one ends where a hidden leader is first named, and nobody knows
-    whether it was served then. Without those of which less than stall_ms is left. known_leaders: who led
-    what, asked for where it is needed."""
+    """Yields the stalls as far as the capture shows them: a stall is cut at the time at which a hidden leader is first
+    reported, and its outcome is unknown then. Stalls shorter than stall_ms after that are dropped. known_leaders:
+    returns the leaders; called only if they are needed."""
     known = list(stalls)
     shown = {row.node_id for row in states if row.host_kind == "client"}
     has_leaders = bool(shown - {None}) and any(stall.topic is not None for stall in known)

@@ -1,4 +1,4 @@
-"""A failure, and what belongs to it, as a row of `incidents`."""
+"""Makes a row of `incidents` from a failure."""
 
 import hashlib
 from collections.abc import Callable
@@ -23,13 +23,14 @@ MOST_EVIDENCE = 100
 
 
 def incident_id(failure: Failure) -> str:
-    """The same for the same capture."""
+    """Returns the id of the incident; the same capture gives the same id."""
     key = f"{failure.kind.name}|{failure.subject}|{sorted(failure.hosts)}|{failure.start_ns}"
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 def _place(failure: Failure) -> Place | None:
-    """Where it failed: the kind's place; of a listener that serves others, the one client that is wrong."""
+    """Returns the place of the failure: the place of its kind, or `client` if one client misuses a listener that serves
+    others."""
     is_of_one = failure.misuse is not None and failure.misuse.is_of_one_client
     return "client" if is_of_one else failure.kind.place
 
@@ -37,8 +38,8 @@ def _place(failure: Failure) -> Place | None:
 def incident_row(
     failure: Failure, observed: Observed, identity: Callable[[Failure], str], start_ns: int
 ) -> IncidentRow:
-    """The row. observed: what the capture shows of its clients and brokers; identity: incident_id, for each failure
-    once; start_ns: start of the capture."""
+    """Returns the row. observed: clients and brokers of the failure; identity: incident_id with a cache; start_ns:
+    start of the capture."""
     stalls, severity, fault, harm = failure.stalls, severity_of(failure), fault_of(failure), harm_of(failure)
     return IncidentRow(
         incident_id=identity(failure),
@@ -79,12 +80,12 @@ def incident_row(
 
 
 def actions_of(failure: Failure, observed: Observed) -> tuple[Action, ...]:
-    """What each owner should do."""
+    """Returns the advice, one action per owner."""
     return tuple(one_for_each_owner(failure.kind.advice(failure, observed)))
 
 
 def client_fault(failure: Failure) -> str | None:
-    """What was wrong with clients that are themselves what failed: one of CLIENT_FAULTS."""
+    """Returns what was wrong with clients that failed themselves: one of CLIENT_FAULTS; None for other failures."""
     if failure.kind is not CLIENT:
         return None
     if failure.misuse is None:
@@ -95,7 +96,7 @@ def client_fault(failure: Failure) -> str | None:
 
 
 def clients_of(failure: Failure) -> set[str]:
-    """The clients that stalled or had to recover."""
+    """Returns the clients that stalled or had to recover."""
     of_misuse = failure.misuse.client_instance_ids if failure.misuse is not None else set()
     named = {stall.client_instance_id for stall in (*failure.stalls, *failure.earlier_stalls)}
     named |= {silence.client_instance_id for silence in failure.silences}
@@ -104,8 +105,8 @@ def clients_of(failure: Failure) -> set[str]:
 
 
 def end_ns(failure: Failure) -> int | None:
-    """When the last of those who stalled was served again, gave up or ended; else when the failure was over, which
-    also counts for those who went on waiting because of a later one."""
+    """Returns when the last stalled client was served again, gave up or ended. The end of the failure counts if nobody
+    stalled, and for stalls that went on because of a later failure."""
     stalls = [*failure.stalls, *failure.earlier_stalls]
     ends = [stall.to_ns for stall in stalls if stall.stall_id not in failure.outlasting]
     if not ends or failure.outlasting:
@@ -114,7 +115,7 @@ def end_ns(failure: Failure) -> int | None:
 
 
 def severity_of(failure: Failure) -> str:
-    """How bad it was for those who stalled."""
+    """Returns the severity, by the effect on the clients that stalled."""
     stalls = failure.stalls
     earlier_ns = [failure.overlap_ns(stall.from_ns, stall.to_ns) for stall in failure.earlier_stalls]
     if failure.kind.loses_records or any(stall.is_severe or stall.n_records_failed for stall in stalls):
@@ -144,15 +145,15 @@ def severity_of(failure: Failure) -> str:
 
 
 def _is_long_unread(recovery: ClientRecovery) -> bool:
-    """Whether each Fetch of a topic-partition failed for so long that it counts as severe, until the client gave up,
-    ended, or the capture did."""
+    """Whether each Fetch of a topic-partition failed for a time that counts as severe, up to the end of the client or
+    of the capture."""
     is_fetch = recovery.first_api_key == FETCH and recovery.recovered_ns is None
     return is_fetch and recovery.last_failed_ns - recovery.start_ns >= SEVERE_MS * 1_000_000
 
 
 def _evidence(failure: Failure) -> list[str]:
-    """The connections of a ZooKeeper session that ended, the registration of a broker that restarted, then requests in
-    the order in which those who sent them stood still."""
+    """Returns the evidence: connections of an ended ZooKeeper session, the registration of a restarted broker, then
+    requests in the order in which their clients stalled."""
     cause = failure.root if failure.session is None and failure.root is not None else failure
     session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s.from_ns, s.stall_id))

@@ -1,5 +1,5 @@
-"""The kinds of incidents by name, in the order of the reference page. A name is that of a module of
-kafkascope_spark.stories.incidents.kinds, which says everything else about the kind."""
+"""Names of the kinds of incidents, in the order of the reference page. Each name is that of a module of
+kafkascope_spark.stories.incidents.kinds, which defines the rest of the kind."""
 
 INCIDENT_KINDS = (
     "cluster_down",
@@ -70,4 +70,4 @@ CLIENT_FAULTS = {
     "auth_failed": "client not authenticated",
     "before_login": "client sends requests before it authenticates",
 }
-"""What was wrong with clients that failed themselves, with what reports call it."""
+"""Faults of clients that failed themselves, each with its name in reports."""

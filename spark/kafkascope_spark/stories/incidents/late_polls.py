@@ -1,5 +1,5 @@
-"""Consumers that asked for records late, from stalls that nothing else explains: the records were there, and for most
-of the time no Fetch of the client was on the way for them. Its member stays in the group: heartbeats go on."""
+"""Consumers that fetched late, from stalls that nothing else explains: records were available, and for most of the time
+the client had no Fetch in flight for them. The client stays a member of its group because its heartbeats go on."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,12 +15,13 @@ from kafkascope_spark.stories.stalls.table import Stall
 
 _CLIENT = "client"
 _LONG_MS, _OFTEN = 2_000, 5
-"""A client that commits before it asks for more may wait for a second for that, now and then."""
+"""A client fetches late if one wait lasts this long or if it waits this often: a client that commits before it fetches
+again may wait a second for the commit now and then."""
 
 
 def late_polls(stalls: Iterable[Stall]) -> Iterator[Failure]:
-    """The failures, by time: one for each client and time, with its stalls. What else the client read late at about
-    that time belongs to it: it does not ask for all topic-partitions in each Fetch."""
+    """Yields one failure for each client and time, in order of time, with its stalls. Other stalls of the client near
+    that time belong to it, too: a client does not fetch all topic-partitions in each request."""
     listed = list(stalls)
     commits: KeyedStretches[Stall] = KeyedStretches()
     for stall in listed:
@@ -44,8 +45,7 @@ def late_polls(stalls: Iterable[Stall]) -> Iterator[Failure]:
 
 
 def _is_near(failure: Failure, stall: Stall) -> bool:
-    """Whether a stall is of the time in which the client asked late, or follows it, or comes before it, within
-    APART_NS."""
+    """Whether a stall is within APART_NS of the time in which the client fetched late."""
     is_before = stall.to_ns is not None and stall.to_ns < failure.start_ns - APART_NS
     return not is_before and (failure.end_ns is None or stall.from_ns <= failure.end_ns + APART_NS)
 
@@ -58,12 +58,12 @@ def _take(failure: Failure, stall: Stall) -> None:
 
 
 def _is_late(failure: Failure) -> bool:
-    """Whether the client asked late for longer than a commit may take, or often."""
+    """Whether the client fetched late for longer than a commit may take, or often."""
     return len(failure.stalls) >= _OFTEN or any(stall.unasked_ms >= _LONG_MS for stall in failure.stalls)
 
 
 def _is_committing(stall: Stall, commits: KeyedStretches[Stall]) -> bool:
-    """Whether the client waited for a commit meanwhile: it asks for more when it has the response."""
+    """Whether the client waited for a commit during the stall: it fetches again when it has the response."""
     of_client = commits.of((_CLIENT, stall.client_instance_id))
     return of_client.meet(stall.from_ns, FOREVER if stall.to_ns is None else stall.to_ns)
 

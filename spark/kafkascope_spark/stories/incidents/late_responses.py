@@ -1,5 +1,5 @@
-"""Stalls that nothing else explains, while most responses were late: which brokers were slow, and to whom. There is
-nothing to compare them with where it was so from the begin of the capture on."""
+"""Slow brokers behind stalls that nothing else explains: most of their responses in that time were late. This finds
+brokers that were slow from the begin of the capture, for which there is no usual time to compare with."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -14,8 +14,9 @@ from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
 def with_late_responses(
     failures: Iterable[Failure], ask: Callable[[Sequence[Asked]], list[Latencies]]
 ) -> Iterator[Failure]:
-    """Unexplained failures; those with stalls that late responses explain as failures of the brokers that were slow:
-    what else waited at that time waited for records or replicas there. ask: how long responses took."""
+    """Yields the unexplained failures. If late responses explain their stalls, they become failures of the slow
+    brokers: the other stalls of that time waited for records or replicas there. ask: returns how long responses
+    took."""
     unexplained = list(failures)
     kinds = [frozenset().union(*(ANSWERED_AT_ONCE.get(stall.kind, ()) for stall in f.stalls)) for f in unexplained]
     asked = [Asked(f.start_ns, f.affected_to_ns, keys) for f, keys in zip(unexplained, kinds, strict=True)]

@@ -1,4 +1,4 @@
-"""`Latencies`: how long responses took while somebody stalled, by who asked whom."""
+"""`Latencies`: how long responses took during a stall, by pair of host and broker."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.stories.incidents.meanwhile import rows_within
 
 LATE_NS = 500_000_000
-"""A response that takes so long is late: half of the shortest wait that is a stall."""
+"""A response that takes this long is late: half of the shortest wait that is a stall."""
 MOSTLY = 0.5
-"""Share of late responses from which on a pair of host and broker is slow."""
+"""Least share of late responses of a slow pair of host and broker."""
 FEW = 3
-"""With fewer requests, a pair that has no late response is not known to be quick."""
+"""Fewest requests after which a pair without late responses counts as quick."""
 _PAIR = ["client_ip", "node_id"]
 _COLUMNS = [*_PAIR, "replica_id", "ts_ns", "response_ns", "api_key", "claimed_api_key"]
 Pair = tuple[str, int]
@@ -23,7 +23,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which responses are looked at: those to requests of some APIs that were sent from one time to another."""
+    """A question: how long did responses take to requests of some APIs that were sent in a time?"""
 
     from_ns: int
     to_ns: int
@@ -32,14 +32,14 @@ class Asked:
 
 @dataclass(slots=True)
 class Latency:
-    """The responses of one broker to one host: how many, how many of them were late, and how long the longest took."""
+    """Responses of one broker to one host: their number, the number of late ones, and the longest time."""
 
     n: int = 0
     n_late: int = 0
     longest_ns: int = 0
 
     def add(self, other: "Latency") -> None:
-        """Takes more responses."""
+        """Adds more responses."""
         self.n, self.n_late = self.n + other.n, self.n_late + other.n_late
         self.longest_ns = max(self.longest_ns, other.longest_ns)
 
@@ -56,26 +56,26 @@ class Latency:
 
 @dataclass(slots=True)
 class Latencies:
-    """The latencies of each pair of host and node. Brokers that follow leaders are no hosts here."""
+    """Latencies of each pair of host and node. Fetch requests of follower brokers do not count."""
 
     of_pairs: dict[Pair, Latency] = field(default_factory=dict)
 
     @property
     def slow(self) -> dict[Pair, Latency]:
-        """The pairs whose responses were late."""
+        """Pairs of which most responses were late."""
         return {pair: latency for pair, latency in self.of_pairs.items() if latency.is_slow}
 
     @property
     def quick(self) -> set[Pair]:
-        """The pairs none of whose responses was late."""
+        """Pairs with several responses of which none was late."""
         return {pair for pair, latency in self.of_pairs.items() if latency.is_quick}
 
     def of_nodes(self, nodes: Collection[int]) -> "Latencies":
-        """Those of some nodes."""
+        """Returns the latencies of the given nodes only."""
         return Latencies({pair: latency for pair, latency in self.of_pairs.items() if pair[1] in nodes})
 
     def total(self) -> Latency:
-        """All pairs together."""
+        """Sum over all pairs."""
         found = Latency()
         for each in self.of_pairs.values():
             found.add(each)
@@ -83,8 +83,8 @@ class Latencies:
 
 
 def latencies(dataset: Dataset | None, questions: Sequence[Asked]) -> list[Latencies]:
-    """How long responses took, for each question. dataset: None where there is none. Raises UsageError where a table
-    cannot be read. Memory: one batch, and a row for each pair."""
+    """Returns the latencies for each question, empty without a dataset. Raises UsageError where a table cannot be read.
+    Memory: one batch, and a row for each pair."""
     found = [Latencies() for _ in questions]
     spans = [(each.from_ns, each.to_ns) for each in questions]
     for number, rows in rows_within(dataset, REQUESTS, _COLUMNS, "ts_ns", spans):
@@ -94,7 +94,8 @@ def latencies(dataset: Dataset | None, questions: Sequence[Asked]) -> list[Laten
 
 
 def _by_pair(rows: pa.Table, keys: Collection[int]) -> Iterator[tuple[Pair, Latency]]:
-    """The responses of some rows to clients, by host and node. Encrypted requests are of the API that is claimed."""
+    """Yields the responses to clients by host and node. rows: rows of `requests`; encrypted requests count as the API
+    that was guessed from their lengths."""
     api_keys = pc.coalesce(rows["api_key"], rows["claimed_api_key"])
     asked = pc.is_in(api_keys, pa.array(sorted(keys), pa.int16()))
     of_clients = pc.less(pc.fill_null(rows["replica_id"], -1), 0)

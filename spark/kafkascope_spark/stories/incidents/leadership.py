@@ -1,4 +1,4 @@
-"""`Leadership`: who led which topic-partition when, as brokers reported it, and which nodes served it."""
+"""`Leadership`: the leaders of topic-partitions over time, as brokers reported them, and the nodes that served them."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,13 +12,13 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.topology_facts import Fact, Served, holders_in, served_in, topic_ids_in
 
 NO_TOPIC_ID = "A" * 22
-"""The id that brokers name where a topic has none: 16 bytes of zeros."""
+"""Topic id that brokers report for a topic without one: 16 bytes of zeros."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A node that led a topic-partition. since_ns: when that was first shown; is_reported: by a broker that named it,
-    and not only by the node, which served it."""
+    """A node that led a topic-partition. since_ns: first packet that shows it; is_reported: whether a broker reported
+    it as leader; else it is known only because it served the topic-partition."""
 
     node_id: int
     since_ns: int
@@ -26,9 +26,9 @@ class Leader:
 
 
 class Leadership:
-    """leaders: by topic-partition its leaders, one after the other. served: of the same topic-partitions. topic_ids: by
-    topic its IDs, each with the time at which a broker first reported it. coordinators: by group or transactional id
-    its coordinators, one after the other."""
+    """Leaders, topic IDs and coordinators over time. leaders: successive leaders by topic-partition. served: nodes that
+    served the same topic-partitions. topic_ids: IDs by topic, each with the time at which a broker first reported it.
+    coordinators: successive coordinators by group or transactional id."""
 
     def __init__(
         self,
@@ -46,13 +46,15 @@ class Leadership:
 
     @classmethod
     def of(cls, dataset: Dataset, topic_partitions: Collection[str]) -> "Leadership":
-        """As the dataset has it for some topic-partitions. Raises UsageError where a table cannot be read."""
+        """Reads the leadership of some topic-partitions from a dataset. Raises UsageError where a table cannot be
+        read."""
         known = holders_in(dataset)
         return cls(known.leaders, served_in(dataset, topic_partitions), topic_ids_in(dataset), known.coordinators)
 
     @cached_property
     def _led(self) -> Mapping[int, Sequence[tuple[str, Fact, int]]]:
-        """By node: what it led, each with when the next leader was first reported."""
+        """Topic-partitions by the node that led them, each with the time at which the next leader was first
+        reported."""
         found: dict[int, list[tuple[str, Fact, int]]] = defaultdict(list)
         for topic_partition, facts in self._leaders.items():
             for fact, following in zip_longest(facts, facts[1:]):
@@ -63,50 +65,56 @@ class Leadership:
 
     @property
     def nodes(self) -> frozenset[int]:
-        """All nodes that led something."""
+        """All nodes that led a topic-partition."""
         return frozenset(fact.node_id for facts in self._leaders.values() for fact in facts if fact.node_id is not None)
 
     def led_since(self, topic_partition: str, at_ns: int, nodes: Collection[int]) -> int | None:
-        """Since when one of some nodes led it: from a time on, or the first that was reported later; None for never."""
+        """Returns when one of the nodes became leader at at_ns or later; at_ns if one of them was leader then; None if
+        none ever was."""
         facts = self._leaders.get(topic_partition, ())
         first = max(bisect_right(facts, at_ns, key=lambda f: f.since_ns) - 1, 0)
         since = (fact.since_ns for fact in facts[first:] if fact.node_id in nodes)
         return next((max(since_ns, at_ns) for since_ns in since), None)
 
     def led_by(self, node_id: int, at_ns: int) -> dict[str, int | None]:
-        """The topic-partitions that a node led at a time, each with its leader epoch, where that is known."""
+        """Returns the topic-partitions that a node led at a time, with the leader epochs; None for an epoch that is not
+        known."""
         led = self._led.get(node_id, ())
         return {name: fact.epoch for name, fact, until_ns in led if fact.since_ns <= at_ns < until_ns}
 
     def former(self, topic_partition: str, node_id: int, from_ns: int, until_ns: int) -> Fact | None:
-        """That a node led a topic-partition before the last move away from it that was first reported in that time."""
+        """Returns the leadership of a node that ended with the last move away from it reported from from_ns to
+        until_ns; None if there is none."""
         facts = self._leaders.get(topic_partition, ())
         moves = (before for before, after in pairwise(facts) if from_ns <= after.since_ns <= until_ns)
         return max((m for m in moves if m.node_id == node_id), key=lambda fact: fact.since_ns, default=None)
 
     def coordinator(self, name: str, at_ns: int) -> int | None:
-        """The node that coordinated a group or transactional id at a time, as brokers reported it."""
+        """Returns the node that coordinated a group or transactional id at a time, as brokers reported it; None if
+        unknown."""
         fact = _latest(self._coordinators.get(name, ()), at_ns)
         return None if fact is None else fact.node_id
 
     def successor(self, name: str, node_id: int, from_ns: int, until_ns: int) -> Fact | None:
-        """The first other coordinator of a group or transactional id that was reported in that time."""
+        """Returns the first other coordinator of a group or transactional id that was reported from from_ns to
+        until_ns."""
         facts = self._coordinators.get(name, ())
         return next((f for f in facts if from_ns <= f.since_ns <= until_ns and f.node_id != node_id), None)
 
     @property
     def topics(self) -> dict[str, str]:
-        """The names of topics by their ids."""
+        """Names of topics by their ids."""
         return {topic_id: topic for topic, ids in self._topic_ids.items() for topic_id in ids}
 
     def ids_of(self, topic: str) -> Mapping[str, int]:
-        """The IDs of a topic, in the order in which brokers first reported them, each with the time of that."""
+        """Returns the IDs of a topic with the times at which brokers first reported them, in that order."""
         ids = self._topic_ids.get(topic, {})
         return {topic_id: at_ns for topic_id, at_ns in ids.items() if topic_id != NO_TOPIC_ID}
 
     def other_than(self, node_id: int | None, topic_partition: str, from_ns: int, until_ns: int) -> Leader | None:
-        """Who led it in that time, or served it all the time, instead of the node; None where nobody is known to. A
-        leader of epoch 0 has not followed another: its topic was created again, as one with another id was."""
+        """Returns the other node that led a topic-partition from from_ns to until_ns, or that served it before and
+        after from_ns; None if none is known. A leader of epoch 0 does not count, nor a topic with several ids: the
+        topic was created again then, and the leader did not move."""
         facts = self._leaders.get(topic_partition, ())
         first = max(bisect_right(facts, from_ns, key=lambda f: f.since_ns) - 1, 0)
         last = bisect_right(facts, until_ns, key=lambda f: f.since_ns)
@@ -121,12 +129,12 @@ class Leadership:
         return None
 
     def reported(self, topic_partition: str, at_ns: int) -> Leader | None:
-        """The leader of the latest epoch that any broker had named by then."""
+        """Returns the leader of the latest epoch that any broker had reported by then; None if none is known."""
         fact = _latest(self._leaders.get(topic_partition, ()), at_ns)
         return None if fact is None or fact.node_id is None else Leader(fact.node_id, fact.since_ns, is_reported=True)
 
 
 def _latest(facts: Sequence[Fact], at_ns: int) -> Fact | None:
-    """The last of the facts that were known at a time."""
+    """Returns the last fact known at a time; None if there is none."""
     n_known = bisect_right(facts, at_ns, key=lambda f: f.since_ns)
     return facts[n_known - 1] if n_known else None

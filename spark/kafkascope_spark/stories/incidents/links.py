@@ -1,6 +1,5 @@
-"""Hosts and brokers whose own link lost packets, or took long for them. What happens between one host and all its
-brokers at one time happens at that host; what happens between one broker and all hosts that talk to it happens at that
-broker."""
+"""Hosts and brokers whose own link lost or delayed packets. If all paths of one host to its brokers are bad at the same
+time, the link of that host is bad; if the paths of one broker to all its hosts are, the link of that broker is."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,15 +23,15 @@ from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.apis import ANSWERED_AT_ONCE
 
 _APART_NS = 5 * SECOND
-"""What a link does with longer pauses is not of one time."""
+"""Bad states of a host's paths that are further apart than this are separate failures."""
 _AT_ONCE = frozenset().union(*ANSWERED_AT_ONCE.values())
 _LEAST_HOSTS = 2
-"""With one host only, the path from it looks the same."""
+"""Fewest hosts that prove a bad link of a broker: with one host, a bad path looks the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A state that a link may be in, and what it is called where one path, a host's link or a broker's is."""
+    """A bad state of links, with the kinds of incident for a path, for a host's link and for a broker's link."""
 
     state: str
     path: Kind
@@ -49,9 +48,9 @@ _LINKS = (
 def with_links(
     failures: Iterable[Failure], states: Iterable[BrokerState], ask: Callable[[Sequence[Asked]], list[Latencies]]
 ) -> list[Failure]:
-    """The failures of brokers and paths, of which the lossy or slow paths of one host to all its brokers, and those of
-    one broker to all its hosts, are one failure of that host or broker. states: rows of broker_states; ask: how long
-    responses took."""
+    """Returns the failures, where lossy or slow paths of one host to all its brokers, or of one broker to all its
+    hosts, are joined to one failure of that host or broker. failures: those of brokers and paths; states: rows of
+    broker_states; ask: returns how long responses took."""
     found, known = list(failures), list(states)
     brokers = brokers_of_hosts(known)
     for link in _LINKS:
@@ -86,8 +85,8 @@ def _with_link(
 
 
 def _are_several(failure: Failure, slow: Iterable[Failure]) -> bool:
-    """Whether the broker of slow paths shows that with several others: hosts, of which one has clients, or brokers and
-    controllers to which it was slow as a host. slow: all failures of slow paths."""
+    """Whether the paths of one broker to several hosts were slow, one of which has clients. Brokers and controllers to
+    which the broker itself was a slow host count, too. slow: all failures of slow paths."""
     kinds = {row.host: row.host_kind for row in failure.states}
     addresses = {row.server_ip for row in failure.states}
     as_host = (each for each in slow if failure.overlap_ns(each.start_ns, each.end_ns) > 0)
@@ -96,7 +95,8 @@ def _are_several(failure: Failure, slow: Iterable[Failure]) -> bool:
 
 
 def _serves_others_soon(failure: Failure, latencies: Latencies) -> bool:
-    """Whether the broker of slow paths responded to another host in half of the time that packets took there."""
+    """Whether the broker of slow paths responded to another host in less than half of the time by which packets were
+    late."""
     late_ns = max(row.late_ms or 0 for row in failure.states) * 1_000_000
     hosts = {row.host for row in failure.states}
     others = (each for pair, each in latencies.of_pairs.items() if pair[1] == failure.node_id and pair[0] not in hosts)
@@ -104,8 +104,8 @@ def _serves_others_soon(failure: Failure, latencies: Latencies) -> bool:
 
 
 def _without_links_of(failures: list[Failure]) -> list[Failure]:
-    """Without the failed paths to or from brokers whose packets all took long, at that time: where a packet takes a
-    second and more, the path looks cut meanwhile."""
+    """Drops failed paths to or from brokers whose packets were all delayed at that time: while a packet takes a second
+    or more, the path looks cut."""
     slow = [failure for failure in failures if failure.kind is BROKER_DELAYED]
     left = []
     for failure in failures:
@@ -124,14 +124,14 @@ def _without_links_of(failures: list[Failure]) -> list[Failure]:
 
 
 def _is_link_of(slow: Failure, failure: Failure) -> bool:
-    """Whether all that a failure shows is of one broker, at the time at which its packets took long."""
+    """Whether all states of a failure concern one broker, at a time at which its packets were delayed."""
     addresses = {row.server_ip for row in slow.states if row.state == "delayed"}
     is_its = all(row.server_ip in addresses or row.host in addresses for row in failure.states)
     return is_its and slow.overlap_ns(failure.start_ns, failure.end_ns) > 0
 
 
 def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[Failure]]:
-    """The failed paths of each host with clients."""
+    """Returns the failed paths of each host with clients, by host."""
     found: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
         if failure.kind is link.path:
@@ -141,7 +141,7 @@ def _paths_of_hosts(link: _Link, failures: Iterable[Failure]) -> dict[str, list[
 
 
 def _near(rows: Iterable[BrokerState]) -> Iterator[list[BrokerState]]:
-    """States without a long pause between them, in groups."""
+    """Yields groups of states without a long pause between them."""
     group: list[BrokerState] = []
     until = 0
     for row in sorted(rows, key=attrgetter("from_ns", "server")):
@@ -155,20 +155,20 @@ def _near(rows: Iterable[BrokerState]) -> Iterator[list[BrokerState]]:
 
 
 def _has_all(link: _Link, rows: list[BrokerState], brokers: set[str]) -> bool:
-    """Whether the link shows its state, and no broker of the host is without a bad one meanwhile. Where packets are
-    lost, and nothing arrives for a moment, the path looks cut."""
+    """Whether one path of the host is in the state of the link, and the paths to all its brokers are bad. Other bad
+    states count, too: a lossy path on which nothing arrives for a moment looks cut."""
     bad = {row.broker_key for row in rows}
     return len(bad) >= LEAST_BROKERS and bad >= brokers and any(row.state == link.state for row in rows)
 
 
 def _times(rows: list[BrokerState]) -> tuple[int, int | None]:
-    """When the first of the states began and the last ended; None where one did not."""
+    """Returns when the first of the states began and when the last ended; None as end if one did not end."""
     until_ns = max(row.until_ns for row in rows)
     return min(row.from_ns for row in rows), None if until_ns == FOREVER else until_ns
 
 
 def _add(failures: list[Failure], found: Failure, host: str, rows: list[BrokerState]) -> None:
-    """Adds what a host shows to the failure of other hosts at that time, or as one of its own."""
+    """Adds the states of a host to the failure of other hosts of that time, or adds a new failure."""
     since = takewhile(lambda failure: failure.affected_to_ns > found.start_ns, reversed(failures))
     together = next((failure for failure in since if failure.start_ns < found.affected_to_ns), None)
     if together is None:
@@ -184,7 +184,7 @@ def _add(failures: list[Failure], found: Failure, host: str, rows: list[BrokerSt
 
 
 def _meets_all_hosts(failure: Failure, states: Iterable[BrokerState]) -> bool:
-    """Whether all hosts with clients that talked to the broker meanwhile show it."""
+    """Whether all hosts with clients that talked to the broker during the failure show it."""
     mine = {row.host for row in failure.states if row.host_kind == "client"}
     keys = {row.broker_key for row in failure.states}
     met = (row for row in states if row.broker_key in keys and row.host_kind == "client" and row.state != "unknown")

@@ -1,7 +1,7 @@
-"""How the connections of one client address used each listener: what they spoke there, and whether they were served.
+"""`ListenerUse`: the connections of one client address to one listener: their protocol, and whether they were served.
 
-A client whose own settings do not fit a listener is closed or refused there again and again, before its first request
-is served. A client that speaks TLS sends no Kafka request that could be read: then the address stands for the client.
+If the settings of a client do not fit a listener, its connections are closed or refused there again and again, before a
+request is served. The requests of a client that speaks TLS cannot be read: then the address stands for the client.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,21 +20,22 @@ from kafkascope_spark.stories.stage_rows import StageRow
 TLS, HTTP = "TLS", "HTTP"
 MOST_EVIDENCE = 20
 PATIENCE_NS = 3_000_000_000
-"""A client that tries again does so within seconds, or within some times its longest pause until then."""
+"""A client has made its last attempt if it does not try again within this time and within _PAUSES times its longest
+pause so far."""
 _PAUSES = 3
 _Name = tuple[str, str | None, str | None]
-"""The address of a server, a client id and a SASL mechanism."""
+"""Address of the server, client id and SASL mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(StageRow):
-    """How a connection went: what it spoke, and whether it was served, refused with an error or closed.
+    """Outcome of a connection: its protocol, and whether it was served, refused with an error or closed.
 
-    server: `address:port`; protocol: a security.protocol of Kafka; TLS where it could not be decrypted; HTTP.
-    of_broker: it was served, and belongs to a broker; from_start: the capture has its first packets, so that it is
-    known whether it uses SASL. error_name: with which SASL was refused; had_session: it had been accepted before, on
-    the same connection; answered: the server answered ApiVersions before it closed; asked: the client asked for more
-    than that. tls_given_up: which side gave TLS up, and why.
+    server: `address:port`; protocol: a security.protocol of Kafka, TLS if it could not be decrypted, or HTTP.
+    of_broker: whether it was served and belongs to a broker; from_start: whether the capture has its first packets, so
+    that its use of SASL is known. error_name: error with which SASL was refused; had_session: whether SASL had been
+    accepted earlier on the same connection; answered: whether the server answered ApiVersions before it closed; asked:
+    whether the client sent other requests than the handshake. tls_given_up: which side gave up TLS, and why.
     """
 
     server: str
@@ -52,17 +53,18 @@ class Outcome(StageRow):
 
 @dataclass(frozen=True, slots=True)
 class ListenerUse(StageRow):
-    """Connections of one client address to one server that went alike.
+    """Connections of one client address to one server that had the same outcome.
 
-    client_instance_id, client_id: None where they were served, or where no request could be read. n: how many;
-    first_ns, last_ns: of these, the first packet and the last; is_over: no further one was to be expected by the end of
-    the capture; works_on: the client was served elsewhere afterwards, as far as its requests could be read; evidence:
-    conn_ids. logged_in: the client had authenticated with SASL on an earlier connection, and was served there;
-    logs_in_later: it did so with the same mechanism on a later one, or, where it had a session on this one, a client of
-    its name and address did. accepted_ns: when the server last let in, with the
-    same mechanism, a connection of this address and client id before these; None where it did not, or did so later.
-    tls_before_ns, tls_after_ns: where TLS was given up, when the last connection with TLS of this address began that
-    the server served before these, and the first after them; tls_meanwhile: whether one began in between.
+    client_instance_id, client_id: None if the connections were served, or if no request could be read. n: number of
+    connections; first_ns, last_ns: their first and last packet; is_over: whether no further attempt was to be expected
+    by the end of the capture; works_on: whether the client was served elsewhere afterwards, as far as its requests
+    could be read; evidence: conn_ids. logged_in: whether the client had authenticated with SASL on an earlier
+    connection and was served there; logs_in_later: whether it did so with the same mechanism on a later connection; if
+    it had a session on these connections, a later login of a client with the same name and address counts. accepted_ns:
+    when the server last accepted a connection of this address and client id with the same mechanism before these; None
+    if it never did, or accepted one later. tls_before_ns, tls_after_ns: if TLS was given up, begin of the last
+    connection with TLS of this address that the server served before these, and of the first after them; tls_meanwhile:
+    whether one began in between.
     """
 
     client_ip: str
@@ -84,7 +86,7 @@ class ListenerUse(StageRow):
 
     @property
     def use_id(self) -> str:
-        """What distinguishes it from any other."""
+        """Text that identifies this use among all uses."""
         return " ".join(map(str, (self.client_ip, self.client_instance_id, *values_of(self.outcome))))
 
     @property
@@ -100,10 +102,10 @@ def listener_uses(
     refused: Mapping[str, str],
     end_ns: int,
 ) -> Iterator[ListenerUse]:
-    """How one client address used listeners.
+    """Yields the uses of listeners by one client address.
 
-    connections: all of it; instances: conn_id -> client; refused: conn_id -> the error with which its SASL was refused;
-    end_ns: end of the capture.
+    connections: all connections of the address; instances: conn_id -> client; refused: conn_id -> the error with which
+    its SASL was refused; end_ns: end of the capture.
     """
     alike: dict[tuple[Outcome, str | None], list[Connection]] = defaultdict(list)
     served_until: dict[str, int] = defaultdict(int)
@@ -157,15 +159,16 @@ def listener_uses(
 def _note_accepted(
     accepted_ns: dict[_Name, int], connection: Connection, outcome: Outcome, instance: Instance | None
 ) -> None:
-    """Notes when a server let in a connection of a client, also where it ended because of a later login on it."""
+    """Records when a server accepted a connection of a client, even if a later login on it failed."""
     if instance is not None and (outcome.served or outcome.had_session):
         name = outcome.server, instance.client_id, connection.sasl_mechanism
         accepted_ns[name] = max(accepted_ns.get(name, 0), connection.begin_ns)
 
 
 def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
-    """The same with the times of connections with TLS around it, where TLS was given up. begins: of those of the
-    address that the server served, sorted; last_ns: begin of the last of the use."""
+    """Returns the use with the times of the served TLS connections before and after it, if TLS was given up. begins:
+    begins of the TLS connections of the address that the server served, sorted; last_ns: begin of the last connection
+    of the use."""
     if use.outcome.tls_given_up is None:
         return use
     before, after = bisect_left(begins, use.first_ns), bisect_right(begins, last_ns)
@@ -178,13 +181,14 @@ def _with_tls(use: ListenerUse, begins: list[int], last_ns: int) -> ListenerUse:
 
 
 def _works_on(outcome: Outcome, served_ns: int, tls_ns: int, last: Connection) -> bool:
-    """Whether the client was served after its last attempt; where TLS was given up, so that no client is known, whether
-    a connection of its address to the same server worked then. served_ns, tls_ns: until when that was so."""
+    """Whether the client was served after its last attempt. If TLS was given up, no client is known, and a later TLS
+    connection of its address to the same server counts. served_ns: last request of the client that was served; tls_ns:
+    end of the last such TLS connection."""
     return max(served_ns, tls_ns if outcome.tls_given_up is not None else 0) > last.begin_ns
 
 
 def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
-    """How the connection went; None where that says nothing about the settings of its client."""
+    """Returns the outcome of the connection; None if it says nothing about the settings of its client."""
     protocol = _protocol(connection)
     if protocol is None:
         return None
@@ -209,8 +213,8 @@ def _outcome(connection: Connection, error_name: str | None) -> Outcome | None:
 
 
 def _protocol(connection: Connection) -> str | None:
-    """What the client spoke: a security.protocol of Kafka, TLS or HTTP; None for what is no protocol of a listener. TLS
-    that was given up is TLS, also where keys open it."""
+    """Returns the protocol of the client: a security.protocol of Kafka, TLS or HTTP; None if it is not a protocol of a
+    listener. TLS that was given up counts as TLS, even if keys to decrypt it are known."""
     if connection.tls_given_up is not None and connection.first_request_ns is None:
         return TLS
     if connection.protocol == "kafka":

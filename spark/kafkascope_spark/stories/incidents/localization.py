@@ -1,8 +1,8 @@
-"""How sure it is where something failed: what else would look the same, as far as nobody was served who excludes it.
+"""Confidence in the place of a failure: other places that would look the same, unless requests that were served exclude
+them.
 
-A place on the grid of hosts and servers is shown from two sides: the same hosts were served elsewhere, and the same
-servers, or others like the hosts, served somebody else. Where a side is missing, the capture cannot tell the place from
-another one.
+Two observations prove a place between hosts and servers: other servers served the same hosts, and the same servers, or
+other servers, served other hosts. If one of them is missing, the capture cannot tell the place from another one.
 """
 
 from collections import defaultdict
@@ -18,15 +18,15 @@ from kafkascope_spark.stories.incidents.table import Alternative, Confidence, Pl
 from kafkascope_spark.stories.servers.table import BrokerState
 
 _SHOWN_BY_KERNEL = frozenset({"frozen", "not_reading", "turned_away", "not_accepting"})
-"""States in which packets of the server arrive: the way to it works, and so do the hosts."""
+"""States in which packets of the server arrive: the path works, and so do the hosts."""
 _ENDED = frozenset({"down", "refusing"})
-"""States that packets of the server show, too; a firewall may send them in its place."""
+"""States that are shown by packets of the server, which a firewall may have sent in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Another place that may have failed instead. what: the place in words; is_excluded: whether the capture shows that
-    it did not; decided_by: what would tell."""
+    """Another place that may have failed instead. what: returns the place in words; is_excluded: returns whether the
+    capture shows that it did not fail; decided_by: what would decide between the places, in words."""
 
     place: Place
     what: Callable[[Failure], str]
@@ -39,8 +39,8 @@ def localize(
     states: Iterable[BrokerState],
     ask: Callable[[Sequence[Question]], list[Contrast]],
 ) -> None:
-    """Gives each failure with a place on the grid who was served meanwhile, how sure the place is, and what else it may
-    be. states: rows of broker_states; ask: who was served."""
+    """Sets the contrast, the confidence and the alternatives of each failure with a place between hosts and servers.
+    states: rows of broker_states; ask: returns who was served."""
     brokers = frozenset(row.host for row in states if row.host_kind != "client")
     on_grid = [(failure, suspects) for failure in failures if (suspects := _suspects(failure))]
     questions = [_question(failure, brokers) for failure, _ in on_grid]
@@ -63,13 +63,14 @@ def _confidence(n_suspects: int, n_left: int) -> Confidence:
 
 
 def _suspects(failure: Failure) -> tuple[Suspect, ...]:
-    """What else may have failed, where packets show the failure of hosts or servers, and not only what these say."""
+    """Returns the other places that may have failed. Empty if no packets show the failure, but only errors that brokers
+    or clients report."""
     place = failure.kind.place if failure.states or failure.lookups else None
     return () if place is None else _SUSPECTS.get(place, ())
 
 
 def _lost_servers(failures: Iterable[Failure]) -> dict[str, Stretches[None]]:
-    """When brokers failed for everybody, by their keys."""
+    """Returns the times in which brokers failed for everybody, by broker_key."""
     found: dict[str, list[tuple[int, int, None]]] = defaultdict(list)
     for failure in failures:
         if failure.is_of_broker and failure.kind.cuts_clients:
@@ -80,8 +81,8 @@ def _lost_servers(failures: Iterable[Failure]) -> dict[str, Stretches[None]]:
 
 
 def _failed_too(servers: Iterable[str], lost: Mapping[str, Stretches[None]], question: Question) -> Iterator[str]:
-    """The servers that failed themselves for half of the time, as far as that is looked at: what they still served
-    shows nothing."""
+    """Yields the servers that failed themselves for half of the examined time: the requests that they still served
+    prove nothing."""
     until_ns = min(question.to_ns, question.from_ns + LONGEST_NS)
     for server in servers:
         longest = lost[server].longest(question.from_ns, until_ns) if server in lost else None
@@ -90,7 +91,7 @@ def _failed_too(servers: Iterable[str], lost: Mapping[str, Stretches[None]], que
 
 
 def _question(failure: Failure, brokers: frozenset[str]) -> Question:
-    """Who else was served while packets prove the failure."""
+    """Returns the question who else was served in the time for which packets prove the failure."""
     fault = fault_of(failure)
     from_ns = failure.start_ns if fault.start_ns is None else fault.start_ns
     until_ns = FOREVER if failure.end_ns is None else failure.end_ns
@@ -100,12 +101,12 @@ def _question(failure: Failure, brokers: frozenset[str]) -> Question:
 
 
 def _is_of(failure: Failure, row: BrokerState) -> bool:
-    """Whether a state is one of the broker that failed, and not what another one saw of it."""
+    """Whether a state is one of the failed broker, and not one of another broker that the failed one did not reach."""
     return failure.node_id is None or row.node_id is None or row.node_id == failure.node_id
 
 
 def hosts_of(failure: Failure) -> frozenset[str]:
-    """The hosts that show a failure."""
+    """Returns the hosts that show a failure."""
     return frozenset(row.host for row in failure.states) | {run.client_ip for run in failure.lookups}
 
 
@@ -122,14 +123,14 @@ def _has_packets_of_server(failure: Failure) -> bool:
 
 
 def _is_not_the_way(failure: Failure, contrast: Contrast) -> bool:
-    """Whether several hosts, packets of the broker, or the controller, which fenced it, show that a broker failed and
-    not the way to it."""
+    """Whether the path to a broker is excluded: several hosts show the failure, packets of the broker do, or the
+    controller fenced the broker."""
     is_fenced = failure.session is not None or any(step.step == "detected" for step in failure.course)
     return _has_packets_of_server(failure) or is_fenced or _is_seen_by_several(failure, contrast)
 
 
 def _are_hosts_served(failure: Failure, contrast: Contrast) -> bool:
-    """Whether the hosts themselves work: others served them, or packets of the server reach them."""
+    """Whether the hosts themselves work: other servers served them, or packets of the failed server reach them."""
     ended = bool(failure.states) and all(row.state in _ENDED for row in failure.states)
     return bool(contrast.servers_beside) or ended or _has_packets_of_server(failure)
 
@@ -139,12 +140,13 @@ def _are_others_served(_: Failure, contrast: Contrast) -> bool:
 
 
 def _has_several_servers(failure: Failure, _: Contrast) -> bool:
-    """Whether a host that was silent to everybody talked to several servers before, or after."""
+    """Whether a host that was silent to all servers talked to several servers before or after."""
     return len(failure.servers | {row.server for row in failure.states}) > 1
 
 
 def _lost_bytes(failure: Failure) -> list[int]:
-    """The payload of the shortest lost packet of each state in which only long packets are known to be lost."""
+    """Returns the payload bytes of the shortest lost packet of each state in which only long packets are known to be
+    lost."""
     return [row.lost_bytes for row in failure.states if row.lost_bytes is not None]
 
 
@@ -215,11 +217,11 @@ _SUSPECTS: dict[Place, tuple[Suspect, ...]] = {
     "cluster": (_PLACE_OF_CAPTURE,),
     "name_server": (_WAY_TO_NAME_SERVER, _HOSTS),
 }
-"""What else may have failed, by place."""
+"""Other places that may have failed, by place of the failure."""
 
 
 def doubt(failure: Failure) -> str:
-    """What else it may be, as a sentence; empty where nothing."""
+    """Returns the alternatives as a sentence, empty if there are none."""
     places = [alternative.what for alternative in failure.alternatives]
     if not places:
         return ""

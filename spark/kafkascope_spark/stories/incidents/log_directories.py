@@ -1,5 +1,6 @@
-"""Brokers that lost a log directory, from the recoveries of clients that met the error; found before others, as what
-follows from it elsewhere looks like a failure of its own: writes that wait for the broker's replicas, moved leaders."""
+"""Brokers that lost a log directory, from the recoveries of clients that got the error. They are detected before other
+failures, because their effects at other brokers look like failures of their own: writes that wait for the broker's
+replicas, and moved leaders."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,8 +11,8 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 
 def log_directory_failures(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
-    """One for each broker, from the first of its errors until the last client that met them was served again. A
-    directory stays offline until the broker is started again."""
+    """Returns one failure for each broker. It lasts from the first of the errors until the last client that got them
+    was served again: a directory stays offline until the broker is restarted."""
     of_nodes: dict[int, list[ClientRecovery]] = defaultdict(list)
     for row in recoveries:
         if row.first_error_name == STORAGE_ERROR and row.old_node_id is not None:

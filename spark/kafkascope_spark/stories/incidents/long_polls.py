@@ -37,14 +37,14 @@ class _Request(Row):
 
     @property
     def until_ns(self) -> int:
-        """When its response came."""
+        """Time of the response; FOREVER if there is none."""
         return FOREVER if self.response_ns is None else self.response_ns
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRequest:
-    """poll_packet_no: the packet of the Fetch; max_wait_ms: how long that may wait; from_ns, to_ns: from when to when
-    the request was held."""
+    """A request that was held behind a long poll. poll_packet_no: packet of the Fetch; max_wait_ms: longest wait of the
+    Fetch; from_ns, to_ns: time in which the request was held."""
 
     request_id: str
     api_name: str
@@ -55,8 +55,8 @@ class HeldRequest:
 
 
 def held_requests(dataset: Dataset | None, request_ids: Collection[str]) -> list[HeldRequest]:
-    """Those of the requests that waited behind a long poll, in order of time. dataset: None where there is none. Raises
-    UsageError where a table cannot be read. Memory: these requests, and the long polls of their connections."""
+    """Returns those of the given requests that waited behind a long poll, in order of time; none without a dataset.
+    Raises UsageError where a table cannot be read. Memory: these requests, and the long polls of their connections."""
     if dataset is None or not request_ids:
         return []
     polls: dict[str, list[_Request]] = defaultdict(list)
@@ -70,7 +70,8 @@ def held_requests(dataset: Dataset | None, request_ids: Collection[str]) -> list
 
 
 def _held(row: _Request, polls: Iterable[_Request]) -> HeldRequest | None:
-    """The request behind the poll that was on the way when it was sent, and was answered before it."""
+    """Returns the request with the poll that held it: a poll that was in flight when the request was sent, and that was
+    answered before it. None if there is none."""
     for poll in polls:
         if poll.request_id != row.request_id and poll.ts_ns <= row.ts_ns < poll.until_ns <= row.until_ns:
             return HeldRequest(

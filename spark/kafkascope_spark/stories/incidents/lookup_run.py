@@ -1,8 +1,8 @@
-"""How a name server responded to one client address: questions one after the other that went alike.
+"""`LookupRun`: consecutive DNS queries of one client address to one name server that had the same outcome.
 
-An answer comes within milliseconds, or, where the server asks others first, within a second; resolvers ask again after
-five (resolv.conf, `timeout`). Kafka's clients look names up when they start and whenever they connect, so nothing of
-theirs is seen in a capture while nobody responds, but the questions.
+An answer comes within milliseconds, or within a second if the server queries other servers first; resolvers repeat a
+query after five seconds (resolv.conf, `timeout`). Kafka clients look up names when they start and whenever they
+connect. While no answer comes, the queries are all that a capture shows of them.
 """
 
 from collections import defaultdict
@@ -16,22 +16,22 @@ from kafkascope_spark.stories.stage_rows import StageRow
 PROMPT_NS = 1_000_000_000
 MOST_NAMES = 5
 MOST_ADDRESSES = 64
-"""A name of more addresses is no list of brokers."""
+"""Addresses of a name beyond this number are ignored: such a name is no list of brokers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookupRun(StageRow):
-    """Questions of one client address to one name server, one after the other, that were all answered promptly, with
-    pauses of a second at most, or not.
+    """Consecutive queries of one client address to one name server that were all answered promptly, with pauses of a
+    second at most, or that were all not.
 
-    A question that was answered promptly, but after one that had been asked before it and was answered late, is one of
-    those: until then the server did not respond.
+    A query that was answered promptly belongs to a run of late answers if an earlier query was answered after it was
+    sent: until then the server did not respond.
 
-    n: how many; n_late: those of them that were answered after all, not promptly; names: the first of those asked for,
-    sorted; first_ns, last_ns: the first question and the last; before_ns: the last prompt answer before them, after_ns:
-    the first packet after them that shows that the server responds again, None where there is none: a prompt answer, or
-    a late one, unless further questions had to wait after an earlier late one. several: those of the names for which
-    the client address was told more than one address, each with these.
+    n: number of queries; n_late: number of them that were answered late; names: names that were looked up, sorted, the
+    first MOST_NAMES; first_ns, last_ns: first and last query; before_ns: last prompt answer before them; after_ns:
+    first packet that shows that the server responds again, None if there is none: a prompt answer, or a late one unless
+    further queries had to wait after an earlier late one. several: names with more than one address in the answers,
+    each followed by its addresses.
     """
 
     client_ip: str
@@ -48,8 +48,9 @@ class LookupRun(StageRow):
 
 
 def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Iterator[LookupRun]:
-    """The runs of one client address, by name server, in order of time. end_ns: end of the capture; whoever asked just
-    before it may have been answered. Where no answer to the address is in the capture, it may have them nowhere: none.
+    """Yields the runs of one client address, by name server, in order of time. end_ns: end of the capture; unanswered
+    queries just before it are left out. Yields nothing if the capture has no answer to the address at all: it may lack
+    the answers of that host.
     """
     asked = sorted(
         (each for each in lookups if not _is_cut(each, end_ns)), key=lambda each: (each.server_ip, each.ts_ns)
@@ -80,7 +81,7 @@ def lookup_runs(client_ip: str, lookups: Iterable[Lookup], end_ns: int) -> Itera
 
 
 def _several(lookups: Iterable[Lookup]) -> dict[str, set[str]]:
-    """The addresses of each name, by all answers: those for IPv4 and IPv6 come apart."""
+    """Returns the addresses of each name over all answers: IPv4 and IPv6 addresses come in separate answers."""
     found: dict[str, set[str]] = defaultdict(set)
     for lookup in lookups:
         if len(found[lookup.name]) < MOST_ADDRESSES:
@@ -89,8 +90,8 @@ def _several(lookups: Iterable[Lookup]) -> dict[str, set[str]]:
 
 
 def _alike(lookups: Iterable[Lookup]) -> Iterator[list[Lookup]]:
-    """Questions one after the other that went alike; prompt answers with a longer pause between them show nothing about
-    the time in between."""
+    """Yields runs of consecutive queries with the same outcome. Prompt answers with a longer pause between them are
+    separate runs: they say nothing about the time in between."""
     run: list[Lookup] = []
     for lookup in lookups:
         if run and not _goes_on(run, lookup):
@@ -102,14 +103,14 @@ def _alike(lookups: Iterable[Lookup]) -> Iterator[list[Lookup]]:
 
 
 def _goes_on(run: list[Lookup], lookup: Lookup) -> bool:
-    """Whether the next question belongs to a run."""
+    """Whether the next query belongs to the run."""
     if _is_prompt(run[0]):
         return _is_prompt(lookup) and lookup.ts_ns - run[-1].ts_ns <= PROMPT_NS
     return not _is_prompt(lookup) or any(_is_answered_between(each, lookup) for each in run)
 
 
 def _is_answered_between(earlier: Lookup, lookup: Lookup) -> bool:
-    """Whether an earlier question was answered between a question and its answer."""
+    """Whether the earlier query was answered between this query and its answer."""
     if earlier.answer_ns is None or lookup.answer_ns is None:
         return False
     return lookup.ts_ns < earlier.answer_ns <= lookup.answer_ns

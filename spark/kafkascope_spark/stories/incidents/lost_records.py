@@ -1,5 +1,5 @@
-"""Records that were lost with a connection: a producer sent them, the server had closed the connection or closed it
-before it answered, and the producer did not send them again.
+"""Records that were lost with a connection: a producer sent them, the server closed the connection before it answered,
+and the producer did not send them again.
 
 A library that waits for responses sends such a batch again on a new connection. One that does not read its connection
 while it is idle does not see the server's FIN, and its next request goes into a connection that is closed at the other
@@ -18,12 +18,13 @@ from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 from kafkascope_spark.stories.stalls.table import Stall
 
 _NEVER_AGAIN = frozenset({"client_ended", "gave_up"})
-"""Outcomes after which nothing is sent again. A client that still waits at the end of the capture may do that later."""
+"""Outcomes after which a client sends nothing again. A client that still waits at the end of the capture may send again
+later."""
 
 
 def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
-    """The failures, in order of time: what a client lost with one connection is one. recoveries: those that belong to
-    no other failure; with those of the connections, which know how long these were idle."""
+    """Returns the failures in order of time, one for each client and connection. recoveries: those that belong to no
+    other failure, including those of connections, which hold how long the connections were idle."""
     of_cause: dict[tuple[str, str | None], list[ClientRecovery]] = defaultdict(list)
     for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
         if row.first_error_name in SERVER_CLOSED and row.closed_ns is not None:
@@ -42,8 +43,8 @@ def lost_records(recoveries: Iterable[ClientRecovery]) -> Iterator[Failure]:
 
 
 def give_waiting(failures: Iterable[Failure], stalls: Iterable[Stall]) -> list[Stall]:
-    """Gives each failure the stalls of its client at what it wrote to: what it sent again met the same. Returns the
-    stalls of nobody."""
+    """Adds to each failure the stalls of its client at the topic-partitions that it wrote to: batches that it sent
+    again were lost in the same way. Returns the stalls that belong to no failure."""
     known = list(failures)
     left = []
     for stall in stalls:
@@ -66,13 +67,13 @@ def give_waiting(failures: Iterable[Failure], stalls: Iterable[Stall]) -> list[S
 
 
 def is_of_lost_records(recovery: ClientRecovery) -> bool:
-    """Whether records were lost that the client did not send again."""
+    """Whether the recovery shows lost records that the client did not send again."""
     is_produce = recovery.resource_kind == "partition" and recovery.first_api_key == PRODUCE
     return is_produce and recovery.recovered_ns is None and recovery.outcome in _NEVER_AGAIN
 
 
 def is_final(recovery: ClientRecovery) -> bool:
-    """Whether a client that was refused did not go on: it took the error for final, or ended without the records that
-    were refused. A producer that was fenced stops at once where its application does what it should."""
+    """Whether an error ended the client's work: it took the error as fatal, or ended without sending the refused
+    records again. Fencing errors do not count: a correct application stops then."""
     ends = recovery.outcome == "fatal" or is_of_lost_records(recovery)
     return ends and recovery.first_error_name not in EPOCH_OVER

@@ -1,6 +1,7 @@
-"""`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out.
+"""`Incidents`: makes incidents, with everything that belongs to them, from stalls, broker states, recoveries and
+rebalances.
 
-Memory: what stalled or failed, and whom that concerns; never what went well.
+Memory: rows of stalls and failures and the clients that they name; never rows of what worked.
 """
 
 from collections import defaultdict
@@ -99,15 +100,16 @@ Found = (
     | TransactionRow
     | ZooKeeperSession
 )
-"""What incidents are made from."""
+"""Rows from which incidents are made."""
 INCIDENT_DETECTOR, INCIDENT = "incident detector", "incident"
-"""What failed: one of the detectors below, or a single incident."""
+"""Kinds of failed parts: a detector below, or a single incident."""
 
 
 class Incidents:
-    """Takes what failed or stalled, and gives what failed. start_ns: start of the capture; failed_parts: takes the
-    detectors and incidents that fail, which the others outlast; leadership_of: who led some topic-partitions when;
-    packets: of the requests; stall_ms: from which length on a wait is a stall."""
+    """Collects rows of stalls and failures, and makes the incidents from them. start_ns: start of the capture;
+    failed_parts: collects detectors and incidents that raise an error, so that the others still run; leadership_of:
+    returns the leaders of some topic-partitions over time; packets: answers questions about single requests; stall_ms:
+    shortest wait that counts as a stall."""
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class Incidents:
         self._stall_ms = stall_ms
         self._failed_parts = FailedParts() if failed_parts is None else failed_parts
         self._is_complete = True
-        """Whether no detector has failed: only then is a stall that none explains unexplained."""
+        """Whether no detector has failed. Only then are stalls without an explanation reported as unexplained."""
         self._states: list[BrokerState] = []
         self._stalls: list[Stall] = []
         self._recoveries: list[ClientRecovery] = []
@@ -139,7 +141,7 @@ class Incidents:
         self._named: set[str] | None = None
 
     def take(self, row: Found) -> None:
-        """Take a row. Of the clients, which come last, those are kept that stalled, failed or left."""
+        """Takes a row. Clients must come last: only those that stalled, failed or left are kept."""
         match row:
             case AffectedClient():
                 self._take_client(row)
@@ -184,7 +186,8 @@ class Incidents:
         return self._listeners.client_ids() | {client for client in named if client is not None}
 
     def finish(self) -> Iterator[StoryRow]:
-        """Broker states, stalls, incidents, and what belongs to these."""
+        """Yields broker states, stalls, recoveries, rebalances, starts and transactions with their incidents, then the
+        incidents."""
         self._do("hidden leaders", self._leave_hidden_out)
         incidents = self._with_rows(self._failures())
         incident_of = {s.stall_id: row.incident_id for failure, row in incidents.items() for s in failure.stalls}
@@ -202,11 +205,11 @@ class Incidents:
 
     @cached_property
     def _leadership(self) -> Leadership:
-        """Who led and coordinated what, as brokers reported it; not what nodes served."""
+        """Leaders and coordinators as brokers reported them, without the nodes that served."""
         return self._leadership_of(())
 
     def _with_rows(self, failures: list[Failure]) -> dict[Failure, IncidentRow]:
-        """The row of each failure, of those of which it can be made."""
+        """Returns the row of each failure; failures whose row raises an error are left out."""
         serving = serving_addresses(self._states)
         identity = cache(incident_id)
         rows: dict[Failure, IncidentRow] = {}
@@ -218,8 +221,8 @@ class Incidents:
         return with_families(rows)
 
     def _with_incidents(self, ids: dict[Failure, str]) -> Iterator[StoryRow]:
-        """Recoveries, rebalances, starts and transactions with their incidents; without any where that fails. ids:
-        incident_id of each failure."""
+        """Yields recoveries, rebalances, starts and transactions with their incidents; without incidents if that raises
+        an error. ids: incident_id of each failure."""
         given = (self._recoveries, self._rebalances, self._starts, self._transactions)
 
         def rows(known: dict[Failure, str]) -> list[StoryRow]:
@@ -229,7 +232,7 @@ class Incidents:
         yield from rows({}) if made is None else made
 
     def _failures(self) -> list[Failure]:
-        """All failures, with what belongs to each. A detector that fails finds none."""
+        """Returns all failures with the rows that belong to them. A detector that raises an error finds none."""
         of_brokers = self._found("brokers", self._failures_of_brokers)
         of_clients = [
             *self._found("silent clients", lambda: client_failures(self._silent, self._rebalances)),
@@ -285,16 +288,17 @@ class Incidents:
         return with_repeated(found)
 
     def _waiting_for_lost(self, lost: list[Failure], stalls: list[Stall]) -> list[Stall]:
-        """The stalls that lost records do not explain."""
+        """Returns the stalls that lost records do not explain."""
         left: list[Stall] = []
         return left if self._do("lost records", lambda: left.extend(give_waiting(lost, stalls))) else stalls
 
     def _of_unexplained(self, stalls: list[Stall]) -> Iterator[Failure]:
-        """What nothing shows but the stalls, and the responses that came late meanwhile."""
+        """Yields the failures that only the stalls show, and late responses of that time."""
         return with_late_responses(of_unexplained(stalls), self._packets.latencies)
 
     def _failures_of_errors(self, recoveries: list[ClientRecovery]) -> list[Failure]:
-        """What errors show that follow from nothing else: stale metadata, and whatever else they are about."""
+        """Returns the failures that errors show by themselves: stale metadata, and those of all other kinds of
+        errors."""
         moved_to: dict[str, Leader] = {}
 
         def stale_metadata() -> Iterator[Failure]:
@@ -311,7 +315,7 @@ class Incidents:
         return [*stale, *found]
 
     def _failures_of_brokers(self) -> list[Failure]:
-        """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
+        """Returns the failures of brokers and paths, brokers that lost their ZooKeeper sessions, and restarts."""
         failures = join_listeners(broker_failures(self._states), self._clients.values())
         failures = with_links(with_cut_hosts(failures, self._states), self._states, self._packets.latencies)
         lost = self._found(
@@ -327,14 +331,14 @@ class Incidents:
         return sorted([*failures, *lost, *restarted], key=lambda f: (f.start_ns, f.subject))
 
     def _restarts(self, failures: list[Failure]) -> Iterator[Failure]:
-        """The restarts that none of the failures of brokers shows. These begin earlier where a broker shut down in
-        order."""
+        """Yields the restarts that no failure of a broker shows. Also moves the start of failures that were controlled
+        shutdowns."""
         processes = self._packets.processes()
         mark_controlled_shutdowns(failures, self._recoveries, processes.heartbeats)
         return restarted_brokers(processes.restarts, failures, self._states)
 
     def _found(self, detector: str, find: Callable[[], Iterable[Failure]]) -> list[Failure]:
-        """What a detector finds; nothing where it fails."""
+        """Returns the failures that a detector finds; none if it raises an error."""
         found: list[Failure] = []
         self._do(detector, lambda: found.extend(find()))
         return found
@@ -346,8 +350,9 @@ class Incidents:
         failures: list[Failure],
         index: Callable[[list[Failure]], T],
     ) -> list[R]:
-        """The rows that belong to none of the failures. A row that cannot be looked at belongs to none and is not among
-        them. index: of the failures, as attribute asks for them; rows that are looked at one by one share it."""
+        """Attributes rows to failures and returns those that belong to none. If that raises an error, it is repeated
+        row by row, and a row that raises one is dropped. index: makes the index of failures that attribute needs; it is
+        made once."""
         if not rows:
             return []
         left: list[R] = []
@@ -366,7 +371,7 @@ class Incidents:
         return left
 
     def _do(self, detector: str, step: Callable[[], None]) -> bool:
-        """Takes a step; whether it did not fail."""
+        """Runs a step. Returns whether it raised no error."""
         with self._failed_parts.part(INCIDENT_DETECTOR, detector) as part:
             step()
         self._is_complete &= not part.has_failed
@@ -374,13 +379,13 @@ class Incidents:
 
 
 def _without(stalls: Iterable[Stall], failures: Iterable[Failure]) -> list[Stall]:
-    """The stalls that belong to none of the failures."""
+    """Returns the stalls that belong to none of the failures."""
     explained = {stall.stall_id for failure in failures for stall in failure.stalls}
     return [stall for stall in stalls if stall.stall_id not in explained]
 
 
 def _may_be_by_choice(stall: Stall) -> bool:
-    """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
-    put a partition aside (the restore consumer of Kafka Streams does); and a controller takes as long as what it is to
-    decide takes."""
+    """Whether an unexplained stall may be no stall at all: a consumer without a group chooses what it reads, and may
+    have paused a partition (as the restore consumer of Kafka Streams does); and the controller may need long for an
+    admin request."""
     return (stall.kind == "consume" and stall.group_id is None) or stall.kind == "admin"

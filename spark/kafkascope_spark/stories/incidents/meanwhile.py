@@ -1,4 +1,4 @@
-"""`rows_within`: the rows of a table within each of several times, in one pass over the table."""
+"""`rows_within`: reads the rows of a table within several spans of time in one pass over the table."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,14 +12,14 @@ from kafkascope_analyzer.dataset.stretches import FOREVER
 from kafkascope_analyzer.dataset.table_rows import scan
 
 Span = tuple[int, int]
-"""From when to when, both included; nanoseconds."""
+"""Begin and end of a span of time, both included, in nanoseconds."""
 
 
 def rows_within(
     dataset: Dataset | None, table: Table, columns: list[str], at: str, spans: Sequence[Span]
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Batches of rows, each with the number of the span in which they lie, in order of time within a batch. at: the
-    column with the time of a row; dataset: None where there is none. Raises UsageError where the table cannot be read.
+    """Yields batches of rows, in order of time within a batch, each with the number of the span that contains them. at:
+    the column with the time of a row; dataset: None gives no rows. Raises UsageError where the table cannot be read.
     Memory: one batch."""
     if dataset is None or not spans:
         return

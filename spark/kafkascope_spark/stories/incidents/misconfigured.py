@@ -1,8 +1,8 @@
-"""Clients whose own settings do not fit a listener, from the rows that say how each used it (listener_use).
+"""Clients whose settings do not fit a listener, from their uses of listeners (listener_use).
 
-A client that authenticates on other connections lacks no setting: it sends requests too early, which is its own fault.
-What a listener takes is known from the connections that were served there. A listener has the same port at all brokers:
-clients that fail at one port for one cause are one failure.
+A client that authenticates on other connections lacks no setting: it sends requests too early, which is a fault of the
+client. The protocols of a listener are known from the connections that were served there. A listener has the same port
+at all brokers: clients that fail at one port for one cause are one failure.
 """
 
 from collections import defaultdict
@@ -18,9 +18,10 @@ from kafkascope_spark.stories.incidents.misuse import Cause, Misuse, clients_of,
 from kafkascope_spark.stories.model import TlsGivenUp
 
 WITH_TLS = frozenset({"SSL", "SASL_SSL", TLS})
-"""What clients with TLS speak."""
+"""Protocols of clients with TLS."""
 UNAUTHENTICATED = 2
-"""Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
+"""Fewest connections that a SASL listener closed on an unauthenticated request without a response: a single one may
+have ended by chance."""
 MOST_ADDRESSES = 3
 AUTHENTICATION: frozenset[Cause] = frozenset(
     {
@@ -42,29 +43,30 @@ _OF_ERROR: dict[str, Cause] = {
 
 
 _Key = tuple[str, Cause, str | None, str | None]
-"""Port and cause; of TLS that was given up, by which side and why."""
+"""Port and cause; if TLS was given up, also the side and the reason."""
 
 
 class Listeners:
-    """What listeners take, by address, and the uses that came to nothing."""
+    """Protocols that listeners accept, by address, and the uses that were not served."""
 
     def __init__(self) -> None:
         self._taken: dict[str, set[str]] = defaultdict(set)
         self._known: dict[str, set[str]] = defaultdict(set)
-        """The same of connections of which it is known whether they use SASL."""
+        """Protocols of served connections whose use of SASL is known, by address of the listener."""
         self._of_clients: dict[str, set[str]] = defaultdict(set)
-        """The same of clients that are no brokers: a listener for brokers is none for others."""
+        """The protocols of served clients that are no brokers, by address: an inter-broker listener is not for
+        clients."""
         self._mechanisms: dict[str, set[str]] = defaultdict(set)
         self._served: dict[str, set[str]] = defaultdict(set)
-        """The addresses of the clients that were served, by that of the listener."""
+        """Addresses of the clients that were served, by address of the listener."""
         self._failed: list[ListenerUse] = []
         self._plain: dict[tuple[str, str], set[str]] = defaultdict(set)
-        """Why clients gave TLS up, as handshakes show it, by the port and the alert."""
+        """Reasons for which clients gave up TLS, as handshakes show them, by port and alert."""
         self._offers: dict[str, list[str]] = {}
-        """The addresses at which clients are served that speak a protocol, sorted: made when all rows are there."""
+        """Addresses at which clients are served, sorted, by protocol. Filled when all uses have been taken."""
 
     def take(self, use: ListenerUse) -> None:
-        """How a listener was used."""
+        """Adds a use of a listener."""
         if not use.outcome.served:
             self._failed.append(use)
             self._take_given_up(use, use.outcome.tls_given_up)
@@ -85,11 +87,11 @@ class Listeners:
                 self._plain[use.server.rpartition(":")[2], given_up.alert].add(given_up.reason)
 
     def client_ids(self) -> set[str]:
-        """The clients (client_instance_id) of which a use came to nothing."""
+        """Returns the clients (client_instance_id) with a use that was not served."""
         return {use.client_instance_id for use in self._failed if use.client_instance_id is not None}
 
     def failures(self) -> Iterator[Failure]:
-        """One failure for each port and cause; of TLS that was given up, for each side and reason."""
+        """Yields one failure for each port and cause; if TLS was given up, for each side and reason."""
         found: dict[_Key, list[ListenerUse]] = defaultdict(list)
         for use in self._failed:
             cause, port = self._cause(use), use.server.rpartition(":")[2]
@@ -100,9 +102,9 @@ class Listeners:
             yield _failure(self._misuse(cause, uses))
 
     def _given_up(self, use: ListenerUse, port: str) -> tuple[str | None, str | None]:
-        """Which side gave TLS up, and why. Where this handshake does not show more than its alert, as TLS 1.3 hides the
-        certificate of the server, others at the port may: those that a client ended with the same alert, if they show
-        one thing."""
+        """Returns which side gave up TLS, and why. If this handshake shows only its alert, because TLS 1.3 hides the
+        server's certificate, the reason is taken from other handshakes at the port that a client ended with the same
+        alert, provided that they show only one reason."""
         given_up = use.outcome.tls_given_up
         if given_up is None:
             return None, None
@@ -111,7 +113,7 @@ class Listeners:
         return given_up.side, next(iter(shown)) if is_hidden else given_up.reason
 
     def _cause(self, use: ListenerUse) -> Cause | None:
-        """What about the client's settings does not fit; None where the capture does not show that."""
+        """Returns the setting of the client that does not fit; None if the capture does not show it."""
         if use.outcome.error_name is not None:
             return _cause_of_refusal(use, use.outcome.error_name)
         if use.outcome.tls_given_up is not None:
@@ -131,7 +133,8 @@ class Listeners:
         return "before_login" if use.logged_in else "without_sasl"
 
     def _taken_at(self, server: str) -> set[str]:
-        """What the listener takes; where nobody was served at that broker, what it takes at the others."""
+        """Returns the protocols that the listener accepts at this broker; if nobody was served there, those at other
+        brokers."""
         port = server.rpartition(":")[2]
         at_others = (taken for other, taken in self._taken.items() if other.rpartition(":")[2] == port)
         return self._taken.get(server) or set().union(*at_others)
@@ -150,7 +153,7 @@ class Listeners:
         )
 
     def _alternatives(self, spoken: set[str], servers: set[str]) -> list[str]:
-        """The first of the other addresses at which clients are served that speak the same."""
+        """Returns the first MOST_ADDRESSES other addresses at which clients with the same protocols are served."""
         found: set[str] = set()
         for protocol in spoken:
             offers = self._offered(protocol)
@@ -164,8 +167,8 @@ class Listeners:
 
 
 def _with_changed(found: Mapping[_Key, list[ListenerUse]]) -> dict[_Key, list[ListenerUse]]:
-    """The same, where a listener shows another certificate than before as one failure: each client says in its own way
-    what it does not like about it."""
+    """Joins the uses of a listener that shows another certificate than before to one failure: clients name different
+    reasons for rejecting the same certificate."""
     changed = {key[:3] for key, uses in found.items() if any(map(was_accepted_before, uses))}
     united: dict[_Key, list[ListenerUse]] = defaultdict(list)
     for key, uses in found.items():
@@ -174,8 +177,8 @@ def _with_changed(found: Mapping[_Key, list[ListenerUse]]) -> dict[_Key, list[Li
 
 
 def _cause_of_refusal(use: ListenerUse, error_name: str) -> Cause | None:
-    """What an error of SASL says. Credentials with which the client is let in afterwards are right; those with which it
-    was let in before, and is not any longer, were."""
+    """Returns the cause that an error of SASL shows. Credentials that are accepted later are right; credentials that
+    were accepted before, and are not any longer, were right then."""
     if _lost_session(use):
         return "authenticates_again"
     cause = _OF_ERROR.get(error_name)
@@ -191,8 +194,8 @@ def _lost_session(use: ListenerUse) -> bool:
 
 
 def _change(uses: Sequence[ListenerUse]) -> Fault:
-    """When a listener showed another certificate: between the last connection that worked and the first that did not,
-    and back; of the addresses that met both."""
+    """Returns when a listener showed another certificate: it began between the last connection that worked and the
+    first that did not, and ended between the last that did not and the next that worked, each of the same address."""
     before = max((use.tls_before_ns for use in uses if use.tls_before_ns is not None), default=None)
     after = min((use.tls_after_ns for use in uses if use.tls_after_ns is not None), default=None)
     last_ns = max(use.last_ns for use in uses)
@@ -200,7 +203,8 @@ def _change(uses: Sequence[ListenerUse]) -> Fault:
 
 
 def _failure(misuse: Misuse) -> Failure:
-    """The failure, from the first attempt to the last; it is not over where a client still tries again."""
+    """Returns the failure. It lasts from the first attempt to the last, and has no end if a client still tries
+    again."""
     uses = misuse.uses
     is_over = all(use.is_over or use.works_on for use in uses)
     failure = Failure(

@@ -1,5 +1,5 @@
-"""What an incident says of clients whose settings do not fit a listener, and what to change: the values that fit, as
-clients that were served there show them, and the listeners that would serve these clients as they are."""
+"""Texts and advice of incidents of clients whose settings do not fit a listener: the values that fit, taken from
+clients that were served there, and other listeners that accept the clients' settings."""
 
 import shlex
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ _DID: dict[Cause, str] = {
 
 
 def misuse_sentence(misuse: Misuse) -> str:
-    """What the clients did; from when to when follows."""
+    """Returns what the clients did; the times follow in the incident's sentence."""
     if misuse.tls_given_up is not None:
         values = _ends(misuse, misuse.tls_given_up)
         said = f"{values['sender']} {why(misuse.tls_given_up.reason, values)}"
@@ -50,7 +50,7 @@ def misuse_sentence(misuse: Misuse) -> str:
 
 
 def misuse_impact(misuse: Misuse) -> str:
-    """Who could not work because of it."""
+    """Returns which clients could not work because of it."""
     n = len(misuse.unserved)
     if n:
         return f"{counted(n, 'client')} could not work because of it."
@@ -63,7 +63,7 @@ def misuse_impact(misuse: Misuse) -> str:
 
 
 def misuse_known(misuse: Misuse) -> str:
-    """What in the capture shows it."""
+    """Returns the evidence in the capture, in words."""
     if misuse.tls_given_up is not None:
         return "TLS alerts, and what the handshakes show"
     if any(use.outcome.error_name for use in misuse.uses):
@@ -72,19 +72,21 @@ def misuse_known(misuse: Misuse) -> str:
 
 
 def what_fits(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    """What to change."""
+    """Returns the advice."""
     yield from _ADVICE[misuse.cause](misuse, observed)
 
 
 def _ends(misuse: Misuse, given_up: TlsGivenUp) -> dict[str, str]:
-    """Who gave TLS up, and to whom. What the certificates and hellos say is in the finding tls_failed."""
+    """Returns the texts for the side that gave up TLS and for the other side. The finding tls_failed holds the details
+    of certificates and hellos."""
     ends = [clients_of(misuse), place_of(misuse)]
     sender, other = ends if given_up.side == "client" else ends[::-1]
     return {"sender": sender, "other": other, "of_subject": ""}
 
 
 def _tls(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    """What to compare, as the alert says. Where a listener was trusted before, its clients are not what changed."""
+    """Returns what to compare, by the alert. If a listener was trusted before, the change is at the listener and not at
+    its clients."""
     if misuse.tls_given_up is not None and misuse.is_tls_changed:
         place = place_of(misuse)
         yield brokers(
@@ -111,7 +113,7 @@ def _http(_misuse: Misuse, _observed: Observed) -> Iterable[Action]:
 
 
 def _protocol(misuse: Misuse, observed: Observed) -> Iterable[Action]:
-    """The security protocol that the listener takes; or another listener."""
+    """Returns the advice to use the security protocol of the listener, or another listener."""
     names = f"{setting('security', observed.libraries)} to {' or '.join(_fitting(misuse))}"
     more = ""
     if misuse.cause == "without_sasl":
@@ -123,8 +125,8 @@ def _protocol(misuse: Misuse, observed: Observed) -> Iterable[Action]:
 
 
 def _fitting(misuse: Misuse) -> list[str]:
-    """The security protocols that the listener takes: those of clients that were served there, else those that it may
-    take."""
+    """Returns the security protocols of the listener: those of clients that were served there, else those that are
+    possible."""
     if misuse.cause == "needless_sasl":
         return sorted({use.outcome.protocol.removeprefix("SASL_") for use in misuse.uses})
     known = [protocol for protocol in misuse.protocols if protocol not in (TLS, HTTP)]
@@ -134,7 +136,7 @@ def _fitting(misuse: Misuse) -> list[str]:
 
 
 def _or_elsewhere(misuse: Misuse, observed: Observed) -> str:
-    """The listener that would serve these clients as they are."""
+    """Returns a listener that accepts these clients without a change, as the end of a sentence."""
     bootstrap = setting("bootstrap", observed.libraries)
     spoken = listed(sorted({use.outcome.protocol for use in misuse.uses}))
     if misuse.alternatives:

@@ -1,4 +1,4 @@
-"""`Misuse`: how clients used a listener that their own settings do not fit."""
+"""`Misuse`: the use of a listener by clients whose settings do not fit it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kafkascope_spark.stories.incidents.listener_use import ListenerUse
 from kafkascope_spark.stories.model import TlsGivenUp
 
 ENCRYPTED = "encrypted"
-"""What `TlsGivenUp` has as the alert where that cannot be read."""
+"""Alert in `TlsGivenUp` if the alert itself is encrypted."""
 Cause = Literal[
     "http",
     "needless_tls",
@@ -26,14 +26,14 @@ Cause = Literal[
     "session_refused",
     "tls",
 ]
-"""What does not fit."""
+"""Setting of the client that does not fit the listener."""
 
 
 @dataclass(frozen=True)
 class Misuse:
-    """How clients used a listener that their settings do not fit. protocols, mechanisms:
-    what clients that were served there speak; alternatives: addresses that serve what these clients speak;
-    others_served: whether clients of other addresses were served there."""
+    """Use of a listener by clients whose settings do not fit it. protocols, mechanisms: those of clients that were
+    served there; alternatives: other addresses that serve the protocols of these clients; others_served: whether
+    clients of other addresses were served there."""
 
     cause: Cause
     uses: Sequence[ListenerUse]
@@ -44,19 +44,20 @@ class Misuse:
 
     @property
     def is_of_one_client(self) -> bool:
-        """Whether one client address alone is wrong: the listener serves others."""
+        """Whether only one client address is affected, while the listener serves others."""
         return self.others_served and len({use.client_ip for use in self.uses}) == 1
 
     @property
     def tls_given_up(self) -> TlsGivenUp | None:
-        """Which side gave TLS up, and why: as the handshake shows it, where one of them does."""
+        """The side that gave up TLS, and the reason, from the handshake that shows most; None if TLS was not given
+        up."""
         found = [use.outcome.tls_given_up for use in self.uses if use.outcome.tls_given_up is not None]
         return min(found, key=lambda given_up: (not given_up.is_plain, given_up.alert == ENCRYPTED), default=None)
 
     @property
     def is_tls_changed(self) -> bool:
-        """Whether clients gave up TLS with a listener that an address of theirs had used before, and not meanwhile:
-        the listener shows another certificate."""
+        """Whether the listener shows another certificate than before: clients gave up TLS with a listener that one of
+        their addresses had used before, and did not use in between."""
         return any(was_accepted_before(use) for use in self.uses)
 
     @cached_property
@@ -66,38 +67,39 @@ class Misuse:
 
     @cached_property
     def unserved(self) -> set[str]:
-        """The clients that were served nowhere afterwards: their ids, else their addresses."""
+        """Clients that were served nowhere afterwards: their client_instance_ids, else their addresses."""
         return {use.client_instance_id or use.client_ip for use in self.uses if not _works_on(use)}
 
     @cached_property
     def client_instance_ids(self) -> set[str]:
-        """The clients, without those of which no request could be read."""
+        """client_instance_ids of the clients; clients whose requests could not be read have none."""
         return {use.client_instance_id for use in self.uses if use.client_instance_id is not None}
 
     @cached_property
     def refused_ns(self) -> int:
-        """How long the client tried in vain that did so for the longest time."""
+        """Longest time in which a client tried without success."""
         return max(use.last_ns - use.first_ns for use in self.uses)
 
     @cached_property
     def kept_out_ns(self) -> int:
-        """How long an address tried in vain whose connections with TLS worked later, that of the longest time."""
+        """Longest time in which an address tried without success whose connections with TLS worked later."""
         tried = (use.last_ns - use.first_ns for use in self.uses if use.works_on and not use.tls_meanwhile)
         return max(tried, default=0)
 
     @cached_property
     def n_connections(self) -> int:
-        """The connections that came to nothing."""
+        """Number of connections that were not served."""
         return sum(use.n for use in self.uses)
 
 
 def _works_on(use: ListenerUse) -> bool:
-    """Whether a client was served afterwards: also under another user, which makes it another client."""
+    """Whether a client was served afterwards. A later login as another user counts, too, although it makes it another
+    client."""
     return use.works_on or (use.outcome.had_session and use.logs_in_later)
 
 
 def was_accepted_before(use: ListenerUse) -> bool:
-    """Whether a client gave up TLS with a server that its address had used before, and not meanwhile."""
+    """Whether a client gave up TLS with a server that its address had used before, and did not use in between."""
     given_up = use.outcome.tls_given_up
     return (
         given_up is not None and given_up.side == "client" and use.tls_before_ns is not None and not use.tls_meanwhile
@@ -105,12 +107,12 @@ def was_accepted_before(use: ListenerUse) -> bool:
 
 
 def clients_of(misuse: Misuse) -> str:
-    """The clients, listed."""
+    """Returns the clients as a list in words."""
     return listed(sorted({client(use.client_id, use.client_ip) for use in misuse.uses}))
 
 
 def place_of(misuse: Misuse) -> str:
-    """The listener: `10.0.0.1:9093`, `port 9093 of 10.0.0.1, 10.0.0.2`."""
+    """Returns the listener in words: `10.0.0.1:9093`, `port 9093 of 10.0.0.1, 10.0.0.2`."""
     servers = misuse.servers
     if len(servers) == 1:
         return servers[0]

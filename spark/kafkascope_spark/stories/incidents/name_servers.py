@@ -1,5 +1,4 @@
-"""Name servers that answered nobody, or not some hosts, from the rows that say how each responded to a client address
-(lookup_run)."""
+"""Name servers that did not answer, at all or to some hosts, from their runs of queries (lookup_run)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,13 +11,14 @@ from kafkascope_spark.stories.incidents.kinds.dns import DNS
 from kafkascope_spark.stories.incidents.lookup_run import PROMPT_NS, LookupRun
 
 RETRY_NS = 5 * SECOND
-"""A resolver asks again after so long (resolv.conf, `timeout`)."""
+"""Time after which a resolver repeats a query (resolv.conf, `timeout`)."""
 LEAST_NS = SECOND
-"""Questions that were all sent within so much of each other may share one lost packet."""
+"""Unanswered queries must span this time at least: queries that are closer together may be missing because of one lost
+packet."""
 
 
 def name_server_failures(runs: Iterable[LookupRun]) -> Iterator[Failure]:
-    """The failures, by name server, in order of time."""
+    """Yields the failures, by name server, in order of time."""
     of_server: dict[str, list[LookupRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.first_ns, run.client_ip)):
         of_server[run.server_ip].append(run)
@@ -30,7 +30,7 @@ def name_server_failures(runs: Iterable[LookupRun]) -> Iterator[Failure]:
 
 
 def _together(runs: Iterable[LookupRun]) -> Iterator[list[LookupRun]]:
-    """Runs of all hosts that have time in common, or begin before a resolver asks again; in groups."""
+    """Yields groups of runs of all hosts that overlap, or that begin before a resolver repeats a query."""
     group: list[LookupRun] = []
     until = 0
     for run in runs:
@@ -49,7 +49,7 @@ def _is_repeated(group: list[LookupRun]) -> bool:
 
 
 def _failure(server_ip: str, group: list[LookupRun], answered: Stretches[LookupRun]) -> Failure:
-    """The failure of the server; of the way to it, where it answered other hosts meanwhile."""
+    """Returns the failure of the name server; of the path to it, if it answered other hosts at that time."""
     hosts = frozenset(run.client_ip for run in group)
     first_ns, last_ns = min(run.first_ns for run in group), max(run.last_ns for run in group)
     meanwhile = answered.meeting(first_ns + PROMPT_NS + 1, last_ns - 1)

@@ -1,4 +1,4 @@
-"""`Observed`: what a capture shows of the clients of a failure and of the brokers, as far as advice needs it."""
+"""`Observed`: facts of the capture about the clients and brokers of a failure, for the advice."""
 
 import shlex
 from collections import Counter
@@ -15,13 +15,13 @@ from kafkascope_spark.stories.servers.table import BrokerState
 from kafkascope_spark.stories.stalls.table import Stall
 
 NO_SERVER = "BROKER:9092"
-"""Stands for a broker where the capture shows none that served anybody."""
+"""Placeholder for a broker if the capture shows none that served clients."""
 GAVE_UP = "REQUEST_UNANSWERED"
 """Error of a recovery that begins with a request whose connection the client closed before a response came."""
 
 
 class Concerned(Protocol):
-    """A failure, as far as what is observed depends on it."""
+    """The attributes of a failure that `Observed` needs."""
 
     servers: frozenset[str]
     misuse: Misuse | None
@@ -33,7 +33,8 @@ class Concerned(Protocol):
 
 
 class Observed:
-    """clients: by client_instance_id. serving: serving_addresses."""
+    """Clients and brokers of one failure. clients: all known clients by client_instance_id; serving: result of
+    serving_addresses."""
 
     def __init__(self, failure: Concerned, clients: Mapping[str, AffectedClient], serving: Iterable[str]) -> None:
         self._failure = failure
@@ -42,7 +43,7 @@ class Observed:
 
     @cached_property
     def clients(self) -> list[AffectedClient]:
-        """The rows of the clients that stalled, failed or left, by their ids."""
+        """Clients that stalled, failed or left, sorted by id."""
         of_misuse = self._failure.misuse.client_instance_ids if self._failure.misuse is not None else set()
         named = {stall.client_instance_id for stall in self._failure.stalls}
         named |= {silence.client_instance_id for silence in self._failure.silences}
@@ -54,22 +55,22 @@ class Observed:
 
     @cached_property
     def departed(self) -> list[DepartedMember]:
-        """The members that their groups went on without, and that had not left by themselves."""
+        """Members that their groups removed, and that had not left by themselves."""
         return [member for row in self._failure.rebalances for member in row.lost]
 
     @property
     def libraries(self) -> set[str]:
-        """The libraries of the clients."""
+        """Libraries of the clients."""
         return {client.library for client in self.clients}
 
     def client(self, identity: str | None) -> AffectedClient | None:
-        """The client of that id, where it is known."""
+        """Returns the client with that id; None if it is not known."""
         return self._known.get(identity) if identity else None
 
     @cached_property
     def tool(self) -> str:
-        """The options of Kafka's command-line tools that reach the cluster: a broker that served clients in the
-        capture, these clients if possible."""
+        """Options with which Kafka's command-line tools reach the cluster: the address of a broker that served clients
+        in the capture, preferably these clients."""
         plain = self._most_used(server for client in self.clients for server in client.servers)
         secured = self._most_used(server for client in self.clients for server in client.secured_servers)
         if plain or not secured:
@@ -77,11 +78,12 @@ class Observed:
         return f"--bootstrap-server {secured} --command-config CLIENT.properties"
 
     def names_of_library(self, library: str) -> list[str]:
-        """What the clients of the library are called."""
+        """Returns the names of the clients of the library."""
         return names_of((row.client_id, row.client_ip) for row in self.clients if row.library == library)
 
     def given_up_ms(self, library: str) -> int | None:
-        """The longest time after which clients of the library gave up a request without a response."""
+        """Returns the longest time in ms after which clients of the library gave up a request without a response; None
+        if none did."""
         mine = {client.client_instance_id for client in self.clients if client.library == library}
         waited = [
             (row.start_ns - row.failing_ns) // 1_000_000
@@ -91,16 +93,16 @@ class Observed:
         return max(waited, default=None)
 
     def is_advertised(self, servers: Collection[str]) -> bool:
-        """Whether Metadata gave one of these addresses to one of the clients."""
+        """Whether a Metadata response gave one of these addresses to one of the clients."""
         return any(server in servers for client in self.clients for server in client.advertised)
 
     def _most_used(self, servers: Iterable[str]) -> str | None:
-        """The address that most of the clients used; not that of the failed broker."""
+        """Returns the address that most clients used, except those of the failed broker."""
         return _first(_most_frequent(Counter(servers)), self._failure.servers)
 
 
 def serving_addresses(states: Iterable[BrokerState]) -> list[str]:
-    """The addresses that served hosts with clients, those that served most first. states: rows of broker_states."""
+    """Returns the addresses that served hosts with clients, the most used first. states: rows of broker_states."""
     serving = (row for row in states if row.state == "serving" and row.host_kind == "client")
     return _most_frequent(Counter(row.server for row in serving))
 
@@ -110,12 +112,12 @@ def _most_frequent(counts: Counter[str]) -> list[str]:
 
 
 def _first(servers: Iterable[str], failed: Collection[str]) -> str | None:
-    """The first address but the failed ones, as tools take it: IPv6 in brackets."""
+    """Returns the first address that has not failed, as an argument of a command."""
     return next((address(server) for server in servers if server not in failed), None)
 
 
 def address(server: str | None) -> str:
-    """An `address:port` as an argument of a command; NO_SERVER where it is not known."""
+    """Returns an `address:port` as an argument of a command, with IPv6 in brackets; NO_SERVER if it is not known."""
     if server is None:
         return NO_SERVER
     host, _, port = server.rpartition(":")
@@ -123,5 +125,6 @@ def address(server: str | None) -> str:
 
 
 def names_of(clients: Iterable[tuple[str | None, str | None]]) -> list[str]:
-    """What clients are called; each once, sorted. clients: the client id of each, and its address."""
+    """Returns the names of clients without repetition, sorted: the client id, else the address. clients: client id and
+    address of each."""
     return sorted({str(client_id or client_ip) for client_id, client_ip in clients})

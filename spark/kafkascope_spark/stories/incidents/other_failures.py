@@ -1,4 +1,4 @@
-"""Failures that no broker's state shows: group members that died or were slow, moves of leaders and coordinators,
+"""Failures that states of brokers do not show: group members that died or were slow, moves of leaders and coordinators,
 permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
 
 from bisect import bisect_right
@@ -25,12 +25,12 @@ from kafkascope_spark.stories.stalls.table import Stall
 
 NOT_MOVED: Mapping[str, Leader] = {}
 SAME_NS = 2 * SECOND
-"""Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
+"""Errors of one kind, or unexplained stalls, with less time than this between them belong to one incident."""
 
 
 def of_rebalances(stalls: Iterable[Stall], rebalances: Iterable[RebalanceRow]) -> Iterator[Failure]:
-    """The failures of members: each takes the stalls of a group that a rebalance explains. Stalls that none explains
-    are left out."""
+    """Yields the failures of members, each with the stalls of a group that rebalances explain. Other stalls are left
+    out."""
     of_group: dict[str, list[RebalanceRow]] = defaultdict(list)
     for row in rebalances:
         of_group[row.group_id].append(row)
@@ -56,7 +56,7 @@ def of_rebalances(stalls: Iterable[Stall], rebalances: Iterable[RebalanceRow]) -
 
 
 class _Rebalances:
-    """The rebalances of one group. One that has no end of its own was over when the next one began."""
+    """The rebalances of one group. A rebalance without an end counts as over when the next one begins."""
 
     def __init__(self, rows: Iterable[RebalanceRow]) -> None:
         self._all: KeyedStretches[tuple[int, RebalanceRow]] = KeyedStretches()
@@ -68,8 +68,9 @@ class _Rebalances:
             self._all.add(("evicting", bool(row.lost)), _since_ns(row), end_ns, (place, row))
 
     def explaining(self, stall: Stall) -> RebalanceRow | None:
-        """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first.
-        An evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
+        """Returns the rebalance that explains a stall: the first overlapping one in which a member was removed, else
+        the first overlapping one. A removed member was silent before its removal, so its rebalance counts from the last
+        request of that member; if it was the only member, the group rebalances when it is back."""
         for is_evicting in (True, False):
             during = self._all.of(("evicting", is_evicting)).first(stall.from_ns, stall.to_ns or FOREVER)
             if during is not None:
@@ -78,19 +79,19 @@ class _Rebalances:
 
 
 def _since_ns(rebalance: RebalanceRow) -> int:
-    """When the rebalance began, or the first of the members that it removed sent its last request."""
+    """Returns when the rebalance began, or when one of the removed members sent its last request, if that is
+    earlier."""
     return min([rebalance.start_ns or 0, *_last_seen(rebalance)])
 
 
 def _last_seen(rebalance: RebalanceRow) -> list[int]:
-    """When the members that the group went on without, and that had not left by themselves, sent their last
-    requests."""
+    """Returns the times of the last requests of the members that the group removed."""
     return [member.last_seen_ns for member in rebalance.lost if member.last_seen_ns]
 
 
 def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients: Mapping[str, AffectedClient]) -> None:
-    """Gives each failure of members the failed path that it follows from: all who went away did not reach their
-    coordinator meanwhile. clients: by client_instance_id."""
+    """Sets the failed path as root of each failure of members in which none of the lost members could reach the
+    coordinator. clients: by client_instance_id."""
     paths = Failures(
         (failure for failure in failures if failure.kind.of_path),
         lambda path: (("path", (path.node_id, host)) for host in path.hosts),
@@ -104,8 +105,8 @@ def give_paths(members: Iterable[Failure], failures: Iterable[Failure], clients:
 def _path_of(
     departed: DepartedMember, rebalance: RebalanceRow, paths: Failures, clients: Mapping[str, AffectedClient]
 ) -> Failure | None:
-    """The path between the member and its coordinator that failed for most of the time since the member's last
-    request."""
+    """Returns the failed path between the member and its coordinator, if it failed for most of the time since the
+    member's last request; else None."""
     client, since_ns = clients.get(departed.client_instance_id or ""), departed.last_seen_ns
     if client is None or not since_ns or rebalance.start_ns is None:
         return None
@@ -118,9 +119,9 @@ def _goes_on(failure: Failure, stall: Stall) -> bool:
 
 
 def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] = NOT_MOVED) -> list[Failure]:
-    """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
-    or denied is one of its own, and the offsets that a client could not commit meanwhile belong to the topic that it
-    missed. moved: who led elsewhere meanwhile what is not missing then, by recovery_id."""
+    """Returns the failures that errors show by themselves. Errors of one kind at about the same time are one failure;
+    each missing or denied topic is a failure of its own, and failed commits of a client at that time belong to the
+    topic that it missed. moved: leader at another broker by recovery_id; these topic-partitions are not missing."""
     known = [row for row in recoveries if row.first_error_name in KIND_OF_ERROR and not _is_brief(row)]
     misled = of_wrong_broker(known, moved)
     commits = [row for row in known if _is_commit_for_missing_topic(row)]
@@ -133,20 +134,20 @@ def of_errors(recoveries: Iterable[ClientRecovery], moved: Mapping[str, Leader] 
 
 
 def _is_brief(recovery: ClientRecovery) -> bool:
-    """Whether errors of a kind that has to last did not: the client got what it wanted, or they were the last that the
-    capture shows of it."""
+    """Whether the errors of a kind that must last were too short: the client succeeded, or the capture shows nothing of
+    it afterwards."""
     if is_final(recovery) or not KIND_OF_ERROR[recovery.first_error_name].lasting:
         return False
     return recovery.last_failed_ns - recovery.start_ns < SECOND
 
 
 def _is_commit_for_missing_topic(recovery: ClientRecovery) -> bool:
-    """Whether a group could not commit offsets for a topic, which the recovery does not name."""
+    """Whether a group could not commit offsets for a missing topic, which the recovery does not name."""
     return KIND_OF_ERROR[recovery.first_error_name] is MISSING_TOPIC and is_of_group([recovery])
 
 
 def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure]) -> list[ClientRecovery]:
-    """Gives each recovery from a failed commit to the topic that its client missed at that time. Returns those of
+    """Attributes each recovery from a failed commit to the topic that its client missed at that time. Returns those of
     clients that missed none. failures: in order of their starts."""
     missed: dict[str, deque[Failure]] = defaultdict(deque)
     for failure in failures:
@@ -157,7 +158,7 @@ def _without_topic(commits: Iterable[ClientRecovery], failures: Iterable[Failure
     for row in sorted(commits, key=_order):
         at_ns, topics = row.start_ns, missed[row.client_instance_id]
         while topics and _is_long_over(topics[0], at_ns):
-            topics.popleft()  # those that come later would find it over, too
+            topics.popleft()  # it is also over for all later commits
         if not topics or at_ns < topics[0].start_ns - SAME_NS:
             left.append(row)
         else:
@@ -178,8 +179,9 @@ def _by_subject(
     moved: Mapping[str, Leader] = NOT_MOVED,
     misled: Collection[str] = frozenset(),
 ) -> Iterator[Failure]:
-    """Failures from recoveries whose errors have a kind. moved: those of moves, whatever the error (recovery_id);
-    misled: those whose requests reached another broker, which is one failure, however often it happens."""
+    """Yields failures made from recoveries whose errors have a kind. moved: recoveries (recovery_id) that count as
+    leader moves, whatever their error; misled: recoveries (recovery_id) whose requests reached a wrong broker, which
+    are one failure, however far apart they are."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=_order):
         kind = WRONG_BROKER if row.recovery_id in misled else _kind_of(row, moved)
@@ -201,7 +203,7 @@ def _kind_of(recovery: ClientRecovery, moved: Mapping[str, Leader]) -> Kind:
 
 
 def of_unexplained(stalls: Iterable[Stall]) -> Iterator[Failure]:
-    """Failures of which the capture shows nothing but the stalls: those of one time are one."""
+    """Yields failures of which the capture shows only the stalls; stalls of the same time are one failure."""
     failure: Failure | None = None
     for stall in sorted(stalls, key=lambda s: (s.from_ns, s.stall_id)):
         if failure is None or _is_long_over(failure, stall.from_ns):

@@ -1,4 +1,4 @@
-"""The page of each kind of incident, made of its module's docstring and of its object."""
+"""Reference pages of the kinds of incidents, made from the docstring of each kind's module and from its `Kind`."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -19,14 +19,14 @@ the report names the others too (`alternatives`), and says how sure the place is
 
 
 def kind_paragraphs(kind: Kind) -> list[str]:
-    """What a kind is, what it looks at, what it could be confused with and what proves it: the paragraphs of the
-    docstring of its module, each without line breaks."""
+    """Returns the paragraphs of the docstring of a kind's module, each without line breaks: what the kind is, what it
+    is detected from, what it may be confused with, and what proves it."""
     text = cleandoc(import_module(f"{kinds.__name__}.{kind.name}").__doc__ or "")
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
 def kind_parts(kind: Kind) -> Iterator[tuple[str, str]]:
-    """The headings of the rest of a kind's page, with their texts."""
+    """Yields the other headings of a kind's page, with their texts."""
     yield "Shown by", kind.known
     if kind.errors:
         yield "Errors that show it where nothing else explains them", ", ".join(sorted(kind.errors))
@@ -37,7 +37,7 @@ def kind_parts(kind: Kind) -> Iterator[tuple[str, str]]:
 
 
 def kinds_page(known: Sequence[Kind]) -> str:
-    """The page of all kinds as Markdown."""
+    """Returns the page of all kinds as Markdown."""
     parts = [_HEAD]
     for kind in known:
         parts += [f"## {kind.name}", f"*{kind.words}*", *map(_plain, kind_paragraphs(kind))]
@@ -46,5 +46,5 @@ def kinds_page(known: Sequence[Kind]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text in which Markdown finds no markup."""
+    """Escapes a text for Markdown."""
     return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")

@@ -1,9 +1,10 @@
-"""When a client that is busy nearly all the time stopped for a while, though no heartbeat was overdue.
+"""Pauses of a client that is otherwise always busy, without an overdue heartbeat.
 
-All its connections were silent at once, with nothing to wait for, and it went on afterwards. What shows that this was
-not by choice: a consumer that otherwise fetches again as soon as it has a response did not, and then went on on all
-connections at once; or a producer created no record meanwhile, and made and sent afterwards, at once, as many as it
-would have. Whether its process was stopped, or only what keeps it busy (a handler, a source), packets do not show.
+All connections of the client were silent at the same time, it waited for no response, and it went on afterwards. The
+pause was not intended if a consumer that otherwise fetches as soon as it has a response did not, and then went on on
+all connections at once; or if a producer created no record in the pause, and afterwards created and sent at once as
+many as it usually would have. Packets do not show whether the process was stopped, or only the part that keeps the
+client busy (a handler, a source).
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,23 +18,24 @@ from kafkascope_spark.stories.model import CLOSED_BY_CLIENT, Connection
 
 _MS = 1_000_000
 _AT_ONCE_MS = 100
-"""A consumer that most often takes no longer between a response and its next Fetch fetches at once."""
+"""A consumer fetches at once if its median time between a response and the next Fetch is not longer than this."""
 _LEAST_ROUNDS = 20
-"""So many rounds of the loop for each silence show that a silence is an exception."""
+"""Fewest fetches per silence that make a silence an exception."""
 _TOGETHER_NS = 500_000_000
-"""A stopped process goes on on its connections within so much of each other; one that only fetched late sent
-heartbeats meanwhile."""
+"""A stopped process goes on on all its connections within this time; a process that only fetched late would have sent
+heartbeats."""
 _LEAST_RECORDS, _CAUGHT_UP = 8, 0.75
-"""A producer makes up for a silence when so much of what it sent in as long a time before comes in a quarter of that
-time afterwards, three times as much as usual; fewer records may do so by chance."""
+"""A producer catches up after a silence if it sends, in a quarter of the length of the silence, this share of the
+records that it sent in the same length before: three times its usual rate. With fewer than _LEAST_RECORDS records that
+may happen by chance."""
 _RECOVERS_NS = 10_000_000_000
-"""For so long after it lost a connection a client may still wait before it tries again what failed."""
+"""Time after the loss of a connection in which a client may still wait before it retries."""
 _LOOKUPS = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 _FETCHES = frozenset({api_keys.FETCH, api_keys.SHARE_FETCH})
 
 
 def quiet_times(instance: Instance) -> Iterator[tuple[AtMoment, Due]]:
-    """When the client was quiet, with what was due."""
+    """Yields the pauses of the client, each with what was due."""
     begins: set[int] = set()
     for silence in (s for c in instance.connections for s in c.silences):
         at = at_moment(instance, silence.answered_ns)
@@ -46,8 +48,8 @@ def quiet_times(instance: Instance) -> Iterator[tuple[AtMoment, Due]]:
 
 @dataclass(frozen=True, slots=True)
 class LateFetch:
-    """A time in which a consumer that otherwise fetches at once did not. answered_ns: since when it had all that it had
-    asked for; usual_ms: its usual time between a response and the next Fetch; to_ns: its next Fetch on node_id."""
+    """A pause of a consumer that otherwise fetches at once. answered_ns: when it had all its responses; usual_ms: its
+    usual time between a response and the next Fetch; to_ns: its next Fetch to node_id."""
 
     answered_ns: int
     usual_ms: int
@@ -58,8 +60,8 @@ class LateFetch:
 
 
 def late_fetches(instance: Instance) -> Iterator[LateFetch]:
-    """The times in which all connections of the client were silent and a Fetch was due, until the first that went on
-    to fetch, also where it recovered from a failure."""
+    """Yields the times in which all connections of the client were silent and a Fetch was due, each until the first
+    Fetch on any connection. Times in which the client recovered from a failure are included."""
     for connection in instance.connections:
         usual_ms = _fetches_again_ms(connection)
         for silence in filter(_is_fetch, connection.silences) if usual_ms is not None else ():
@@ -74,8 +76,8 @@ def late_fetches(instance: Instance) -> Iterator[LateFetch]:
 
 
 def _went_on(instance: Instance, at: AtMoment) -> bool:
-    """Whether the client was quiet for long, nothing had failed before, and it worked on for some time: one that closes
-    stops working first, and one that recovers waits before it tries again."""
+    """Whether the client was quiet for LEAST_NS at least, no request had failed before, and it worked on for some time
+    afterwards. A client that is closing stops first, and one that recovers waits before it retries."""
     if at.end_ns is None or at.end_ns - _answered_ns(at) < LEAST_NS or any(s.failed for s in at.silences):
         return False
     if _is_recovering(instance, at):
@@ -85,8 +87,8 @@ def _went_on(instance: Instance, at: AtMoment) -> bool:
 
 
 def _is_recovering(instance: Instance, at: AtMoment) -> bool:
-    """Whether the client had looked for leaders or coordinators, or joined its group, just before, or lost connections
-    a short time ago."""
+    """Whether the client looked up leaders or coordinators or joined its group just before the silence, or lost
+    connections shortly before."""
     if any(s.api_key in _LOOKUPS and at.begin_ns - s.first_ns <= LEAST_NS for s in at.silences):
         return True
     lost = (c for c in instance.connections if c.close_ns is not None and c.close_kind not in CLOSED_BY_CLIENT)
@@ -94,12 +96,12 @@ def _is_recovering(instance: Instance, at: AtMoment) -> bool:
 
 
 def _answered_ns(at: AtMoment) -> int:
-    """Since when the client had all it had asked for."""
+    """Returns when the client had all its responses."""
     return max(max(s.answered_ns, s.first_ns) for s in at.silences)
 
 
 def _due(instance: Instance, at: AtMoment) -> Due | None:
-    """What was due: a Fetch, else records; None where neither is known."""
+    """Returns what was due: a Fetch, else records; None if neither is known."""
     for connection in instance.connections:
         usual_ms = _fetches_again_ms(connection)
         late = [s for s in connection.silences if s in at.silences and _is_late_fetch(s, at)]
@@ -114,15 +116,15 @@ def _due(instance: Instance, at: AtMoment) -> Due | None:
 
 
 def _made_nothing(silences: Iterable[Silence]) -> bool:
-    """Whether no record was created in the silences: a client that collects records before it sends them (linger)
-    creates some."""
+    """Whether no record was created in the silences. A client that only collects records before it sends them
+    (linger.ms) creates some."""
     made = [s.n_made_meanwhile for s in silences if s.n_sent_before + s.n_sent_after > 0]
     return None not in made and not any(made)
 
 
 def _fetches_again_ms(connection: Connection) -> int | None:
-    """The usual time between a response and the next Fetch on the connection; None where that is not at once, or the
-    client was silent there too often for it to be usual."""
+    """Returns the median time in ms between a response and the next Fetch on the connection; None if that is longer
+    than _AT_ONCE_MS, or if silences are too frequent there."""
     measured = next((c for c in connection.cadences if c.cadence == "poll_gap"), None)
     if measured is None or measured.p50 > _AT_ONCE_MS or measured.n < _LEAST_ROUNDS * len(connection.silences):
         return None
@@ -130,19 +132,19 @@ def _fetches_again_ms(connection: Connection) -> int | None:
 
 
 def _is_late_fetch(silence: Silence, at: AtMoment) -> bool:
-    """Whether a Fetch was due on the connection, and its client went on there when it did elsewhere."""
+    """Whether a Fetch was due on the connection, and the client went on there at the same time as elsewhere."""
     return _is_fetch(silence) and (silence.last_ns or 0) - (at.end_ns or 0) <= _TOGETHER_NS
 
 
 def _fetches_everywhere_at_once(at: AtMoment) -> bool:
-    """Whether the client went on at once on all connections on which it had fetched. A stopped process does; one that
-    waited because leaders moved looks for them first, and goes on connection by connection. Where requests cannot be
-    read, errors and lookups do not tell the two apart."""
+    """Whether the client went on at the same time on all connections on which it had fetched. A stopped process does; a
+    client that waited because leaders moved looks them up first and goes on connection by connection. This is needed if
+    requests are encrypted, because errors and lookups are not known then."""
     assert at.end_ns is not None
     ends = [s.last_ns for s in at.silences if _is_fetch(s) and s.last_ns is not None]
     return max(ends, default=at.end_ns) - at.end_ns <= _AT_ONCE_MS * _MS
 
 
 def _is_fetch(silence: Silence) -> bool:
-    """Whether the client had fetched before the silence, and sent something after it."""
+    """Whether the client fetched before the silence and sent data after it."""
     return silence.api_key in _FETCHES and silence.ended_by == "data" and silence.last_ns is not None

@@ -1,5 +1,5 @@
-"""To which failure a recovery belongs: that from whose error, or from whose consequences elsewhere, the client had to
-recover."""
+"""Attributes each recovery to a failure: the client had to recover from an error of the failed broker, or from effects
+of the failure at other brokers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -19,35 +19,36 @@ from kafkascope_spark.stories.incidents.misuse import Misuse
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery
 
 MOVED = errors_about("leader", "coordinator")
-"""Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
+"""Errors of a broker that is no longer, or not yet, leader or coordinator."""
 NOT_LET_IN = errors_about("connection", "authentication")
-"""What a client meets whose settings do not fit a listener."""
+"""Errors of a client whose settings do not fit a listener."""
 UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
-"""Errors by which a broker says that it has no metadata of the topic."""
+"""Errors of a broker without metadata of the topic."""
 _TOO_EARLY = COORDINATOR_MOVED & LED_ELSEWHERE
-"""What a broker answers that does not know yet that it is the coordinator."""
+"""Errors of a broker that does not know yet that it is the coordinator."""
 _OVERTAKEN = frozenset({"OUT_OF_ORDER_SEQUENCE_NUMBER"})
-"""What an idempotent producer gets that had several batches on the way to a broker which failed: the next leader may
-have those behind first, and refuses them until it has the others."""
+"""Errors of an idempotent producer that had several batches in flight to a failed broker: the next leader may receive
+later batches first, and refuses them until it has the earlier ones."""
 _OF_ALL: Key = ("broker", None)
-"""Key of the failures of brokers, from which errors follow elsewhere."""
+"""Key of failures of brokers that cause errors at other brokers."""
 _AT_NODE: dict[str, frozenset[str]] = {
     "zookeeper": MOVED,
     "down": AT_NODE | UNKNOWN_AFTER_START,
     "other": AT_NODE,
 }
-"""Errors that a failed broker itself may return, by how it failed. One that lost its ZooKeeper session goes on serving,
-and says that it leads no longer. One that restarts knows no topic until its controller has named them."""
+"""Errors that a failed broker itself may return, by the way of failing. A broker that lost its ZooKeeper session
+continues to serve, and responds that it is no longer the leader. A broker that restarts knows no topic until it has the
+metadata from the controller."""
 
 
 def failures_by_resource(failures: Iterable[Failure]) -> Failures:
-    """The failures from which recoveries may follow, as attribute_recoveries looks them up."""
+    """Returns the index of failures that attribute_recoveries needs."""
     return Failures(failures, _keys, followed_until_ns)
 
 
 def attribute_recoveries(recoveries: Iterable[ClientRecovery], known: Failures) -> list[ClientRecovery]:
-    """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
-    latest. Returns those that follow from none. known: failures_by_resource."""
+    """Adds each recovery to the failure from which it follows: of several, to that of its own broker, else to the
+    latest. Returns the recoveries that follow from none. known: result of failures_by_resource."""
     left = []
     for recovery in recoveries:
         following = known.in_order(_following(recovery, known))
@@ -60,7 +61,7 @@ def attribute_recoveries(recoveries: Iterable[ClientRecovery], known: Failures) 
 
 
 def _keys(failure: Failure) -> Iterator[Key]:
-    """What a failure concerns, of what recoveries are about."""
+    """Yields the keys under which recoveries look up a failure."""
     yield from (("client", silence.client_instance_id) for silence in failure.silences)
     if failure.misuse is not None:
         yield from (("client", client) for client in failure.misuse.client_instance_ids)
@@ -78,15 +79,15 @@ def _keys(failure: Failure) -> Iterator[Key]:
 
 
 def _way_of_failing(failure: Failure) -> str:
-    """A key of _AT_NODE."""
+    """Returns the key of _AT_NODE for a failure."""
     if failure.kind.by_session:
         return "zookeeper"
     return "down" if failure.kind.restarts else "other"
 
 
 def _following(recovery: ClientRecovery, known: Failures) -> Iterator[Failure]:
-    """The failures from which a recovery follows: of those that concern the same, the last to begin. Of failed paths
-    between brokers all: which of them is at the recovery's own broker, their keys do not say."""
+    """Yields the failures from which a recovery may follow: for each key, the one that began last. Of failed paths
+    between brokers all are yielded, because their keys do not distinguish the recovery's own broker."""
     error, start = recovery.first_error_name, recovery.failing_since_ns
     keys: list[Key] = [(way, recovery.old_node_id) for way, errors in _AT_NODE.items() if error in errors]
     keys += [("client", recovery.client_instance_id), ("server", recovery.resource)]
@@ -108,9 +109,8 @@ def _those_that(
 
 
 def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
-    """Whether the recovery, which is about something that the failure concerns, is that of a client from the failed
-    broker, or from what it brought about elsewhere. Brokers that do not reach each other let their clients wait for the
-    other's replicas."""
+    """Whether a recovery follows from a failure with the same key: from an error of the failed broker itself, or from
+    an effect at other brokers. If brokers do not reach each other, their clients wait for replication."""
     error, start = recovery.first_error_name, recovery.failing_since_ns
     if failure.silences:
         ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
@@ -129,37 +129,37 @@ def _follows(recovery: ClientRecovery, failure: Failure) -> bool:
 
 
 def _may_follow(recovery: ClientRecovery) -> bool:
-    """Whether the error may be what a failed broker brings about at others."""
+    """Whether a failed broker may cause the error at other brokers."""
     error = recovery.first_error_name
     is_overtaken = error in _OVERTAKEN and recovery.outcome == "recovered"
     return is_overtaken or error in FOLLOWS | FOLLOWS_FOR_THE_SAME
 
 
 def _is_of_time(recovery: ClientRecovery, failure: Failure) -> bool:
-    """Whether the recovery began while the failure lasted, or shortly before or after."""
+    """Whether the recovery began during the failure, up to a second before it, or up to FOLLOWS_NS after it."""
     start = recovery.failing_since_ns
     return start >= failure.start_ns - SECOND and (failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS)
 
 
 def _is_of_misuse(recovery: ClientRecovery, failure: Failure, misuse: Misuse) -> bool:
-    """Whether the recovery is that of a client which is not let in anywhere, or that of a client from the listener
-    which its settings do not fit."""
+    """Whether the recovery is of a client that no listener accepts, or of a client at the listener that does not fit
+    its settings."""
     client = recovery.client_instance_id
     at_it = recovery.resource_kind == "authentication" or recovery.resource in misuse.servers
     return client in failure.client_instance_ids or (at_it and client in misuse.client_instance_ids)
 
 
 def _is_too_early(recovery: ClientRecovery, failure: Failure) -> bool:
-    """Whether a client that lost its coordinator with the broker asked the next one before that knew that it is the
-    coordinator: another broker names it as soon as the controller has chosen it. failure: of a broker, as the client's
-    host saw it too."""
+    """Whether a client that lost its coordinator with the broker sent a request to the next coordinator too early:
+    other brokers report it as soon as the controller has chosen it, before it knows that it is the coordinator.
+    failure: failure of a broker that the client's host saw, too."""
     goes_on = failure.end_ns is None or recovery.failing_since_ns <= failure.end_ns
     return goes_on and _is_of_time(recovery, failure) and recovery.first_error_name in COORDINATOR_MOVED & LED_ELSEWHERE
 
 
 def _is_at(recovery: ClientRecovery, failure: Failure) -> bool:
-    """Whether the recovery is that from an error of the failed broker itself. One that restarts knows no topic until
-    its controller has named them; a topic that stays unknown is missing."""
+    """Whether the recovery is from an error of the failed broker itself. A restarted broker knows no topic at first, so
+    unknown-topic errors count only if the client recovered; a topic that stays unknown is missing."""
     error = recovery.first_error_name
     if recovery.old_node_id != failure.node_id or error not in _AT_NODE[_way_of_failing(failure)]:
         return False

@@ -1,5 +1,5 @@
-"""Topics that were deleted and created again: those that clients missed while brokers began to report another ID for
-the name. What clients meet of the new topic's leaders soon after follows from that."""
+"""Topics that were deleted and created again: clients missed them while brokers began to report another ID for the
+name. Leader moves of the new topic soon after follow from that."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -12,8 +12,8 @@ from kafkascope_spark.stories.incidents.topics import is_of_group, topic_of
 
 
 def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collection[str]], Leadership]) -> None:
-    """Gives missing topics their IDs; with several, they were recreated. leadership_of: what brokers reported of some
-    topic-partitions."""
+    """Sets the IDs of missing topics. A topic with several IDs becomes a failure of kind `recreated_topic`.
+    leadership_of: returns the leadership of some topic-partitions."""
     listed = list(failures)
     missed = [f for f in listed if f.kind is MISSING_TOPIC and not is_of_group(f.recoveries)]
     if not missed:
@@ -30,7 +30,8 @@ def mark_recreated(failures: Iterable[Failure], leadership_of: Callable[[Collect
 
 
 def _ids_of(failure: Failure, leadership: Leadership) -> Mapping[str, int]:
-    """The IDs of the topic since it was missed. Who has errors about an ID may have kept one from long before."""
+    """Returns the topic's IDs since it was missing, including the last one before. If the errors are about an ID, all
+    IDs are returned: a client may have kept an ID from long before."""
     ids = leadership.ids_of(failure.subject)
     if any(map(is_about_id, failure.recoveries)):
         return ids
@@ -39,7 +40,7 @@ def _ids_of(failure: Failure, leadership: Leadership) -> Mapping[str, int]:
 
 
 def _follows(move: Failure, topic: Failure) -> bool:
-    """Whether a move is about the topic alone, and began while it was missed or soon after."""
+    """Whether a leader move is of this topic only, and began while the topic was missing or soon after."""
     is_of_topic = all(topic_of(row) == topic.subject for row in move.recoveries)
     is_over = topic.end_ns is not None and move.start_ns > topic.end_ns + FOLLOWS_NS
     return bool(move.recoveries) and is_of_topic and move.start_ns >= topic.start_ns and not is_over

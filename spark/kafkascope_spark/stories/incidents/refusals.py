@@ -1,9 +1,9 @@
-"""What brokers say by an error about requests that they refuse, and what to change then: `Refusal`, for each error; and
-kinds of incidents that are made of such errors.
+"""`Refusal`: meaning of an error with which brokers refuse requests, and the advice for it; and kinds of incidents that
+such errors make.
 
-Only what lasts is an incident: a request that is refused once, and gets what it wants within a second, is the
-protocol's course. `meaning` and advice come from the exception classes of org.apache.kafka.common.errors, and from the
-settings of brokers and topics that these name.
+Only errors that last are incidents: a request that is refused once and succeeds within a second is normal. `meaning`
+and advice come from the exception classes of org.apache.kafka.common.errors, and from the settings of brokers and
+topics that these name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,20 +22,21 @@ Advice = Callable[[Failure, Observed], Iterable[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What an error says about the request, after "that is:", and what to change."""
+    """The meaning of an error for the request, and the advice."""
 
     meaning: str | Callable[[Failure], str]
-    """The same always, or what it is of this failure."""
+    """Text after the times in the incident's sentence; a function if it depends on the failure."""
     advice: Advice
 
 
 def advise(*actions: Action) -> Advice:
-    """The same advice for all."""
+    """Returns the same actions for every failure."""
     return lambda _failure, _observed: actions
 
 
 def refused(refusals: Mapping[str, Refusal]) -> Callable[[Failure, Times], str]:
-    """The sentence: who was refused what, how often, and what that means."""
+    """Returns a function that makes the sentence: which clients got which errors for what, how often, and their
+    meaning."""
 
     def sentence(failure: Failure, when: Times) -> str:
         who = listed(sorted({client(row.client_id, row.client_ip) for row in failure.recoveries}))
@@ -54,13 +55,13 @@ def _meaning(refusal: Refusal, failure: Failure) -> str:
 
 
 def _again(failure: Failure) -> str:
-    """Who went on with the same request, although that changes nothing."""
+    """Returns which clients repeated the same request although that changes nothing, as a sentence; empty if none."""
     stubborn = sorted({row.who for row in failure.recoveries if row.outcome == "wrong_reaction"})
     return f". {listed(stubborn)} sent the same again and again, which changes nothing" if stubborn else ""
 
 
 def refused_advice(refusals: Mapping[str, Refusal]) -> Advice:
-    """The advice for each error."""
+    """Returns a function that yields the advice for each error of a failure."""
 
     def advice(failure: Failure, observed: Observed) -> Iterable[Action]:
         for name in sorted(failure.error_names):
@@ -72,7 +73,8 @@ def refused_advice(refusals: Mapping[str, Refusal]) -> Advice:
 def refusal_kind(
     name: str, words: str, place: Place, refusals: Mapping[str, Refusal], *, own_clients: bool = True
 ) -> Kind:
-    """A kind that is made of errors. own_clients: whether nobody waits for it but the clients that met these."""
+    """Returns a kind of incident that errors make. own_clients: whether only the clients that got the errors wait for
+    it."""
     return Kind(
         name,
         words,

@@ -1,5 +1,5 @@
-"""A place that failed several times in short order: a link that flaps, a process that stops again and again. That is
-one failure with several stretches, whose harm counts once, and not as many failures as there were stretches."""
+"""Places that failed several times in a short time: a link that flaps, a process that stops again and again. They
+become one failure with several stretches, so that its harm counts once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -10,13 +10,13 @@ from kafkascope_spark.stories.incidents.fault import Fault
 from kafkascope_spark.stories.incidents.table import CourseStep
 
 SHORT_NS, APART_NS = 5 * SECOND, 10 * SECOND
-"""Failures of one place that last longer, or have longer between them, are incidents of their own: a link that is down
-for seconds, five times in a minute, is up for ten seconds or less in between."""
+"""Failures of one place that last longer than SHORT_NS, or are further apart than APART_NS, are separate incidents: a
+link that is down for seconds, five times in a minute, is up for ten seconds or less in between."""
 
 
 def with_repeated(failures: Iterable[Failure]) -> list[Failure]:
-    """The failures in order of time, of which those of one kind and place that follow on each other within APART_NS are
-    one, if each is short: the first of them, which takes what belongs to the others."""
+    """Returns the failures in order of time. Short failures of the same kind and place that follow each other within
+    APART_NS are joined to the first of them."""
     groups: list[list[Failure]] = []
     last_of: dict[tuple[object, ...], list[Failure]] = {}
     for failure in sorted(failures, key=lambda each: (each.start_ns, each.kind.name, each.subject)):
@@ -51,7 +51,7 @@ def _is_short(failure: Failure) -> bool:
 
 
 def _join(group: Sequence[Failure]) -> None:
-    """Gives the first failure what belongs to the others."""
+    """Adds everything that belongs to the other failures to the first one."""
     first, *others = group
     last = others[-1]
     faults = [fault_of(first), fault_of(last)]
@@ -77,7 +77,8 @@ def _join(group: Sequence[Failure]) -> None:
 
 
 def _course(group: Sequence[Failure]) -> tuple[CourseStep, ...]:
-    """The course of the first stretch; of the others when each began and when its last client was served."""
+    """Returns the course of the first stretch, and of each other stretch its begin and when its last client was
+    served."""
     rest: list[CourseStep] = []
     for failure in group[1:]:
         served = [step for step in failure.course if step.step == "served"]
@@ -86,8 +87,8 @@ def _course(group: Sequence[Failure]) -> tuple[CourseStep, ...]:
 
 
 def _repair(kept: Iterable[Failure], first_of: Mapping[Failure, Failure]) -> None:
-    """What followed from a failure that is part of another now follows from that; and a stall goes on because of an
-    earlier or later failure only where that is another one."""
+    """Replaces joined failures in `root`, and drops stalls from earlier_stalls and outlasting whose other failure has
+    been joined with this one."""
     listed = list(kept)
     later: dict[str, set[Failure]] = {}
     for failure in listed:

@@ -1,4 +1,4 @@
-"""Brokers that restarted although no host saw them down: nobody waited for them, or asked them for anything."""
+"""Restarts of brokers that no host saw: no client waited for the broker or sent it a request at that time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,7 +13,8 @@ from kafkascope_spark.stories.servers.table import BrokerState
 def restarted_brokers(
     restarts: Iterable[ProcessRestart], failures: Sequence[Failure], states: Iterable[BrokerState]
 ) -> Iterator[Failure]:
-    """The restarts that none of the failures of brokers shows. states: of all brokers."""
+    """Yields a failure for each restart that no failure of a broker shows. states: rows of broker_states of all
+    brokers."""
     servers = {state.node_id: state.server for state in states}
     for restart in restarts:
         mine = (failure for failure in failures if failure.is_of_broker and _is_at(failure, restart))
@@ -22,7 +23,7 @@ def restarted_brokers(
 
 
 def _is_at(failure: Failure, restart: ProcessRestart) -> bool:
-    """Whether a broker that failed is the one that restarted; it may be known by its address alone."""
+    """Whether the failed broker is the one that restarted. It may be known only by its address."""
     own = (state for state in failure.states if state.node_id == failure.node_id)
     return failure.node_id == restart.node_id or any(state.server_ip == restart.address for state in own)
 

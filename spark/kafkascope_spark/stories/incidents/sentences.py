@@ -1,4 +1,4 @@
-"""What an incident says: what failed, from when to when, who stalled because of it."""
+"""Sentences of an incident: what failed, from when to when, and which clients stalled because of it."""
 
 from kafkascope_parsers.error_facts import SERVER_CLOSED
 from kafkascope_spark.stories.findings.wording import counted, duration, listed
@@ -13,8 +13,8 @@ from kafkascope_spark.stories.stalls.table import Stall
 
 
 def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
-    """What failed, from when to when, and who stalled because of it. end_ns: when the last of them was served
-    again; start_ns: start of the capture, from which times count."""
+    """Returns what failed, from when to when, and which clients stalled because of it. end_ns: when the last of them
+    was served again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = failure.kind.sentence(failure, times)
     impact = f"{_impact(failure, end_ns, times)}{_encrypted(failure)}{_earlier(failure)}"
@@ -22,7 +22,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
 
 
 def how_known(failure: Failure) -> str:
-    """What in the capture shows it."""
+    """Returns the evidence in the capture, in words."""
     known = failure.kind.known if failure.misuse is None else misuse_known(failure.misuse)
     if failure.session is None or failure.kind.by_session:
         return known
@@ -30,7 +30,8 @@ def how_known(failure: Failure) -> str:
 
 
 def _session(failure: Failure, times: Times) -> str:
-    """When the broker's ZooKeeper session ended, which makes the controller move its leaders."""
+    """Returns when the broker's ZooKeeper session ended, which makes the controller move its leaders; empty if no
+    session ended."""
     session = failure.session
     if session is None or failure.kind.by_session:
         return ""
@@ -41,8 +42,8 @@ def _session(failure: Failure, times: Times) -> str:
 
 
 def _fault(failure: Failure, times: Times) -> str:
-    """Between which packets the fault itself began and ended, apart from those who suffered from it, where that says
-    more than the times of the failure."""
+    """Returns between which packets the fault itself began and ended; empty if these times add nothing to those of the
+    failure."""
     fault = fault_of(failure)
     told = {failure.start_ns, failure.end_ns}
     if fault.start_ns is None or told >= {fault.start_after_ns, fault.start_ns, fault.end_after_ns, fault.end_ns}:
@@ -56,7 +57,7 @@ def _fault(failure: Failure, times: Times) -> str:
 
 
 def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
-    """Who stalled, and when the last was served again."""
+    """Returns which clients stalled, and when the last was served again."""
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
@@ -79,7 +80,8 @@ def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
 
 
 def _encrypted(failure: Failure) -> str:
-    """Names the clients whose stalls are claimed, and the hosts that waited on connections that cannot be decrypted."""
+    """Returns which clients' stalls are only guessed from TLS record lengths, and how many hosts waited on connections
+    that cannot be decrypted; empty if none."""
     who = {_who(stall) for stall in failure.stalls if stall.claimed}
     heard = {_who(stall) for stall in failure.stalls if not stall.claimed}
     n = len(failure.encrypted_hosts) if failure.stalls else 0
@@ -90,19 +92,19 @@ def _encrypted(failure: Failure) -> str:
 
 
 def _earlier(failure: Failure) -> str:
-    """Who had stalled already when it failed."""
+    """Returns which clients had already stalled when the failure began; empty if none."""
     who = sorted({_who(stall) for stall in failure.earlier_stalls})
     return f" {listed(who)} had stalled already, and waited for it too." if who else ""
 
 
 def _who(stall: Stall) -> str:
-    """The group, the client id, or the client's address."""
+    """Returns the group of a stall, else its client id, else the client's address."""
     return str(stall.group_id or stall.client_id or stall.client_ip)
 
 
 def _impact_without_stalls(failure: Failure) -> str:
-    """Who could not work, as far as errors show it. Who lost a connection and asked for nothing later wanted
-    nothing."""
+    """Returns which clients could not work, as far as errors show it. A client that lost a connection and sent no
+    request later is not counted."""
     if failure.misuse is not None:
         return misuse_impact(failure.misuse)
     never = sorted({r.who for r in failure.recoveries if r.recovered_ns is None}) if failure.is_recreated else []

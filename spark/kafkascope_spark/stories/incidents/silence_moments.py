@@ -1,4 +1,4 @@
-"""What all connections of a client did at one moment, where it was silent on each of them, and what was due then."""
+"""Moments at which a client was silent on all its connections, and what was due then."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,18 +7,18 @@ from kafkascope_analyzer.dataset.tables.event_kinds.connections import Silence
 from kafkascope_spark.stories.clients.identity.instances import Instance
 
 LEAST_NS = 1_000_000_000
-"""A client that is silent for less does not count as stalled."""
+"""Shortest silence that counts as a stall."""
 Owed = Literal["read", "heartbeat", "fetch", "records"]
-"""What was due while a client was silent: that it reads what had come for it; a heartbeat; the next Fetch of one that
-otherwise fetches again at once; the records of one that otherwise sends some all the time."""
+"""What was due while a client was silent: reading of received data; a heartbeat; the next Fetch of a consumer that
+otherwise fetches at once; records of a producer that otherwise sends all the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What was due while a client was silent.
+    """A heartbeat, Fetch, record or read that was due while a client was silent.
 
-    due_ns: when it was due first; usual_ms: the usual time between two of these, or between a response and the next
-    Fetch; n_sent: records that came at once afterwards, of a producer.
+    due_ns: when it was first due; usual_ms: usual time between two of them, or between a response and the next Fetch;
+    n_sent: number of records that a producer sent at once afterwards.
     """
 
     owed: Owed
@@ -29,7 +29,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class AtMoment:
-    """What the connections of a client did at one moment: the silences that cover it."""
+    """The silences of all connections of a client at one moment. begin_ns, end_ns: time in which all were silent."""
 
     silences: tuple[Silence, ...]
     begin_ns: int
@@ -37,8 +37,8 @@ class AtMoment:
 
 
 def at_moment(instance: Instance, at_ns: int) -> AtMoment | None:
-    """What the connections of the client did at a moment; None where the client, or its host, was not silent then, or
-    its last request had failed: it may wait for a while before it tries again."""
+    """Returns the silences of the client's connections at a moment. None if one connection was not silent or its host
+    did not acknowledge, or if the client's last request had failed, as it may wait before it retries."""
     silences = []
     for connection in instance.connections:
         silence = next((s for s in connection.silences if _covers(s, at_ns)), None)

@@ -1,11 +1,11 @@
-"""When a client stalled: its process sent nothing on any of its connections although something was due, and its host's
+"""Stalls of clients: the process sent nothing on any of its connections although something was due, while its host's
 kernel went on.
 
-A client that has nothing to do is idle, and one that works slowly still sends heartbeats. Heartbeats come from a thread
-or a timer of their own, so a member of a group that owes one and sends nothing at all, on connections that all work, is
-a process that does not run: it was stopped, its host was, or a garbage collection or a handler keeps everything else
-waiting. Where no heartbeat was overdue, others show it less surely (quiet_client). A cut network looks different,
-because then servers send again what is not acknowledged.
+A client without work is idle, and a slow one still sends heartbeats. Heartbeats come from a separate thread or timer,
+so if a group member has an overdue heartbeat and sends nothing at all, on connections that all work, its process does
+not run: the process or its host was stopped, or a garbage collection or a handler blocks everything else. Without an
+overdue heartbeat, other signs show a stall less surely (quiet_client). A cut network looks different: servers then
+retransmit data that is not acknowledged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,14 +24,14 @@ from kafkascope_spark.stories.stage_rows import StageRow
 
 _MS = 1_000_000
 _LEAST_GAPS = 3
-"""So many gaps between heartbeats, over all connections, show what is usual."""
+"""Fewest gaps between heartbeats, over all connections, that show the usual interval."""
 _KERNEL_NS = 500_000_000
-"""A host whose process never came back is known to be there when its kernel acknowledged something so long after the
-process's last payload (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
+"""If the process never came back, an acknowledgment this long after its last payload shows that the host's kernel still
+ran (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
 
 
 _NOT_YET = frozenset({api_keys.LEAVE_GROUP, api_keys.JOIN_GROUP, api_keys.FIND_COORDINATOR, api_keys.METADATA})
-"""After these requests a client is in no group, or not yet."""
+"""Requests after which a client is not a group member, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class SilentClient(StageRow):
     """A client that stalled.
 
     from_ns: its last payload on any connection; to_ns: its first packet afterwards, None where none came by the end of
-    the capture; owed: what was due; due_ns: when it was due first; shown_ns: the last time that shows that it had not
-    come; usual_ms: the usual time between two of these, or
-    between a response and the next Fetch; n_sent: records that came at once afterwards, of a producer; n_connections:
-    those that were silent; packets, requests: those at both ends, of all its connections; claimed: whether it is
-    encrypted, so that what was due is claimed from the lengths of its requests.
+    the capture; owed: what was due; due_ns: when it was first due; shown_ns: last time at which it is known to be
+    missing; usual_ms: usual time between two of them, or between a response and the next Fetch; n_sent: number of
+    records that a producer sent at once afterwards; n_connections: number of silent connections; packets, requests:
+    those before and after the silence on each connection; claimed: whether the connections are encrypted, so that what
+    was due is guessed from the lengths of requests.
     """
 
     client_instance_id: str
@@ -64,7 +64,7 @@ class SilentClient(StageRow):
 
 
 def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient]:
-    """When the client stalled, in order of time. end_ns: end of the capture."""
+    """Yields the stalls of a client, in order of time. end_ns: end of the capture."""
     found = _without_heartbeats(instance, end_ns)
     for at, due in quiet_times(instance):
         found.setdefault(at.begin_ns, (at, due))
@@ -74,7 +74,7 @@ def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[SilentClient
 
 
 def _without_heartbeats(instance: Instance, end_ns: int) -> dict[int, tuple[AtMoment, Due]]:
-    """When a heartbeat was overdue, by the times at which the client fell silent."""
+    """Returns the silences in which a heartbeat was overdue, by the begin of the silence."""
     found: dict[int, tuple[AtMoment, Due]] = {}
     interval_ms = _heartbeat_ms(instance)
     if interval_ms is None:
@@ -90,8 +90,8 @@ def _without_heartbeats(instance: Instance, end_ns: int) -> dict[int, tuple[AtMo
 
 
 def _heartbeat_ms(instance: Instance) -> int | None:
-    """The usual time between heartbeats of the client, as measured or as its group set it (KIP-848), the longer one;
-    None where too few were seen."""
+    """Returns the usual time in ms between heartbeats of the client: the longer of the measured one and the one that
+    its group set (KIP-848). None if too few heartbeats were seen."""
     measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat"]
     set_ms = [c.heartbeat_interval_ms for c in instance.connections if c.heartbeat_interval_ms is not None]
     if not set_ms and sum(m.n for m in measured) < _LEAST_GAPS:
@@ -100,7 +100,7 @@ def _heartbeat_ms(instance: Instance) -> int | None:
 
 
 def _owing(instance: Instance) -> Iterator[Silence]:
-    """The silences on connections on which the client was a member of its group when they began."""
+    """Yields the silences of connections that began while the client was a group member."""
     for connection in instance.connections:
         since_ns = connection.member_first_ns
         if since_ns is not None:
@@ -108,7 +108,8 @@ def _owing(instance: Instance) -> Iterator[Silence]:
 
 
 def _is_member(silence: Silence) -> bool:
-    """Whether the last request before the silence leaves the client in its group. One that failed may not."""
+    """Whether the client was still a group member after its last request before the silence. If that request failed, it
+    may not be."""
     leaves = silence.api_key in api_keys.GROUP_HEARTBEATS and (silence.generation_or_epoch or 0) < 0
     return not silence.failed and not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
 
@@ -118,15 +119,15 @@ def _until(silence: Silence, end_ns: int) -> int:
 
 
 def _is_there(at: AtMoment) -> bool:
-    """Whether the process went on afterwards, or at least its host's kernel did. One that only closed its connections
-    may have been about to stop."""
+    """Whether the process went on afterwards, or at least its host's kernel did. A process that only closed its
+    connections may have been about to stop."""
     if at.end_ns is None:
         return any(s.last_sent_ns - at.begin_ns >= _KERNEL_NS for s in at.silences)
     return any(s.ended_by == "data" for s in at.silences)
 
 
 def _without(unread: Iterable[SilentClient], silent: Iterable[SilentClient]) -> Iterator[SilentClient]:
-    """The times in which the client did not read, but for those in which it sent nothing either."""
+    """Yields the times in which the client did not read, without those in which it also sent nothing."""
     times = Stretches((row.from_ns, FOREVER if row.to_ns is None else row.to_ns, row) for row in silent)
     return (row for row in unread if not times.overlap(row.due_ns, FOREVER if row.to_ns is None else row.to_ns))
 

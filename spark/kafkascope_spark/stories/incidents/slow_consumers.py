@@ -1,9 +1,9 @@
-"""Consumers that process for longer than they may between two polls: their library leaves the group for them, and joins
+"""Consumers that take longer between two polls than max.poll.interval.ms: their library leaves the group, and joins
 again at the next poll.
 
-Java clients say so in LeaveGroup (KIP-800). Others only leave; a client that leaves and joins again several times, on
-its own, does what they do, and so does one that leaves once, when it has been a member for as long as it may take
-between two polls, and joins again later.
+Java clients give this reason in LeaveGroup (KIP-800). Other clients only leave. They count as slow if they leave and
+join again several times; or if they leave once, after having been a member for that interval at least, and join again
+later.
 """
 
 from collections import defaultdict
@@ -23,23 +23,24 @@ from kafkascope_spark.stories.libraries.kafka_python import KAFKA_PYTHON
 from kafkascope_spark.stories.libraries.librdkafka import LIBRDKAFKA
 
 APART_NS = 60 * SECOND
-"""Departures with longer between them are not of one time."""
+"""Departures that are further apart than this are separate failures."""
 
 _LEAVING = frozenset({JAVA.name, LIBRDKAFKA.name, KAFKA_PYTHON.name, AIOKAFKA.name})
-"""Libraries that leave a group when the application has not polled for max.poll.interval.ms, which is the rebalance
-timeout that they tell the group."""
+"""Libraries that leave a group when the application has not polled for max.poll.interval.ms, which they send to the
+coordinator as rebalance timeout."""
 
 AGAIN_NS = SECOND
-"""A client that leaves and joins again sooner has only changed what it subscribes to."""
+"""A client that leaves and joins again sooner than this has only changed its subscription."""
 
 CHECKED_NS = SECOND
-"""Libraries look so often whether the application polls: it may have stopped so much earlier."""
+"""Interval at which libraries check the time of the last poll: the application may have stopped polling this much
+earlier."""
 
 Departure = tuple[DepartedMember, RebalanceRow]
 
 
 def slow_consumers(rebalances: Iterable[RebalanceRow], clients: dict[str, AffectedClient]) -> Iterator[Failure]:
-    """The failures: one for each client, group and time. clients: by client_instance_id."""
+    """Yields one failure for each client, group and time. clients: by client_instance_id."""
     of_client: dict[tuple[str, str], list[Departure]] = defaultdict(list)
     joined: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in sorted(rebalances, key=lambda row: row.start_ns or 0):
@@ -72,7 +73,8 @@ def _left_ns(departure: Departure) -> int:
 
 
 def _is_slow(group: list[Departure], joined: Iterable[int]) -> bool:
-    """Whether the library says so, or the client joined again each time."""
+    """Whether the library gives the reason, or the client left without a reason and joined again LEAVES times or
+    more."""
     if any(KIP_800 in (gone.why or "") for gone, _ in group):
         return True
     last_joined_ns = max(joined, default=0)
@@ -81,8 +83,8 @@ def _is_slow(group: list[Departure], joined: Iterable[int]) -> bool:
 
 
 def _is_late(group: list[Departure], joined: Iterable[int], known: AffectedClient) -> bool:
-    """Whether a client whose library leaves by itself left once, without a reason, no sooner after it had joined than
-    that allows, and joined again later."""
+    """Whether the client left once without a reason, after having been a member for its rebalance timeout at least, and
+    joined again later; only for libraries that leave by themselves."""
     if len(group) > 1 or group[0][0].why or known.library not in _LEAVING or known.rebalance_timeout_ms is None:
         return False
     left_ns = _left_ns(group[0])
@@ -94,7 +96,8 @@ def _is_late(group: list[Departure], joined: Iterable[int], known: AffectedClien
 def _failure(
     key: tuple[str, str], group: list[Departure], joined: Iterable[int], known: AffectedClient | None
 ) -> Failure:
-    """From when the client was to poll first, and did not, until it joined again last."""
+    """Returns the failure. It lasts from the first poll that was due and did not come until the client joined again for
+    the last time."""
     allowed_ms = known.rebalance_timeout_ms if known is not None else None
     first_ns, last_ns = _left_ns(group[0]), _left_ns(group[-1])
     again_ns = min((ns for ns in joined if ns > last_ns), default=None)

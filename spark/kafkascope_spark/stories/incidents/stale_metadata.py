@@ -1,9 +1,11 @@
-"""Requests that went on to a broker which did not lead a topic-partition any longer: who had stale metadata.
+"""Stale metadata of clients and brokers: requests still went to a broker that was no longer the leader of a
+topic-partition.
 
-An error code alone does not say it: a broker that has no replica of a partition any longer answers
-UNKNOWN_TOPIC_OR_PARTITION, as it does where the topic does not exist. Leaders are kept by who reported them when: a
-broker that goes on naming an older leader than another has named is behind, and not the client that believes it. A
-client that goes on asking the old leader, and does not ask who leads now, is itself behind.
+An error code alone does not show that: a broker that no longer has a replica of a partition answers
+UNKNOWN_TOPIC_OR_PARTITION, as it does if the topic does not exist. So the reports of leaders are compared. If a broker
+continues to report an older leader than another broker has reported, that broker is stale, and not the client that uses
+its report. A client that continues to send requests to the old leader, without refreshing its metadata, is stale
+itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,24 +21,24 @@ from kafkascope_spark.stories.incidents.topics import topic_of
 from kafkascope_spark.stories.recoveries.client_recovery import ClientRecovery, LeaderReport
 
 AT_OLD_LEADER = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
-"""How a broker answers that does not lead a topic-partition any longer."""
+"""Errors of a broker that is no longer the leader of a topic-partition."""
 OF_OLD_EPOCH = "FENCED_LEADER_EPOCH"
-"""How a leader answers a client that knows an older epoch of it than its own."""
+"""Error of a leader for a client that knows an older leader epoch."""
 SETTLES_NS = SECOND
-"""A move reaches brokers and clients within so much: what is out of date for longer is stale."""
+"""Time in which brokers and clients learn of a leader move: metadata that is out of date for longer is stale."""
 Moved = Mapping[str, Leader]
-"""By recovery_id: who led the topic-partition meanwhile, instead of the node that was asked."""
+"""By recovery_id: the leader of the topic-partition at that time, instead of the node that got the request."""
 
 
 def may_have_moved(recovery: ClientRecovery) -> bool:
-    """Whether the recovery is from an error that a known node gave, as it does when it leads a topic-partition no
-    longer."""
+    """Whether the recovery is from an error of a known node that may no longer be the leader of the topic-partition."""
     is_at_node = recovery.resource_kind == "partition" and recovery.old_node_id is not None
     return is_at_node and recovery.first_error_name in AT_OLD_LEADER
 
 
 def moved(recoveries: Sequence[ClientRecovery], leadership: Leadership) -> dict[str, Leader]:
-    """The recoveries from errors of a node while another led the topic-partition, and Metadata knew the topic."""
+    """Returns the leader for each recovery from an error of a node while another node led the topic-partition, by
+    recovery_id. Recoveries are left out if Metadata did not know the topic at that time."""
     found = {}
     unknown = _unknown_to_metadata(recoveries)
     for row in filter(may_have_moved, recoveries):
@@ -50,7 +52,7 @@ def moved(recoveries: Sequence[ClientRecovery], leadership: Leadership) -> dict[
 
 
 def _unknown_to_metadata(recoveries: Iterable[ClientRecovery]) -> KeyedStretches[bool]:
-    """By topic: when Metadata did not know it."""
+    """Returns the times in which Metadata did not know a topic, by topic."""
     found: KeyedStretches[bool] = KeyedStretches()
     for row in recoveries:
         if row.first_api_key == api_keys.METADATA and row.resource_kind == "partition":
@@ -61,7 +63,7 @@ def _unknown_to_metadata(recoveries: Iterable[ClientRecovery]) -> KeyedStretches
 def of_stale_metadata(
     recoveries: Iterable[ClientRecovery], moved_to: Moved, leadership: Leadership
 ) -> Iterator[Failure]:
-    """One failure for each broker, and for each client, that was behind."""
+    """Yields one failure for each broker and each client with stale metadata."""
     found: dict[str, Failure] = {}
     for row in sorted(recoveries, key=lambda r: (r.start_ns, r.recovery_id)):
         leader = moved_to.get(row.recovery_id)
@@ -79,8 +81,8 @@ def of_stale_metadata(
 
 
 def _outdated_report(recovery: ClientRecovery, leadership: Leadership) -> LeaderReport | None:
-    """The broker that named a leader when another broker had named a later one for some time: the one that did so
-    last."""
+    """Returns the last report of an old leader by a broker when another broker had reported a later leader for
+    SETTLES_NS at least; None if there is none."""
     found = []
     for report in recovery.leader_reports:
         leader = leadership.reported(recovery.resource, report.last_ns)
@@ -90,7 +92,8 @@ def _outdated_report(recovery: ClientRecovery, leadership: Leadership) -> Leader
 
 
 def _is_behind(recovery: ClientRecovery) -> bool:
-    """Whether the client went on asking the old leader, and did not ask who leads now because of its errors."""
+    """Whether the client continued to send requests to the old leader without refreshing its metadata because of the
+    errors."""
     went_on = recovery.last_failed_ns - recovery.start_ns >= SETTLES_NS
     return went_on and recovery.refresh_trigger in (None, "age")
 

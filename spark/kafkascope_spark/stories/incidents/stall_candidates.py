@@ -1,7 +1,7 @@
-"""`Candidates`: the failures to which a stall may belong, found by what the rules of attribution.py ask for.
+"""`Candidates`: the failures to which a stall may belong, with the lookups that the rules of attribution.py need.
 
-Failures are found by key (failure_index.py). What belongs to failures already is found the same way: recoveries by
-client and resource, states after which TCP sends again by node and host, stalls of group members by group.
+Failures are looked up by key (failure_index.py). So are the rows that already belong to failures: recoveries by client
+and resource, states after which TCP retransmits by node and host, stalls of group members by group.
 """
 
 from bisect import bisect_right
@@ -18,19 +18,19 @@ from kafkascope_spark.stories.incidents.failure_index import Failures, Key, Keye
 from kafkascope_spark.stories.stalls.table import Stall
 
 LEAST_OVERLAP_NS = SECOND // 2
-"""A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
+"""Shortest overlap of a stall with its failure; half of the stall suffices if that is less."""
 OF_NAMED_NODES, OF_UNKNOWN_NODES = ("replica", True), ("replica", False)
-"""Keys of what fails for all that wait for replicas: brokers whose node ids are known, with failed paths between
-brokers; and other brokers."""
+"""Keys of failures that affect all clients that wait for replication: brokers with known node ids and failed paths
+between brokers; and brokers without known node ids."""
 _UNACKNOWLEDGED_STATES = frozenset({"silent", "lossy", "mtu", "flow_dead", "host_silent"})
-"""States in which TCP waits longer and longer before it sends again: nothing acknowledges what was sent."""
+"""States in which nothing acknowledges sent data, so that TCP doubles the time before each retransmission."""
 _OF_PLACES = ("commit", "membership")
-"""Kinds of stalls of members that wait for their coordinators."""
+"""Kinds of stalls in which members wait for their coordinator."""
 
 
 class KnownFailures:
-    """failures: all to which stalls may belong, with their recoveries and the stalls that they have. Stalls have to be
-    looked up in order of time."""
+    """Index of all failures to which stalls may belong, with their recoveries and the stalls that they already have.
+    Stalls must be looked up in order of time."""
 
     def __init__(self, failures: Iterable[Failure]) -> None:
         listed = list(failures)
@@ -52,7 +52,7 @@ class KnownFailures:
         over.sort(key=lambda failure: failure.start_ns)
         self._over_starts = [failure.start_ns for failure in over]
         self._last_over = list(accumulate(over, _later_over))
-        """The failures of brokers that are over: each, or the one before it that was over later."""
+        """For each ended failure of a broker, by start: of it and all earlier ones the failure that ended last."""
 
     def _add_recoveries(self, failure: Failure) -> None:
         for (client, resource), rows in failure.recoveries_of.items():
@@ -72,48 +72,50 @@ class KnownFailures:
                 self._sent_again.add(("state", (state.node_id, state.host)), state.until_ns, until, failure)
 
     def add_stall(self, stall: Stall, failure: Failure) -> None:
-        """Add a stall that belongs to a failure."""
+        """Adds a stall that belongs to a failure."""
         if stall.kind in _OF_PLACES and stall.group_id is not None:
             until = FOREVER if stall.to_ns is None else stall.to_ns
             of_failure = self._waiting[stall.group_id].setdefault(failure, [])
             heappush(of_failure, (stall.from_ns, stall.stall_id, until))
 
     def recovering(self, key: Key, at_ns: int) -> Iterator[tuple[int, Failure]]:
-        """When the recoveries began that were not over at that time, and their failures; the last first. key: the
-        client with the resource or with the node that it asks."""
+        """Yields the begins and failures of recoveries that were not over at at_ns, the last first. key: the client
+        with the resource, or with the node that gets its requests."""
         return self._recoveries.of(key).latest(at_ns, at_ns + LEAST_OVERLAP_NS)
 
     def sent_again(self, stall: Stall) -> Iterator[Failure]:
-        """The failures of the broker waited on after which TCP still waited as long as the stall."""
+        """Yields the failures of the broker of the stall after which TCP may have waited with a retransmission during
+        the whole stall."""
         if stall.to_ns is None:
             return iter(())
         states = self._sent_again.of(("state", (stall.node_id, stall.client_ip)))
         return states.latest(stall.to_ns, stall.from_ns)
 
     def own_stalls(self, stall: Stall) -> tuple[int, Failure] | None:
-        """The failure to which the client's stall at the same broker belongs that has the longest time in common with
-        a stall, of those that the failures had at first; and how long that is."""
+        """Returns the failure of another stall of the same client at the same broker, and the length of its overlap
+        with this stall; of several the one with the longest overlap. Only stalls that the failures had at first
+        count."""
         if stall.client_instance_id is None or stall.node_id is None:
             return None
         of_client = self._own.of(("own", (stall.client_instance_id, stall.node_id)))
         return of_client.longest(stall.from_ns, FOREVER if stall.to_ns is None else stall.to_ns)
 
     def over_last(self, at_ns: int) -> Failure | None:
-        """The failure of a broker that had begun by then and is over: of several, the one that was over last."""
+        """Returns the ended failure of a broker that began by at_ns; of several, the one that ended last."""
         n_begun = bisect_right(self._over_starts, at_ns)
         return self._last_over[n_begun - 1] if n_begun else None
 
     def still_waited_for(self, at_ns: int) -> Failure | None:
-        """The failure of a broker that was over last, where that was shortly before, and others had not been served
-        again by that time."""
+        """Returns the failure of a broker that ended last, if it ended shortly before at_ns and some of its stalls
+        lasted longer than that; else None."""
         last = self.over_last(at_ns)
         if last is None or last.end_ns is None or at_ns > last.end_ns + FOLLOWS_NS:
             return None
         return last if any(stall.to_ns is None or stall.to_ns > at_ns for stall in last.stalls) else None
 
     def waiting(self, group_id: str, at_ns: int) -> Iterator[tuple[int, str, Failure]]:
-        """The failures for which members of the group waited then: since when the first of them did, its stall_id,
-        and the failure. What is over by then is forgotten."""
+        """Yields, for each failure because of which members of the group waited at at_ns, the begin and stall_id of the
+        earliest stall, and the failure. Stalls that are over by then are removed."""
         of_group = self._waiting.get(group_id, {})
         for failure, stalls in list(of_group.items()):
             while stalls and stalls[0][2] <= at_ns:
@@ -129,7 +131,7 @@ def _later_over(one: Failure, other: Failure) -> Failure:
 
 
 def _keys(failure: Failure) -> Iterator[Key]:
-    """What a failure concerns, as rules ask for it."""
+    """Yields the keys under which rules look up a failure."""
     if failure.node_id is not None and not (failure.kind.between_brokers or failure.kind.serves_on):
         yield "node", failure.node_id
     if failure.kind.between_brokers or failure.kind.holds_replicas:
@@ -157,7 +159,7 @@ def _keys(failure: Failure) -> Iterator[Key]:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The failures to which one stall may belong: those that had begun at begun_by_ns."""
+    """The failures to which one stall may belong: only those that began by begun_by_ns."""
 
     known: KnownFailures
     stall: Stall
@@ -166,34 +168,36 @@ class Candidates:
     def longest(
         self, keys: Iterable[Key], is_able: Callable[[Failure], bool] = lambda _: True
     ) -> tuple[int, Failure] | None:
-        """The failure that concerns one of these and has the longest time in common with the stall, and how long that
-        is; the earlier one of two."""
+        """Returns the failure of one of the keys with the longest overlap with the stall, and the length of the
+        overlap; of two, the earlier one. None if the overlap is too short."""
         stall = self.stall
         found = self.known.by_key.longest(keys, stall.from_ns, stall.to_ns, is_able, self.begun_by_ns)
         least = min(LEAST_OVERLAP_NS, stall.waited_ms * 500_000)
         return found if found is not None and found[0] >= least else None
 
     def has(self, failure: Failure) -> bool:
-        """Whether a failure is one of them: of about that time, or one that the client had met."""
+        """Whether a failure is a candidate: it is near in time, or the client had a recovery from it."""
         if failure.start_ns > self.begun_by_ns:
             return False
         is_met = self.stall.client_instance_id in failure.client_instance_ids
         return is_met or is_of_time(failure, self.stall.from_ns, self.stall.to_ns)
 
     def before(self, key: Key, lasted_ns: int) -> Iterator[Failure]:
-        """The failures that concern this, had begun when the stall began, and lasted so long after that; the last
-        first."""
+        """Yields the failures of a key that had begun when the stall began and lasted lasted_ns after that at least;
+        the last first."""
         since = self.stall.from_ns
         return self.known.by_key.latest(key, since + lasted_ns, min(since, self.begun_by_ns))
 
     def just_over(self, key: Key) -> list[Failure]:
-        """The failures that concern this and were over when the stall began, or shortly before; the first first."""
+        """Returns the failures of a key that ended when the stall began or up to FOLLOWS_NS before; the earliest
+        first."""
         since = self.stall.from_ns
         met = self.known.by_key.latest(key, since - FOLLOWS_NS, since)
         return self.known.by_key.in_order(f for f in met if any(_is_over(end_ns, since) for end_ns in _ends(f)))
 
     def recovering(self, key: Key) -> tuple[int, Failure] | None:
-        """When the last recovery began that was not over when the stall began, and its failure."""
+        """Returns the begin and the failure of the last recovery of a key that was not over when the stall began; None
+        if there is none."""
         met = self.known.recovering(key, self.stall.from_ns)
         return next((each for each in met if each[1].start_ns <= self.begun_by_ns), None)
 
@@ -203,5 +207,5 @@ def _ends(failure: Failure) -> list[int | None]:
 
 
 def _is_over(end_ns: int | None, at_ns: int) -> bool:
-    """Whether it was over then, or shortly before."""
+    """Whether end_ns is at at_ns or up to FOLLOWS_NS before."""
     return end_ns is not None and at_ns - FOLLOWS_NS <= end_ns <= at_ns

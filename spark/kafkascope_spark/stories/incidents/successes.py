@@ -1,4 +1,4 @@
-"""When clients last got without an error what an error refused later: until then, nothing had failed there."""
+"""Last successful requests of clients before an error refused the same: until then nothing had failed there."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,14 +17,15 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS, REQUESTS
 from kafkascope_spark.stories.incidents.meanwhile import rows_within
 
 LONGEST_NS = 60_000_000_000
-"""A success longer before the first error says little about when the fault began."""
+"""Longest time before the first error in which a success counts: an earlier one says little about the begin of the
+fault."""
 _OF_REQUESTS = ["conn_id", "api_key", "group_id", "transactional_id"]
 _OF_PARTITIONS = ["conn_id", "api_key", "topic", "partition"]
 
 
 class Wanted(NamedTuple):
-    """What a client wanted: an API, of a topic-partition, group or transactional id by its name; of none where the
-    name is empty."""
+    """A kind of request of a client: its API, and the topic-partition, group or transactional id that it names.
+    resource is empty if it names none."""
 
     client_ip: str
     client_id: str | None
@@ -34,7 +35,7 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """Whether any of these succeeded before a time."""
+    """A question: when did one of these requests last succeed before a time?"""
 
     at_ns: int
     wanted: frozenset[Wanted]
@@ -42,7 +43,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class _Connection(Row):
-    """Whose a connection is."""
+    """The client of a connection."""
 
     TABLE: ClassVar[Table] = CONNECTIONS
     conn_id: str
@@ -51,9 +52,9 @@ class _Connection(Row):
 
 
 def last_successes(dataset: Dataset | None, questions: Sequence[Before]) -> list[int | None]:
-    """When the last response came to a request for what one of these wanted, by question; None where none did within
-    LONGEST_NS. dataset: None where there is none. Raises UsageError where a table cannot be read. Memory: one batch,
-    and the connections of those who asked."""
+    """Returns, for each question, the time of the last successful response to one of its requests; None if there is
+    none within LONGEST_NS, or no dataset. Raises UsageError where a table cannot be read. Memory: one batch, and the
+    connections of the clients."""
     found: list[int | None] = [None] * len(questions)
     if dataset is None or not questions:
         return found
@@ -68,7 +69,8 @@ def last_successes(dataset: Dataset | None, questions: Sequence[Before]) -> list
 
 
 def _clients(dataset: Dataset, addresses: Iterable[str]) -> dict[str, list[tuple[str, str | None]]]:
-    """The address and the names of the client of each connection from these addresses."""
+    """Returns the client address and client ids of each connection from the given addresses, by conn_id. A client id of
+    None is added to each."""
     found: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
     for row in read(dataset, _Connection, one_of("client_ip", sorted(addresses))):
         found[row.conn_id] = [(row.client_ip, name) for name in (*row.client_ids, None)]
@@ -76,7 +78,7 @@ def _clients(dataset: Dataset, addresses: Iterable[str]) -> dict[str, list[tuple
 
 
 def _succeeded(dataset: Dataset, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, tuple[str, int, str], int]]:
-    """The last response of each span that brought no error, by connection, API and resource."""
+    """Yields the time of the last response without an error in each span, by connection, API and resource."""
     columns = [*_OF_REQUESTS, "response_ns", "n_errors", "throttle_ms"]
     for number, rows in rows_within(dataset, REQUESTS, columns, "response_ns", spans):
         went_well = (pc.equal(pc.fill_null(rows[name], 0), 0) for name in ("n_errors", "throttle_ms"))
@@ -92,6 +94,7 @@ def _succeeded(dataset: Dataset, spans: Sequence[tuple[int, int]]) -> Iterator[t
 
 
 def _last(rows: pa.Table, names: list[str], at: str) -> Iterator[tuple[Any, ...]]:
-    """The last time of rows with equal values of some columns, behind these values. at: the column with the time."""
+    """Yields each combination of values of some columns, followed by the last time of its rows. at: the column with the
+    time."""
     last = rows.group_by(names, use_threads=False).aggregate([(at, "max")])
     return zip(*(last[name].to_pylist() for name in (*names, f"{at}_max")), strict=True)

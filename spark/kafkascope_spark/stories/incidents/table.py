@@ -1,4 +1,4 @@
-"""`incidents`: one thing that failed, with everything that followed from it."""
+"""The table `incidents`: one row per failure, with everything that followed from it."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -27,7 +27,7 @@ Confidence = Literal["confirmed", "likely", "possible"]
 
 StepName = Literal["failed", "detected", "failed_over", "learned", "served", "caught_up"]
 STEPS: tuple[StepName, ...] = get_args(StepName)
-"""In the order in which a failure takes them."""
+"""The steps in the order in which they follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class CourseStep:
     step: Annotated[
         StepName,
         "failed; detected (a leader epoch, coordinator or in-sync replicas that follow from it are first seen); "
-        "failed_over (the new leader or coordinator serves a client); learned (a client is told of it: the first and "
-        "the last client); served (a client that it had affected: the first and the last client); caught_up (all "
+        "failed_over (the new leader or coordinator serves a client); learned (a response tells a client: the first "
+        "and the last client); served (an affected client is served again: the first and the last one); caught_up (all "
         "replicas are in sync again)",
     ]
     ts_ns: Annotated[int, NS, "when the packet shows it"]
@@ -48,23 +48,21 @@ class CourseStep:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another place that may have failed instead: nobody was served meanwhile who excludes it."""
+    """Another place that may have failed instead: no served request excludes it."""
 
     place: Annotated[Place, "the place, as in the column place"]
     what: Annotated[str, "the place, in words"]
-    decided_by: Annotated[str, "what would tell which of them it was, in words"]
+    decided_by: Annotated[str, "what would show which place it was, in words"]
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Records of a topic that a failure harmed: at least so many, but for those that were fetched again."""
+    """Records of a topic that a failure harmed. The numbers are lower limits, except n_again, an upper limit."""
 
     topic: Annotated[str, "topic"]
     n_late: Annotated[int, "records that were accepted half a second or more after they were created"]
     n_failed: Annotated[int, "records that were refused for good, or not accepted before the client gave up or ended"]
-    n_again: Annotated[
-        int, "records that a group fetched again, so that it may have processed them twice: at most so many"
-    ]
+    n_again: Annotated[int, "upper limit of the records that a group fetched again, and so may have processed twice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class FailedTime:
 
 @declares(
     "incidents",
-    "thing that failed, with what followed from it",
+    "failure, with what followed from it",
     sorted_by=("start_ns", "incident_id"),
     salted=("incident_id", "root_incident_id", "earlier_stalls"),
 )
@@ -103,26 +101,25 @@ class IncidentRow(StoryRow):
     node_id: Annotated[int | None, I32, "broker that failed; null where none did, or the capture does not show which"]
     hosts: Annotated[
         tuple[str, ...],
-        "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",
+        "hosts that could not reach the broker, sorted; empty where no host could; of kind client, the clients' hosts",
     ]
     confidence: Annotated[
         Confidence | None,
         get_args(Confidence),
-        "how sure the place is: confirmed (the capture excludes each other place that would look the same), likely "
-        "(some of them), possible (none); null where it is what brokers or clients say that shows it, or nothing",
+        "how sure the place is: confirmed (the capture excludes all other places that would look the same), likely "
+        "(some of them), possible (none); null where only errors that brokers or clients report show it, or nothing",
     ]
     alternatives: Annotated[tuple[Alternative, ...], "other places that the capture does not exclude"]
     contrast: Annotated[
         str | None,
-        "who was served while it failed, in words, in its first minute: whose requests were answered; null where "
-        "confidence is",
+        "whose requests were answered in the first minute of the failure, in words; null where confidence is null",
     ]
     subject: Annotated[str, "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."]
     start_ns: Annotated[int, TIME, "when it failed"]
     fault_start_after_ns: Annotated[
         int | None,
         TIME,
-        "the fault itself, apart from who suffered from it, began after this: the last packet that shows that it had "
+        "the fault itself, apart from its effect on clients, began after this: the last packet that shows that it had "
         "not; null where the capture does not show that, as for the next three",
     ]
     fault_start_ns: Annotated[int | None, TIME, "it had begun by then: the first packet that shows it"]
@@ -130,8 +127,8 @@ class IncidentRow(StoryRow):
     fault_end_ns: Annotated[int | None, TIME, "it was over by then: the first packet that shows that"]
     stretches: Annotated[
         tuple[FailedTime, ...],
-        "of a place that failed several times, each for five seconds or less and with ten seconds or less in between, "
-        "each of these times; else empty",
+        "each time of a place that failed several times, for five seconds or less each and with ten seconds or less in "
+        "between; else empty",
     ]
     course: Annotated[
         tuple[CourseStep, ...],
@@ -140,14 +137,14 @@ class IncidentRow(StoryRow):
     end_ns: Annotated[
         int | None,
         TIME,
-        "when the last of those who stalled was served again, gave up or ended; null: one still waited",
+        "when the last client that stalled was served again, gave up or ended; null: one still waited",
     ]
     root_incident_id: Annotated[str | None, "incident that it followed from; null where it followed from none"]
     severity: Annotated[
         str,
         SEVERITIES,
-        "error: somebody stalled for 10 s or more, was never served, or records failed, or a host waited for 10 s or "
-        "more on encrypted connections; warning: somebody stalled, or a host waited so; info: neither",
+        "error: a client stalled for 10 s or more or was never served, records failed, or a host waited for 10 s or "
+        "more on encrypted connections; warning: a client stalled, or a host waited on them for less; info: neither",
     ]
     family_severity: Annotated[
         str,
@@ -160,8 +157,8 @@ class IncidentRow(StoryRow):
     clients: Annotated[tuple[str, ...], "client instances that stalled or had to recover, sorted"]
     encrypted_hosts: Annotated[
         tuple[str, ...],
-        "hosts that waited for it on encrypted connections whose keys are not known: for what, and which of their "
-        "clients stalled, is not known",
+        "hosts that waited for it on encrypted connections without known keys, so that it is not known for what they "
+        "waited and which of their clients stalled",
     ]
     n_stalls: Annotated[int, "stalls that belong to it"]
     earlier_stalls: Annotated[
@@ -170,25 +167,24 @@ class IncidentRow(StoryRow):
     ]
     longest_ms: Annotated[
         int,
-        "the longest of them, milliseconds; or how long somebody waited for a name's address, to be let in, or on "
-        "encrypted connections, if that was longer",
+        "the longest of its stalls, milliseconds; or the longest wait for the address of a name, for a connection to "
+        "be accepted, or on encrypted connections, if that was longer",
     ]
     n_records_late: Annotated[
         int,
-        "records that were accepted half a second or more after they were created, of producers that stalled: at "
-        "least so many",
+        "records of stalled producers that were accepted half a second or more after they were created: a lower limit",
     ]
     n_records_failed: Annotated[
         int,
-        "records that were refused for good, or not accepted before the client gave up or ended: at least so many",
+        "records that were refused for good, or not accepted before the client gave up or ended: a lower limit",
     ]
     n_records_again: Annotated[
         int,
-        "records that groups fetched again which a member had fetched before, so that they may have been processed "
-        "twice: at most so many",
+        "records that groups fetched again after a member had fetched them, so that they may have been processed "
+        "twice: an upper limit",
     ]
-    harm: Annotated[tuple[Harm, ...], "the same by topic, sorted"]
-    how_known: Annotated[str, "what in the capture shows it"]
+    harm: Annotated[tuple[Harm, ...], "the numbers of harmed records by topic, sorted"]
+    how_known: Annotated[str, "evidence in the capture that shows it, in words"]
     evidence: Annotated[tuple[str, ...], "request ids (else conn_ids) that prove it, in order of time; at most 100"]
 
 

@@ -1,4 +1,4 @@
-"""`Times`: writes the times of a capture in sentences."""
+"""`Times`: formats the times of a capture for sentences."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,12 +7,12 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.stories.findings.wording import begin, duration, listed
 
 _MOST_STRETCHES = 5
-"""So many times of a failure that came again a sentence names."""
+"""Largest number of durations that a sentence lists for a repeated failure."""
 
 
 class Lasting(Protocol):
-    """What began, and may be over. closed_ns: when its main part began, where something led up to that; stretches: from
-    when to when it lasted each time, where that was several times."""
+    """Something with a begin and perhaps an end. closed_ns: begin of the main part, if something preceded it;
+    stretches: begin and end of each time, if there were several."""
 
     start_ns: int
     end_ns: int | None
@@ -22,20 +22,20 @@ class Lasting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Writes times as counted from the start of the capture."""
+    """Formats times relative to the start of the capture."""
 
     start_ns: int
 
     def at(self, ns: int) -> str:
-        """A time as mm:ss.mmm after the capture's start."""
+        """Returns a time as mm:ss.mmm after the start of the capture."""
         return since_start(ns - self.start_ns)
 
     def with_time_of_day(self, ns: int) -> str:
-        """A time after the capture's start, with the time of day."""
+        """Returns a time after the start of the capture, with the time of day."""
         return begin(ns, self.start_ns)
 
     def of(self, failure: Lasting) -> str:
-        """From when to when it failed, with the time of day at which it began."""
+        """Returns from when to when it lasted, with the time of day of its begin."""
         begin_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
         since = f"from {begin(begin_ns, self.start_ns)}"
         if failure.stretches:
@@ -47,7 +47,7 @@ class Times:
         return f"{since} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
 
     def between(self, after_ns: int | None, by_ns: int) -> str:
-        """When something happened that two packets enclose: after one, and by the other; the first may be unknown."""
+        """Returns the time of an event that happened after after_ns (None if unknown) and by by_ns."""
         if after_ns is None:
             return f"by {self.at(by_ns)}"
         if self.at(after_ns) == self.at(by_ns):

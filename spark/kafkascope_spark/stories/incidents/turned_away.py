@@ -13,8 +13,8 @@ from kafkascope_spark.stories.servers.table import BrokerState
 
 
 def turned_away_hosts(states: Iterable[BrokerState], known: Iterable[Failure]) -> list[Failure]:
-    """The failures, in order of time: stretches that have time in common are one, whichever broker or host shows them.
-    known: those of clients that speak what a listener does not take: they are closed for that."""
+    """Returns the failures in order of time; overlapping states of any brokers and hosts are one failure. known:
+    failures of clients whose protocol does not fit a listener: their connections are closed for that reason."""
     rows = list(states)
     misused: dict[tuple[str, str], list[Failure]] = defaultdict(list)
     for failure in known:
@@ -48,7 +48,8 @@ def _complete(failure: Failure) -> None:
 
 
 def _fault(failure: Failure) -> Fault:
-    """Between the last connection that was closed and the first that was served, wherever that was."""
+    """Returns the fault. It ended between the last connection that was closed and the first that was served, at any
+    broker and host."""
     last_ns = max(row.shown_to_ns for row in failure.states)
     served = (row.after_ns for row in failure.states if row.after_ns is not None and row.after_ns > last_ns)
     return Fault(

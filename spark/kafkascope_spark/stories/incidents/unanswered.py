@@ -1,5 +1,5 @@
-"""Stalls that no failed broker or path explains, while a request that would end them was never answered, nor anything
-later on its connection. The broker goes on with others."""
+"""Stalls that no failed broker or path explains, while a request that would end them was never answered, nor any later
+request on its connection. The broker continues to serve other connections."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ from kafkascope_spark.stories.stalls.table import Stall
 _AWAITED = frozenset().union(*ANSWERED_BY_ONE_BROKER.values())
 _PAIR = "host and node"
 _APART_NS = 2 * SECOND
-"""Stalls at one node with less time between them are of one time."""
+"""Stalls at one node with less time than this between them are one failure."""
 
 
 def unanswered_failures(
@@ -24,8 +24,8 @@ def unanswered_failures(
     ask: Callable[[int, Collection[int]], Sequence[UnansweredRequest]],
     ask_others: Callable[[Sequence[Asked]], list[Latencies]],
 ) -> Iterator[Failure]:
-    """One failure for each node and time. ask: the requests of some APIs that were sent by a time and never answered;
-    ask_others: how long the responses to others took."""
+    """Yields one failure for each node and time. ask: returns the unanswered requests of some APIs sent by a time;
+    ask_others: returns how long responses to other requests took."""
     waiting = sorted((s for s in stalls if _can_wait(s)), key=lambda s: (s.from_ns, s.stall_id))
     if not waiting:
         return
@@ -58,7 +58,7 @@ def _until(stall: Stall) -> int:
 
 
 def _explains(request: UnansweredRequest, stall: Stall) -> bool:
-    """Whether the request was on the way for most of the stall."""
+    """Whether the request was in flight for most of the stall."""
     waited_ns = stall.waited_ms * 1_000_000
     until_ns = stall.from_ns + waited_ns if stall.to_ns is None else stall.to_ns
     shared_ns = min(request.until_ns, until_ns) - max(request.ts_ns, stall.from_ns)

@@ -1,4 +1,4 @@
-"""`UnansweredRequest`: a request to which a broker never sent a whole response, nor to any later one of its
+"""`UnansweredRequest`: a request to which a broker never sent a whole response, nor to any later request on its
 connection."""
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.table_rows import one_of, read
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS, UNDECODED
 
 _CUT_OFF = ["capture_end", "connection_end"]
-"""Reasons why the last bytes of a stream are no frame: it has not ended."""
+"""Reasons of undecoded bytes at the end of a stream whose last frame was cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Connection(Row):
 
 @dataclass(frozen=True, slots=True)
 class _Begun(Row):
-    """A response that the end of its connection, or of the capture, cut off."""
+    """A response that was cut off by the end of its connection or of the capture."""
 
     TABLE: ClassVar[Table] = UNDECODED
     conn_id: str
@@ -37,8 +37,8 @@ class _Begun(Row):
 
 @dataclass(frozen=True, slots=True)
 class UnansweredRequest(Row):
-    """The columns of `requests`. until_ns: when its connection ended, FOREVER where it did not; given_up: the client
-    ended it."""
+    """A row of `requests` with the end of its connection. until_ns: when the connection ended, FOREVER if it did not;
+    given_up: whether the client ended it."""
 
     TABLE: ClassVar[Table] = REQUESTS
     request_id: str
@@ -71,8 +71,8 @@ class UnansweredRequest(Row):
 
 
 def unanswered_requests(dataset: Dataset | None, until_ns: int, keys: Collection[int]) -> list[UnansweredRequest]:
-    """The requests of some APIs that clients sent by a time, in order of time. dataset: None where there is none.
-    Raises UsageError where a table cannot be read. Memory: these requests."""
+    """Returns the unanswered requests of some APIs that clients sent by a time, in order of time; none without a
+    dataset. Raises UsageError where a table cannot be read. Memory: these requests."""
     if dataset is None:
         return []
     sent = (ds.field("ts_ns") <= until_ns) & ds.field("api_key").isin(sorted(keys))

@@ -1,5 +1,5 @@
-"""When a client did not read: on one or more of its connections the receive window was closed, so that its process took
-nothing of what its kernel held for it, and its kernel went on."""
+"""Times in which a client did not read: the receive window of one or more of its connections was closed, so its process
+took no data from its kernel, while the kernel went on."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ class Unread:
     """A time in which a client did not read.
 
     from_ns: its last payload before, on one of these connections; closed_ns: when the first window was closed;
-    shown_ns: the last segment that shows one closed; to_ns: when the last was opened again, None where none was.
+    shown_ns: last segment that shows a closed window; to_ns: when the last window was opened again, None if one was
+    not.
     """
 
     from_ns: int
@@ -26,7 +27,7 @@ class Unread:
 
 
 def unread_times(instance: Instance) -> Iterator[Unread]:
-    """The times in which the client did not read, in order: closed windows that have time in common are one."""
+    """Yields the times in which the client did not read, in order. Closed windows that overlap are one time."""
     windows = sorted((w for c in instance.connections for w in c.closed_windows), key=lambda w: (w.first_ns, w.conn_id))
     together: list[ClosedWindow] = []
     for window in windows:

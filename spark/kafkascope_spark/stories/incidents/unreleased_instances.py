@@ -1,6 +1,6 @@
-"""Static members of KIP-848 groups that were not let in because another member held their group.instance.id: one that
-had gone without leaving, so that its group waited for the end of its session. That the new one was refused follows from
-it."""
+"""Static members of KIP-848 groups that were refused because another member still held their group.instance.id. That
+member had ended without leaving, and its group waited for its session timeout. The refusal follows from that
+failure."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,8 @@ UNRELEASED = frozenset({"UNRELEASED_INSTANCE_ID"})
 
 
 def give_unreleased(errors: Iterable[Failure], members: Iterable[Failure]) -> None:
-    """Gives each failure of refused static members that of the member which had gone, if the capture shows it. errors:
-    failures that errors show; members: those of groups that went on without members."""
+    """Sets the failure of the earlier member as root of each failure of refused static members, if the capture shows
+    it. errors: failures that errors show; members: failures of groups that lost members."""
     gone = [each for each in members if each.root is None and any(row.lost for row in each.rebalances)]
     for failure in errors:
         if failure.kind.is_replaced and failure.error_names == UNRELEASED and failure.root is None:

@@ -1,9 +1,9 @@
-"""The end of a broker's ZooKeeper session as the reason why the controller gave its leaderships to others.
+"""Ended ZooKeeper sessions of brokers, after which the controller moves the leaders of their partitions.
 
 A broker of a cluster with ZooKeeper is registered as long as its session lives. When the session ends, because the
 broker closed it or because ZooKeeper received nothing for the session timeout, the controller moves the leaders of the
-broker's partitions. So the session says when and why leaders moved after a broker fell; and where a broker loses its
-session and serves on, the session is what failed.
+broker's partitions. So the session shows when and why leaders moved after a broker failed. If a broker loses its
+session and continues to serve, the session itself is the failure.
 """
 
 from collections import defaultdict
@@ -20,9 +20,9 @@ from kafkascope_spark.stories.servers.table import BrokerState
 
 
 def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[BrokerState]) -> list[EndedSession]:
-    """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which
-    broker serves at an address; an address of several brokers is left out. So is a session while its client held
-    another one: which of them the broker is registered by is not known."""
+    """Returns the sessions of brokers that ended in the capture, by time. states: rows of broker_states, which give the
+    broker at each address. Addresses of several brokers are left out, and so are sessions of a client that held another
+    session at the same time: it is not known with which one the broker is registered."""
     names = _names_by_address(states)
     of_client: KeyedStretches[ZooKeeperSession] = KeyedStretches()
     for row in sessions:
@@ -54,7 +54,7 @@ def ended_sessions(sessions: Sequence[ZooKeeperSession], states: Iterable[Broker
 
 
 def _names_by_address(states: Iterable[BrokerState]) -> dict[str, tuple[int | None, str]]:
-    """The only broker at each address: its node id, None where that is not known, and its name."""
+    """Returns the node id (None if unknown) and the name of the broker at each IP address that has only one broker."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for row in states:
         nodes[row.server_ip].update([] if row.node_id is None else [row.node_id])
@@ -63,12 +63,12 @@ def _names_by_address(states: Iterable[BrokerState]) -> dict[str, tuple[int | No
 
 
 def _over_ns(session: ZooKeeperSession) -> int | None:
-    """When the session was over, at the earliest; None where the capture does not show that."""
+    """Returns when the session ended, at the earliest; None if the capture does not show that."""
     return session.ended_ns if session.is_closed else session.expired_ns
 
 
 def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession]) -> list[EndedSession]:
-    """Gives each failure of a broker the session that ended with it. Returns the sessions that no failure has."""
+    """Sets the session that ended with each failure of a broker. Returns the sessions that belong to no failure."""
     at_address: KeyedStretches[tuple[int, EndedSession]] = KeyedStretches()
     for place, session in enumerate(sessions):
         at_address.add(("address", session.address), session.heard_ns, session.over_ns, (place, session))
@@ -88,8 +88,8 @@ def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession])
 
 
 def _end_where_reopened(failure: Failure, session: EndedSession) -> None:
-    """A broker that was down works again when it opens its next session, where nobody was refused after that: it
-    registers before it serves."""
+    """Moves the end of a failure to the time at which the broker opened its next session, if no host was refused after
+    that: a broker registers before it serves."""
     back_ns = session.reopened_ns
     if back_ns is None or not failure.kind.restarts or back_ns < max(state.shown_to_ns for state in failure.states):
         return
@@ -98,8 +98,9 @@ def _end_where_reopened(failure: Failure, session: EndedSession) -> None:
 
 
 def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
-    """The failures of brokers that lost their sessions and served on. That the broker opened another session, or was
-    refused this one, proves that it was lost: else it may have gone on at a server that the capture does not show."""
+    """Returns the failures of brokers that lost their sessions and continued to serve. A session counts as lost only if
+    the broker opened another one, or was refused this one: else it may have continued at a ZooKeeper server that the
+    capture does not show."""
     return [
         Failure(
             LOST_SESSION,
@@ -115,8 +116,8 @@ def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
 
 
 def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
-    """Gives each move of leaders or coordinators that follows from nothing yet the failure with the session whose end
-    it follows, if any does."""
+    """Sets the root of each move of leaders or coordinators without one to the failure whose session ended before the
+    move, if there is one."""
     ended: Stretches[Failure] = Stretches(
         (f.session.over_ns, _moves_until_ns(f.session), f) for f in failures if f.session is not None
     )
@@ -126,6 +127,7 @@ def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
 
 
 def _moves_until_ns(session: EndedSession) -> int:
-    """To when leaders move because the session had ended: the broker is there again, or it is long over."""
+    """Returns until when leader moves may follow from the end of the session: until the broker is back, or FOLLOWS_NS
+    after the end."""
     back_ns = FOREVER if session.reopened_ns is None else session.reopened_ns
     return min(session.over_ns + FOLLOWS_NS, back_ns)
