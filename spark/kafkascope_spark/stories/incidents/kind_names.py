@@ -33,6 +33,7 @@ INCIDENT_KINDS = (
     "stale_client",
     "leader_move",
     "no_leader",
+    "topic_created",
     "epoch_ahead",
     "wrong_broker",
     "coordinator_move",

@@ -15,6 +15,7 @@ from kafkascope_spark.stories.incidents.kinds.leader_move import LEADER_MOVE
 from kafkascope_spark.stories.incidents.kinds.member import MEMBER
 from kafkascope_spark.stories.incidents.kinds.missing_topic import MISSING_TOPIC
 from kafkascope_spark.stories.incidents.kinds.outsider import OUTSIDER
+from kafkascope_spark.stories.incidents.kinds.topic_created import TOPIC_CREATED, is_of_new_topic
 from kafkascope_spark.stories.incidents.kinds.unexplained import UNEXPLAINED
 from kafkascope_spark.stories.incidents.kinds.wrong_broker import WRONG_BROKER, of_wrong_broker
 from kafkascope_spark.stories.incidents.leadership import Leader
@@ -199,6 +200,8 @@ def _by_subject(
 def _kind_of(recovery: ClientRecovery, moved: Mapping[str, Leader]) -> Kind:
     if recovery.recovery_id in moved:
         return LEADER_MOVE
+    if is_of_new_topic(recovery):
+        return TOPIC_CREATED
     return OUTSIDER if recovery.of_outsider else KIND_OF_ERROR[recovery.first_error_name]
 
 

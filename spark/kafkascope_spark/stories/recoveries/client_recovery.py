@@ -24,7 +24,8 @@ class ClientRecovery(Recovery):
     """A recovery with what is no column of it: the address of its client; when the server closed the connection of the
     first request that failed, where that was why it had no response, and how long its
     SASL session lasted, where that was over then; its last error, and which leaders brokers named
-    meanwhile. of_outsider: a group refused a request that names no member."""
+    meanwhile. of_outsider: a group refused a request that names no member. of_topic: its first error was about a topic,
+    of which no partition was named."""
 
     client_ip: str | None = None
     closed_ns: int | None = None
@@ -32,6 +33,7 @@ class ClientRecovery(Recovery):
     last_error_ns: int | None = None
     leader_reports: tuple[LeaderReport, ...] = ()
     of_outsider: bool = False
+    of_topic: bool = False
 
     @property
     def who(self) -> str:

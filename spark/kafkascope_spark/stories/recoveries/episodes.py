@@ -205,6 +205,7 @@ class Episodes:
             last_error_ns=episode.last_error_ns,
             leader_reports=tuple(episode.leader_reports.values()),
             of_outsider=_is_of_outsider(episode),
+            of_topic=first.of_topic,
             cause_id=None,
             resource_kind=kind,
             resource=name,

@@ -15,7 +15,8 @@ class EpisodeStep(NamedTuple):
     retry_key: what the request believes in (its node; its member id and generation), which shows a retry that changed
     nothing. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
     api_name: of the request. closed_ns: when the server closed the connection on which the request was sent, where that
-    was why it had no response. session_ms: how long its SASL session lasted, where that was over then.
+    was why it had no response. session_ms: how long its SASL session lasted, where that was over then. of_topic: an
+    error about a topic, of which no partition is named.
     """
 
     name: str
@@ -31,6 +32,7 @@ class EpisodeStep(NamedTuple):
     api_name: str | None = None
     closed_ns: int | None = None
     session_ms: int | None = None
+    of_topic: bool = False
 
 
 class Entry(NamedTuple):

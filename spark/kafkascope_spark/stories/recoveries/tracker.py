@@ -213,7 +213,7 @@ class Recoveries:
                 resource = self._authentication
             broken.add(resource)
             step = step_of("error", request, at, failure.error_name, retry_key(resource, request))
-            self._episodes.error(resource, step, failure.api_key)
+            self._episodes.error(resource, step._replace(of_topic=_is_of_topic(failure)), failure.api_key)
         if self._hints:
             self._hinted(request)
         if self._quotas or request.throttle_ms:
@@ -260,6 +260,7 @@ class Recoveries:
             (run.last_ns - run.last_sent_ns) // 1000,
             run.error_name,
             retry_key(resource, request),
+            of_topic=_is_of_topic(run),
         )
         self._episodes.error_run(resource, step, run)
 
@@ -418,6 +419,10 @@ class Recoveries:
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
         return connection.node_id if connection else None
+
+
+def _is_of_topic(failure: ErrorRun) -> bool:
+    return failure.topic is not None and failure.partition is None
 
 
 def _ended_session_ms(connection: Connection, closed_ns: int | None, request: Request | None) -> int | None:

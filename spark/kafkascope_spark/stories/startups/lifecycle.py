@@ -66,6 +66,8 @@ class Start:
     ready: Request | None = None
     done: set[str] = field(default_factory=set)
     done_on: set[tuple[str, str]] = field(default_factory=set)
+    poll_until: dict[str, int] = field(default_factory=dict)
+    """Connection -> until when the broker may hold the last Fetch on it that was not answered (max_wait_ms)."""
 
 
 class Startups:
@@ -113,6 +115,8 @@ class Startups:
         if self._start is not None:
             for step in self._steps(self._start, request):
                 self._add(step)
+                if step.name == "first_fetch" and step.outcome == "unanswered":
+                    self._start.poll_until[step.conn_id] = request.ts_ns + (request.max_wait_ms or 0) * 1_000_000
 
     def on_answer(self, request: Request, failures: Sequence[ErrorRun] = ()) -> None:
         """Handles a response and its errors: it may make the client ready. A late response on a connection of an
@@ -139,6 +143,8 @@ class Startups:
         """Handles the end of a connection."""
         self._settle(at)
         self._open.discard(connection.conn_id)
+        if self._start is not None and self._start.poll_until.get(connection.conn_id, at) > at:
+            self._start.done.add("first_fetch")
         if not self._open:
             self._move(Happening.ALL_GONE)
 
@@ -198,7 +204,8 @@ class Startups:
 
     def _did_its_work(self, start: Start) -> bool:
         """Whether a client got what it asked for, and nobody knows that it was to do more: a consumer that fetched
-        where no records were, or that kept its place in a group, which may have had no partition for it; a producer
+        where no records were, whose first Fetch was still waiting for records when its connection ended, or that kept
+        its place in a group, which may have had no partition for it; a producer
         that got its producer id and had nothing to send; a client that asked for nothing but metadata and got all of
         its answers; or an encrypted client that was answered."""
         kind = self._instance.kind

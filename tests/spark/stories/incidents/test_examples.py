@@ -193,6 +193,24 @@ def test_what_a_consumer_is_refused_was_written_long_ago(
     assert ("Fetch v10" in advised(incident)) is (kind == "fetch_refused")
 
 
+@pytest.mark.parametrize(
+    ("of_topic", "last_s", "kind"),
+    [(True, 5, "topic_created"), (False, 5, "leader_move"), (True, None, "no_leader")],
+    ids=["a new topic", "a partition", "a topic that never gets leaders"],
+)
+def test_no_leader_moved_where_a_topic_is_being_created(
+    recovery: MakeRow, client: MakeRow, of_topic: bool, last_s: int | None, kind: str
+) -> None:
+    """An exporter asks for a deleted topic in Metadata, and the broker creates it
+    (https://github.com/danielqsj/kafka_exporter/issues/45)."""
+    names = {"resource": "old-report", "first_api_key": api_keys.METADATA}
+    asked = recovery("LEADER_NOT_AVAILABLE", 21, None, 4, last_s, **names)
+    asked.last_error_ns, asked.of_topic = 4 * NS if last_s else 40 * NS, of_topic
+    (incident,), _ = tell(recoveries=[asked], clients=[client(21)])
+    assert incident["kind"] == kind
+    assert ("auto.create.topics.enable" in advised(incident)) is (kind == "topic_created")
+
+
 def test_a_commit_from_outside_of_a_group_needs_a_group_of_its_own(recovery: MakeRow, client: MakeRow) -> None:
     """https://github.com/confluentinc/confluent-kafka-dotnet/issues/1464; a member that lost its place meanwhile is an
     incident of its own."""

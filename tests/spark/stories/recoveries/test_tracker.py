@@ -520,6 +520,16 @@ def test_a_consumer_that_never_learns_where_to_begin_is_no_administrator(
     assert [row.outcome for row in episodes(watch)] == found
 
 
+@pytest.mark.parametrize(("partition", "found"), [(None, True), (0, False)])
+def test_an_error_about_a_topic_names_no_partition(
+    watch: Recoveries, request_row: MakeRequest, partition: int | None, found: bool
+) -> None:
+    """A broker that has just created a topic knows no partitions of it; it names those that lost their leaders."""
+    asked = request_row(api_keys.METADATA, 10, 11, error_code=5, error_name="LEADER_NOT_AVAILABLE")
+    watch.on_answer(asked, [failed("LEADER_NOT_AVAILABLE", api_keys.METADATA, "t", partition)])
+    assert [row.of_topic for row in episodes(watch)] == [found]
+
+
 @pytest.mark.parametrize(("member_id", "found"), [("", True), ("m-1", False)])
 def test_a_commit_that_names_no_member_is_that_of_an_outsider(
     watch: Recoveries, request_row: MakeRequest, member_id: str, found: bool

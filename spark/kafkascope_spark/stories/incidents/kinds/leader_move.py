@@ -2,8 +2,8 @@
 
 Looks at errors about leaders that clients met, and at the leaders that Metadata named before and after. Could be
 confused with a broker that was shut down in order, which hands its leaders over first (broker_down); with clients that
-do not ask who leads now (stale_client); and with a leader that nobody names (no_leader). Proved by a later leader
-epoch.
+do not ask who leads now (stale_client); with a leader that nobody names (no_leader); and with a topic that is being
+created (topic_created). Proved by a later leader epoch.
 """
 
 from collections.abc import Iterable

@@ -686,7 +686,7 @@ export interface Start {
   start_ns: number | null;
   /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
   ready_ns: number | null;
-  /** how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata alone, as tools do; a consumer: records where there were none, or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
+  /** how it went: ready (it did what such a client is for), done (it left with what it had asked for: metadata alone, as tools do; a consumer: records where there were none, which its first Fetch may still have waited for, or a place in a group; a producer: an id, and it sent nothing), failed (a step failed for good, or the last ones), gave_up (it left before it was ready), cut (the capture does not have all of it) */
   outcome: "ready" | "done" | "failed" | "gave_up" | "cut" | null;
   /** what such a client is expected to do: kind of client / library */
   expected_sequence: string | null;
